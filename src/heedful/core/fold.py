@@ -258,7 +258,7 @@ def trace(
     learner: Learner[X, Y, F, S], world: World[X, Shown, F, W], rounds: int, seed: int, *, interpreted: bool = False
 ) -> Array:
     """Return the regret of every round of `learner` in the simulated `world`, in units of utility: (rounds,), or
-    shorter where the world ends earlier.
+    shorter where the world ends earlier. All random numbers come from `seed`.
 
     It computes what `play` does, but compiled by numba, unless `interpreted` is True or the learner or the world has a
     true attribute `must_interpret`, for example because it calls a solver.
@@ -276,8 +276,8 @@ def trace_in_chunks(
     interpreted: bool = False,
     chunk: int = 100_000,
 ) -> Iterator[Array]:
-    """Run a simulation as `trace` does, and yield the regrets of all rounds so far after every `chunk` rounds, for
-    progress bars. All arrays that it yields are views of one buffer."""
+    """Run the simulation of `trace` (same arguments), and yield the regrets of all rounds so far after every `chunk`
+    rounds, for progress bars. All arrays that it yields are views of one buffer."""
     _check_learner(learner)
     check_count("rounds", rounds, least=0)
     learner, world = coerce(learner), coerce(world)

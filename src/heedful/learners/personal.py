@@ -34,7 +34,7 @@ class Offset(NamedTuple):
 
 
 class PersonalState(NamedTuple):
-    """The state of `Personal`: the state of the shared learner, and the offset of one person."""
+    """The state of `Personal`: the state of the shared learner, and one person's offset, `own`."""
 
     shared: Any
     """the state of the shared learner"""

@@ -36,7 +36,7 @@ most this."""
 
 
 def ends(ran: LineResult) -> Array:
-    """Return the final value of each run in the results of a line (runs,)."""
+    """Return the final value of each run (runs,) in `ran`, the results of a line."""
     return ran.regrets[:, -1]
 
 
@@ -118,8 +118,9 @@ def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
 
 
 def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int = -1, least: int = 0) -> Check:
-    """Return a check of a figure's results: the acquisition function `a` is significantly better than `b` in at least
-    `least` of the pairs of a panel and a model, and significantly worse in at most `most` of them (-1: any number).
+    """Return a check of a figure's results: of the pairs of one of `panels` and one of `models`, the acquisition
+    function `a` is significantly better than `b` in at least `least`, and significantly worse in at most `most` (-1:
+    any number).
 
     The claim fails if more than `most` are significantly worse at level 0.05 / their number, so that none is by chance,
     or if so many are that `least` cannot be reached. It cannot be told if too few are better or worse.

@@ -47,8 +47,8 @@ COMPARABLE, SIMILAR, IDENTICAL = 0.25, 0.10, 0.05
 
 
 def regret_at(ran: LineResult, t: int = 0) -> Array:
-    """Return REG_t of each run of a line (runs,): the average regret over the first `t` rounds, or over all if t is
-    0."""
+    """Return REG_t of each run (runs,) in `ran`, the results of a line: the average regret over the first `t` rounds,
+    or over all if t is 0."""
     means: Array = ran.regrets[:, : t or None].mean(axis=1)
     return means
 

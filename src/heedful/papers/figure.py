@@ -144,8 +144,8 @@ Outcome = Mapping[str, Mapping[str, LineResult]]  # by panel, by line
 
 
 class PairedTest(NamedTuple):
-    """The result of a t-test: the mean `difference`, its standard error, the statistic t, the two-sided p-value, the
-    number of pairs and the degrees of freedom."""
+    """The result of a t-test: the mean `difference`, its standard error `stderr`, the statistic `t`, the two-sided
+    p-value `p`, the number of `pairs` and the degrees of `freedom`."""
 
     difference: float
     stderr: float
@@ -163,7 +163,7 @@ NOT_RUN: Conclusion = "not run"
 
 
 class Verdict(NamedTuple):
-    """The conclusion about a claim, what was found, in words, and the statistical test if there is one.
+    """The `conclusion` about a claim, what was `found`, in words, and the statistical test (`paired`) if there is one.
 
     "Cannot be told": too few runs, or too much scatter, to say that the claim holds or does not.
     """
@@ -177,8 +177,8 @@ Check = Callable[[Outcome], Verdict]
 
 
 class Claim(NamedTuple):
-    """A statement of the paper in our words, the keys of the panels it is about, and the function that checks it
-    against their results."""
+    """A statement of the paper in our words (`says`), the keys of the `panels` it is about, and the function (`check`)
+    that checks it against their results."""
 
     says: str
     panels: tuple[str, ...]
@@ -186,7 +186,7 @@ class Claim(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A figure or table of a paper: its panels, and the paper's claims about them.
+    """A figure or table of a paper: its `title`, its panels, and the paper's claims about them.
 
     `id` is paper/figure, such as coactive2012/fig2; `paper` is its citation; `note` says which data and sizes differ
     from the paper's.
@@ -245,7 +245,7 @@ def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
 
 
 def first(ran: LineResult, rounds: int) -> LineResult:
-    """Return the results of a line cut to its first `rounds` rounds, with the bounds there (0: all rounds)."""
+    """Return `ran`, the results of a line, cut to its first `rounds` rounds, with the bounds there (0: all rounds)."""
     if not rounds:
         return ran
     short = ran.marks <= rounds

@@ -155,7 +155,7 @@ def _growing(part: Part, last: Array, before: Array) -> Verdict:
 
 def decades(ran: LineResult, measure: Measure) -> tuple[Array, Array]:
     """Return (what the last decade of rounds, from T / 10 to T, adds to the cumulative `measure`; what the decade
-    before it adds), for each run of a line, (runs,) each."""
+    before it adds), for each run of `ran`, the results of a line, (runs,) each."""
     total = measure.of(ran.regrets, ran.M)
     T = total.shape[1]
     tenth, hundredth = total[:, T // 10 - 1], total[:, T // 100 - 1]

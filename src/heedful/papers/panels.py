@@ -63,8 +63,8 @@ WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(784, 5)
 """Sizes of runs on web search, in full and with --quick. [J15] went once through 28,000 queries, in twenty orders;
 MQ2008 has 784. Claims are judged on one pass through them; 35 more passes are drawn, as many rounds as in [J15]."""
 MOVIES_FULL, MOVIES_QUICK = Size(1_500, 0), Size(1_500, 60)
-"""Sizes of runs on movies, in full and with --quick: 1,500 rounds for each of the 3,020 people of whose ratings the
-features of movies are not made (0 runs: all of them)."""
+"""Sizes of runs on movies, in full and with --quick: 1,500 rounds for each of 3,020 people (0 runs: all of them), half
+of the data set; the ratings of the other half give movies their features."""
 SLOW_WEB_FULL, SLOW_WEB_QUICK = Size(784, 20), Size(784, 5)
 SLOW_MOVIES_FULL, SLOW_MOVIES_QUICK = Size(1_500, 200), Size(300, 20)
 """Sizes of runs with a ranking SVM, which took [J15] 20 hours for each permutation of the queries."""
@@ -109,7 +109,7 @@ def slow_movies(*lines: Line) -> Panel:
 
 
 def one(label: str, learner: str, user: str) -> Line:
-    """Return a line with one learner and one simulated person, `user`, both by name."""
+    """Return a line with the label `label`, one learner and one simulated person, `user`, both by name."""
     return Line(label, (learner,), user)
 
 

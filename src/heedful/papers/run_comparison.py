@@ -56,7 +56,8 @@ class Split(NamedTuple):
     """The answers of U people to P pairs of items, and for each of them the indices of n pairs to train on (`train`, U
     x n), m to ask about (`pool`, U x m) and t to test on (`test`, U x t).
 
-    `pairs` (P x 2) are item indices; `first` (U x P) says if a person prefers the first item of a pair.
+    `problem` is what is known of people and items; `pairs` (P x 2) are item indices; `first` (U x P) says if a person
+    prefers the first item of a pair.
     """
 
     problem: Problem

@@ -159,7 +159,8 @@ class Sources:
 
 
 def missing_panels(figure: Figure, sources: Sources) -> dict[str, str]:
-    """Return for each panel of `figure` that cannot be run the reason, in words, by the panel's key."""
+    """Return for each panel of `figure` that cannot be run with the data in `sources` the reason, in words, by the
+    panel's key."""
     return {panel.key: why for panel in figure.panels if (why := sources.lacks(panel))}
 
 
@@ -258,8 +259,8 @@ def _judged_rounds(world: str, size: Size, setting: Setting) -> int:
 
 
 def distribution(panel: Panel, sources: Sources) -> dict[str, LineResult]:
-    """Run Figure 1 of [C12] and return the results of its lines: differences in DCG@10 in each condition (chains x 1),
-    and in all (chains x conditions).
+    """Run Figure 1 of [C12], on the query chains of `sources`, and return the results of its lines: differences in
+    DCG@10 in each condition (chains x 1), and in all (chains x conditions).
 
     A chain without a click has difference 0, as in the paper. Nobody clicked on the degraded rankings: their clicks are
     drawn from a position-biased click model that is fitted to the recorded clicks.

@@ -61,7 +61,8 @@ class People(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The runs of a panel as an iterator of settings with a few runs each, so that not all are in memory at a time."""
+    """The runs of a panel: `parts` iterates over settings with a few runs each, so that not all are in memory at a
+    time; `R` is the length of the longest instance."""
 
     parts: Iterator[Setting]
     R: float  # the length of the longest instance

@@ -24,7 +24,8 @@ POINTS = 300
 
 
 class Series(NamedTuple):
-    """The points of a line: `x` (n,), mean and standard error over runs, (n,) each, the latter NaN with one run."""
+    """The points of a line: `x` (n,), `mean` and standard error `stderr` over runs, (n,) each, the latter NaN with one
+    run."""
 
     x: Array | Ints
     mean: Array
@@ -32,28 +33,30 @@ class Series(NamedTuple):
 
 
 def over_rounds(panel: Panel, ran: LineResult, t: Ints) -> Series:
-    """Return the points of a line at the rounds `t` (n,), from 1 on, in the measure of `panel`."""
+    """Return the points of a line with the results `ran` at the rounds `t` (n,), from 1 on, in the measure of
+    `panel`."""
     samples = panel.measure.of(ran.regrets, ran.M)[:, t - 1]
     return Series(t, samples.mean(axis=0), standard_error(samples))
 
 
 def rounds_to_draw(ran: LineResult) -> Ints:
-    """Return the rounds at which the curve of a line is drawn: at most 300, on a logarithmic scale, with those of its
-    bounds and the last judged one."""
+    """Return the rounds at which the curve of the results `ran` is drawn, in order: at most 300 on a logarithmic scale,
+    those that have a theoretical bound, and the last round on which claims are judged."""
     T = ran.regrets.shape[1]
     marks = np.concatenate((np.geomspace(1, T, POINTS).round(), ran.marks, [ran.once or T]))
     return np.unique(marks.astype(np.int64))
 
 
 def swept_rounds(panel: Panel, ran: LineResult) -> Ints:
-    """Return the rounds after which a sweep is drawn: those that `panel` names, and the last one that is judged."""
+    """Return the rounds after which a sweep with the results `ran` is drawn: those that `panel` names, and the last one
+    on which claims are judged."""
     T = ran.regrets.shape[1]
     return np.unique([min(at or T, T) for at in panel.at] + [ran.once or T])
 
 
 def share_below(ran: LineResult) -> Series:
-    """Return the empirical distribution function of all values of a line: at each distinct value the share of values at
-    or below it."""
+    """Return the empirical distribution function of all values in `ran`, the results of a line: at each distinct value
+    the share of values at or below it."""
     values, counts = np.unique(ran.regrets, return_counts=True)
     return Series(values, np.cumsum(counts) / ran.regrets.size, np.full(values.size, np.nan))
 

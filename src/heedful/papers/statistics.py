@@ -58,8 +58,8 @@ def t_test(difference: float, error: float, pairs: int, freedom: float) -> Paire
 
 
 def reach(found: PairedTest, level: float = SIGNIFICANT) -> float:
-    """Return half the width of the confidence interval of a difference, at 1 - `level` (95 % for 0.05); infinite with
-    one run."""
+    """Return half the width of the confidence interval of the difference `found`, at 1 - `level` (95 % for 0.05);
+    infinite with one run."""
     if math.isnan(found.stderr):
         return math.inf
     if found.stderr == 0.0:
@@ -117,8 +117,8 @@ def _contrary(part: Part) -> Part:
 
 
 def weakest(parts: Sequence[Part]) -> Part:
-    """Return the part of a claim nearest to failing: that whose difference has the least distance, in standard errors,
-    to an end of the interval that the claim gives."""
+    """Return the one of `parts` of a claim nearest to failing: that whose difference has the least distance, in
+    standard errors, to an end of the interval that the claim gives."""
 
     def within(part: Part) -> tuple[float, float]:
         room = min(part.high - part.found.difference, part.found.difference - part.low)
@@ -146,12 +146,13 @@ def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) 
 
 
 def fact(holds: bool) -> Conclusion:
-    """Return the conclusion from something that is computed or counted, and so is no sample: HOLDS or FAILS."""
+    """Return the conclusion, HOLDS or FAILS, from something that is computed or counted (`holds`), and so is no
+    sample."""
     return HOLDS if holds else FAILS
 
 
 def describe(found: PairedTest) -> str:
-    """Return a test's difference, standard error, p-value and number of pairs as text."""
+    """Return the difference, standard error, p-value and number of pairs of the test `found` as text."""
     if math.isnan(found.p):
         return f"difference {found.difference:+.3g}, no test of {found.pairs} pair{'s' * (found.pairs != 1)}"
     p = "p < 0.0001" if found.p < 1e-4 else f"p = {found.p:.2g}"

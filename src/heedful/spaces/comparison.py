@@ -154,8 +154,8 @@ def _order(y: object, k: int) -> Ints | None:
 
 
 def order_of(feedback: Answer, k: int) -> Answer:
-    """Return an answer to a question about `k` items in the form of an order: the position of the best item becomes an
-    array of one position; orders, EQUAL and UNSURE are unchanged."""
+    """Return the answer `feedback` to a question about `k` items in the form of an order: the position of the best item
+    becomes an array of one position; orders, EQUAL and UNSURE are unchanged."""
     if isinstance(feedback, np.ndarray):
         return feedback
     return feedback if feedback in (EQUAL, UNSURE) else np.array([feedback], np.int64)

@@ -240,8 +240,9 @@ class WithBaseScore(NamedTuple):
             out[-1] = last
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place the gradient of the inner space's `add_pair_gradient` at w + e_N, where e_N adds 1
-        to the weight of the caller's score; the last number stays as it is if that weight is not `adjusted`."""
+        """Add to `out` (N,) in place the gradient of the inner space's `add_pair_gradient`, for a correction of `y` to
+        `ybar`, at w + e_N, where e_N adds 1 to the weight of the caller's score; the last number stays as it is if that
+        weight is not `adjusted`."""
         last = out[-1]
         self.space.add_pair_gradient(out, with_base_weight(w, self.adjusted), x, ybar, y)
         if not self.adjusted:

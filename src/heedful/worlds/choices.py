@@ -111,8 +111,8 @@ class Choosers(NamedTuple):
 
 @kernel
 def perceived_utilities(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> Array:
-    """Return the utilities of the k items `shown`, as indices, as `user` perceives them in this round: (k,), each with
-    its own noise, drawn from `rng`."""
+    """Return the utilities of the k items `shown`, as indices, as `user` of `world` perceives them in this round: (k,),
+    each with its own noise, drawn from `rng`."""
     out = np.empty(shown.size)
     for r in range(shown.size):
         out[r] = world.utilities[user, shown[r]] + world.noise / math.sqrt(2.0) * rng.standard_normal()
@@ -121,8 +121,8 @@ def perceived_utilities(world: Choosers, user: int, shown: Ints, rng: np.random.
 
 @kernel
 def answer(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> int:
-    """Return the answer of `user` to the items `shown` (k,): the position of the chosen item, 0 to k - 1, or EQUAL, or
-    UNSURE. Noise is drawn from `rng`."""
+    """Return the answer of `user` of `world` to the items `shown` (k,): the position of the chosen item, 0 to k - 1, or
+    EQUAL, or UNSURE. Noise is drawn from `rng`."""
     lapse, unsure, first, other = rng.random(), rng.random(), rng.random(), rng.random()
     worth = perceived_utilities(world, user, shown, rng)
     if unsure < world.unsure:
@@ -157,7 +157,8 @@ def gaussian_choosers(
     shown: int = 2,
     seed: int = 0,
 ) -> Choosers:
-    """Return a world of `n_users` users whose utilities of `n_items` items come from a Gaussian process.
+    """Return a world of `n_users` users whose utilities of `n_items` items come from a Gaussian process, drawn from
+    `seed`.
 
     Its covariance is amplitude^2 exp(-d^2 / (2 length^2)), d the distance of two items' `features` (n_items x N);
     without features, items are independent. A share `shared` of the variance is a function that all users share, the
@@ -197,8 +198,9 @@ def choosers_from_orders(
 ) -> Choosers:
     """Return a world of U users who choose by given `orders` of all n items (U x n, item indices, best first).
 
-    The utility of an item is the number of items that it is better than; without noise, users make no errors. The other
-    arguments are those of `gaussian_choosers`. Raise ValueError, naming the argument, if one is not valid.
+    The utility of an item is the number of items that it is better than; without `noise`, users make no errors. `tie`,
+    `unsure`, `lapse`, `first`, `repeats` and `shown` are as in `gaussian_choosers`. Raise ValueError, naming the
+    argument, if one is not valid.
     """
     array = numbers("orders", orders, "whole numbers, a row for each person")
     n = array.shape[1] if array.ndim == 2 else 0

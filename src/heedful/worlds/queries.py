@@ -29,8 +29,8 @@ class StreamState(NamedTuple):
 
 
 class QueryStream(NamedTuple):
-    """A world of Q queries, each with its documents, and a simulated person who answers rankings of them with better
-    ones.
+    """A world of Q queries, each with its documents, and a simulated person, `user`, who answers rankings of them with
+    better ones.
 
     Each run meets the queries in an order of its own; after the last query the first comes again. The documents of all
     queries are stored one after the other, in `rows` rows with N features. Made by `query_stream`.

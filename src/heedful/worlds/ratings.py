@@ -109,8 +109,9 @@ def uniform_ratings(
 
 
 def bernoulli_ratings(n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, seed: int = 0) -> LowRank:
-    """Return the Bernoulli world of [A18]: users' and items' factors as in `uniform_ratings`, drawn from `seed`; a
-    rating is 1 with probability Y, else 0. Raise ValueError, naming the argument, if one is not valid."""
+    """Return the Bernoulli world of [A18], with `n_users` users and `n_items` items: their `n_factors` factors are as
+    in `uniform_ratings`, drawn from `seed`; a rating is 1 with probability Y, else 0. Raise ValueError, naming the
+    argument, if one is not valid."""
     A, B = _simplex_factors(n_users, n_items, n_factors, seed)
     return _low_rank(A, B, BERNOULLI, "width", 0.0)
 
@@ -222,7 +223,7 @@ class Replay(NamedTuple):
 
 @kernel
 def rating_of(world: Replay, user: int, item: int) -> float:
-    """Return the rating that `user` gave to `item` (indices); the user must have rated it."""
+    """Return the rating that `user` gave to `item` (indices) in `world`; the user must have rated it."""
     lo, hi = world.starts[user], world.starts[user + 1]
     while hi - lo > 1:
         mid = (lo + hi) // 2

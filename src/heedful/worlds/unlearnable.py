@@ -17,7 +17,8 @@ Array = npt.NDArray[np.float64]
 
 
 class UnlearnableState(NamedTuple):
-    """The entries of the true weights w* that are determined so far, 0 elsewhere (T,), and the round `t`."""
+    """The entries of the true weights w* that are determined so far, 0 elsewhere (`w_star`, (T,)), and the round
+    `t`."""
 
     w_star: Array
     t: int

@@ -116,7 +116,8 @@ class StrictAlpha(NamedTuple):
         return least_gaining(utilities, y, self.alpha * (best - utilities[y]))
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """Return the utility of item `a` minus that of item `b` (indices); `ratings` are not used."""
+        """Return by how much the utility of item `a` is above that of item `b` (indices), of `utilities` (m,);
+        `ratings` are not used."""
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
@@ -186,7 +187,8 @@ class ExpectedAlpha(NamedTuple):
         return drawn[rng.integers(0, self.objects)] if rng.random() < p else sure
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """Return the utility of item `a` minus that of item `b` (indices); `ratings` are not used."""
+        """Return by how much the utility of item `a` is above that of item `b` (indices), of `utilities` (m,);
+        `ratings` are not used."""
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
 
@@ -233,7 +235,8 @@ class Better(NamedTuple):
         return nth(ratings, wanted, rng.integers(0, ties)) if ties > 0 else y
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """Return the rating of item `a` minus that of item `b` (indices); `utilities` are not used."""
+        """Return by how much the rating of item `a` is above that of item `b` (indices), of `ratings` (m,); `utilities`
+        are not used."""
         return ratings[a] - ratings[b]  # type: ignore[no-any-return]
 
 
@@ -259,7 +262,8 @@ class Best(NamedTuple):
         return nth(ratings, wanted, rng.integers(0, np.sum(ratings == wanted)) if self.ties else 0)
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """Return the rating of item `a` minus that of item `b` (indices); `utilities` are not used."""
+        """Return by how much the rating of item `a` is above that of item `b` (indices), of `ratings` (m,); `utilities`
+        are not used."""
         return ratings[a] - ratings[b]  # type: ignore[no-any-return]
 
 

@@ -28,9 +28,9 @@ class OrderState(NamedTuple):
 class FixedOrder(NamedTuple):
     """Fixed order: ours, for comparison, the candidates as they come. Interaction: coactive.
 
-    Shows the object y of greatest utility w . phi(x, y), phi being joint features, for weights w = 0, where all
-    candidates tie: with `Ranking` as the `space` the candidates by their index, with `WithBaseScore` the order by the
-    caller's own score. It learns nothing.
+    Shows the object y of greatest utility w . phi(x, y), phi being `n_features` joint features, for weights w = 0,
+    where all candidates tie: with `Ranking` as the `space` the candidates by their index, with `WithBaseScore` the
+    order by the caller's own score. It learns nothing.
     """
 
     n_features: int
@@ -56,8 +56,8 @@ class FixedOrder(NamedTuple):
 class RandomOrder(NamedTuple):
     """Random order: ours, for comparison, a random object each time. Interaction: coactive.
 
-    Shows the argmax for one feature, drawn at random for each candidate, in place of the candidates' own: with
-    `Ranking` as the `space` every order is equally likely, with `Assignment` every assignment. It learns nothing.
+    Shows the argmax for one feature, drawn at random for each candidate, in place of the candidates' own `n_features`:
+    with `Ranking` as the `space` every order is equally likely, with `Assignment` every assignment. It learns nothing.
     """
 
     n_features: int

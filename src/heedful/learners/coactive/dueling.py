@@ -84,11 +84,11 @@ class DuelingState(NamedTuple):
 class DuelingBandit(NamedTuple):
     """Dueling bandit gradient descent: Yue & Joachims 2009, as [J15] section 6.2.6 runs it. Interaction: coactive.
 
-    Interleaves the rankings of the weights w and of w' = w + gamma u, for a random direction u of length 1, by team
-    draft. The first k of the feedback are the clicked candidates, k being the positions that `space` counts; where w'
-    gets more of the clicks than w, w += delta u. With k = 1 it shows the best item of each, the same twice where they
-    agree; the item in the feedback wins, and both items are a tie. A list of one candidate compares nothing. Starting
-    from w = 0, only `delta` / `gamma` matters.
+    Interleaves the rankings of the weights w of `n_features` features and of w' = w + gamma u, for a random direction u
+    of length 1, by team draft. The first k of the feedback are the clicked candidates, k being the positions that
+    `space` counts; where w' gets more of the clicks than w, w += delta u. With k = 1 it shows the best item of each,
+    the same twice where they agree; the item in the feedback wins, and both items are a tie. A list of one candidate
+    compares nothing. Starting from w = 0, only `delta` / `gamma` matters.
     """
 
     n_features: int

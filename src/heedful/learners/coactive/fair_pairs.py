@@ -57,12 +57,13 @@ class FairPairsState(NamedTuple):
 class FairPairs(NamedTuple):
     """Fair pairs: ours, after 3PR (Raman et al., ICML 2013), with logistic steps. Interaction: coactive.
 
-    Shows its order with neighbours swapped: a coin decides whether pairs start at the first or at the second position,
-    and each pair is swapped with probability `swap`, down to position 2k, k being the positions that `space` counts. No
-    order is less probable than swap^k / 2. The first k of the feedback are the clicked candidates; they may be fewer or
-    none. Where one of a pair is clicked and the other is not, it beats the other with weight .5 / P(the pair was shown
-    in this order). This is fair where clicks depend on relevance and position (position bias, cascade): equally
-    relevant neighbours win equally often.
+    Shows the candidates in order of w . x_j, for weights w and `n_features` features x_j of candidate j, with
+    neighbours swapped: a coin decides whether pairs start at the first or at the second position, and each pair is
+    swapped with probability `swap`, down to position 2k, k being the positions that `space` counts. No order is less
+    probable than swap^k / 2. The first k of the feedback are the clicked candidates; they may be fewer or none. Where
+    one of a pair is clicked and the other is not, it beats the other with weight .5 / P(the pair was shown in this
+    order). This is fair where clicks depend on relevance and position (position bias, cascade): equally relevant
+    neighbours win equally often.
 
     That is unbiased, but compares neighbours only. The pairs that clicks imply at face value
     (`Ranking.add_pair_gradient`) are added with weight `implied`: they compare more candidates and learn faster, but

@@ -77,11 +77,11 @@ class AdaGrad(NamedTuple):
 class OnlineConvex(NamedTuple):
     """Online convex optimisation: [J15] Algorithm 3, with a rule of your own. Interaction: coactive.
 
-    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi, and gives D =
-    phi(x, ybar) - phi(x, y), the gradient of w . D for the feedback object ybar, to `rule`. Where the rule's regret on
-    the losses -w . D_t against every fixed w* of a class is at most B_T after T rounds, the average regret is REG_T <=
-    mean xi / alpha + B_T / (alpha T) for w* of that class, since w_t . D_t <= 0. Here the feedback is alpha-informative
-    with slacks xi: ybar gains at least alpha times the regret, less xi.
+    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi of
+    `n_features` numbers, and gives D = phi(x, ybar) - phi(x, y), the gradient of w . D for the feedback object ybar, to
+    `rule`. Where the rule's regret on the losses -w . D_t against every fixed w* of a class is at most B_T after T
+    rounds, the average regret is REG_T <= mean xi / alpha + B_T / (alpha T) for w* of that class, since w_t . D_t <= 0.
+    Here the feedback is alpha-informative with slacks xi: ybar gains at least alpha times the regret, less xi.
     """
 
     n_features: int

@@ -54,10 +54,10 @@ class PairwiseLogisticState(NamedTuple):
 class PairwiseLogistic(NamedTuple):
     """Pairwise logistic: ours, all implied pairs with AdaGrad steps. Interaction: coactive.
 
-    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi. Each round is
-    one step up the gradient of sum log sigma(w . (x_a - x_b)) over the pairs "candidate a is better than b" that the
-    correction implies (`Ranking.add_pair_gradient`), with features x_a and x_b and the logistic function sigma. The
-    step size of each weight is `rate` / sqrt(the sum of its squared gradients).
+    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi of
+    `n_features` numbers. Each round is one step up the gradient of sum log sigma(w . (x_a - x_b)) over the pairs
+    "candidate a is better than b" that the correction implies (`Ranking.add_pair_gradient`), with features x_a and x_b
+    and the logistic function sigma. The step size of each weight is `rate` / sqrt(the sum of its squared gradients).
     """
 
     n_features: int

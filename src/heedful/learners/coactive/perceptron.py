@@ -39,10 +39,10 @@ class PerceptronState(NamedTuple):
 class PreferencePerceptron(NamedTuple):
     """Preference perceptron: [J15] Algorithms 1 and 2. Interaction: coactive.
 
-    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi, and w += D
-    after every round, from w = 0, for D = phi(x, ybar) - phi(x, y) and the feedback object ybar. With `batch` = k the k
-    D's of a batch are applied together after its last round (summed from s+1; from s, as Algorithm 2 prints it, a round
-    would count twice), and those of an unfinished batch not at all.
+    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi of
+    `n_features` numbers, and w += D after every round, from w = 0, for D = phi(x, ybar) - phi(x, y) and the feedback
+    object ybar. With `batch` = k the k D's of a batch are applied together after its last round (summed from s+1; from
+    s, as Algorithm 2 prints it, a round would count twice), and those of an unfinished batch not at all.
 
     Theorem 1, Lemma 4: after T rounds the average regret is REG_T <= mean xi / alpha + 2 R |w*| sqrt(k/T) / alpha, for
     true weights w*, |phi| <= R, and alpha-informative feedback with slacks xi: ybar gains at least alpha times the
@@ -162,13 +162,14 @@ class ExponentiatedState(NamedTuple):
 class ExponentiatedPerceptron(NamedTuple):
     """Exponentiated preference perceptron: [J15] Algorithm 4, signed by Eq. 22 and 23. Interaction: coactive.
 
-    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi; for the
-    feedback object ybar and D = phi(x, ybar) - phi(x, y), w_i *= exp(eta D_i), then normalised to sum 1, over doubled
-    features phi_e = (phi, -phi) (Eq. 22 prints min where it must be max). The weight of phi_i is e^theta_i / Z and that
-    of -phi_i is e^-theta_i / Z for theta = sum eta_t D_t over the rounds t and the normaliser Z, so theta (N,) is all
-    there is to keep for N features. `bound` is S, an upper bound of the largest entry |phi|_inf. With a `horizon` of T
-    rounds, eta = 1 / (2 S sqrt T); without one (0), the experiments' eta_t = 1 / (2 S sqrt t), which has no guarantee.
-    If `signed` is False: Algorithm 4 as printed, w_i = e^theta_i / Z from 1 / N on, for true weights w* >= 0.
+    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi of
+    `n_features` numbers; for the feedback object ybar and D = phi(x, ybar) - phi(x, y), w_i *= exp(eta D_i), then
+    normalised to sum 1, over doubled features phi_e = (phi, -phi) (Eq. 22 prints min where it must be max). The weight
+    of phi_i is e^theta_i / Z and that of -phi_i is e^-theta_i / Z for theta = sum eta_t D_t over the rounds t and the
+    normaliser Z, so theta (N,) is all there is to keep for N features. `bound` is S, an upper bound of the largest
+    entry |phi|_inf. With a `horizon` of T rounds, eta = 1 / (2 S sqrt T); without one (0), the experiments' eta_t = 1 /
+    (2 S sqrt t), which has no guarantee. If `signed` is False: Algorithm 4 as printed, w_i = e^theta_i / Z from 1 / N
+    on, for true weights w* >= 0.
 
     Theorem 5, |w*|_1 = 1, fixed eta: REG_T <= mean xi / alpha + (2 ln N + 1) S / (alpha sqrt T), N doubled if signed,
     for the average regret REG_T under alpha-informative feedback with slacks xi.
@@ -256,9 +257,10 @@ class ConvexState(NamedTuple):
 class ConvexPerceptron(NamedTuple):
     """Convex preference perceptron: [J15] Algorithm 5. Interaction: coactive.
 
-    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi. After round
-    t, w = the point of the ball |w| <= `radius` nearest to w + D / sqrt t, for D = phi(x, ybar) - phi(x, y) and the
-    feedback object ybar. (The factor G in the step of [C12] contradicts its own bound; [J15] has none.)
+    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi of
+    `n_features` numbers. After round t, w = the point of the ball |w| <= `radius` nearest to w + D / sqrt t, for D =
+    phi(x, ybar) - phi(x, y) and the feedback object ybar. (The factor G in the step of [C12] contradicts its own bound;
+    [J15] has none.)
 
     Theorem 6 for the linear loss, G = 1: REG_T <= 2 mean xi+ / alpha + (D2/(2 sqrt T) + D2/T + 4 R^2/sqrt T) / alpha,
     D2 = (2 radius)^2, for the average regret REG_T, true weights |w*| <= radius, |phi| <= R, and alpha-informative

@@ -34,11 +34,12 @@ class PerturbedState(NamedTuple):
 class PerturbedPerceptron(NamedTuple):
     """3PR: Raman, Joachims, Shivaswamy & Schnabel, ICML 2013. Interaction: coactive.
 
-    Shows its order with neighbours swapped: a coin decides whether pairs start at the first or at the second position,
-    and each pair is swapped with probability `swap`. ybar is the shown order y, but where the lower of a pair was
-    clicked and the upper was not, the two change places; w += phi(x, ybar) - phi(x, y). Under position bias people
-    click the lower one too rarely; but with swap = 1/2 each of two equally relevant neighbours is the lower one equally
-    often, so on average they do not change w, and the more relevant of two neighbours moves w towards itself.
+    Shows the candidates in order of w . x_j, for weights w and `n_features` features x_j of candidate j, with
+    neighbours swapped: a coin decides whether pairs start at the first or at the second position, and each pair is
+    swapped with probability `swap`. ybar is the shown order y, but where the lower of a pair was clicked and the upper
+    was not, the two change places; w += phi(x, ybar) - phi(x, y). Under position bias people click the lower one too
+    rarely; but with swap = 1/2 each of two equally relevant neighbours is the lower one equally often, so on average
+    they do not change w, and the more relevant of two neighbours moves w towards itself.
 
     The order is perturbed down to position 2k, k being the positions that `space` counts, as in `FairPairs`. The first
     k of the feedback are the clicked candidates; they may be fewer or none. Where a proposal has start = -1 (a caller

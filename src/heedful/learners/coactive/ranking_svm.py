@@ -61,12 +61,12 @@ class RankingSVMState(NamedTuple):
 class RankingSVM(NamedTuple):
     """Ranking SVM: Joachims 2002, retrained as in [J15] section 6.2.5. Interaction: coactive.
 
-    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi. w = argmin
-    |w|^2/2 + C sum max(0, 1 - w . D) over the difference vectors D = phi(x, ybar) - phi(x, y) of all rounds with a
-    correction ybar, without intercept. It is trained after the first correction, and whenever there are at least 10 %
-    more than at the last training (10 n >= 11 n_last); before, proposals come from a random w. C = 100 up to 50
-    difference vectors; beyond, the value for which most held-out D have w . D > 0 in 5-fold cross-validation, the
-    smallest where they tie.
+    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi of
+    `n_features` numbers. w = argmin |w|^2/2 + C sum max(0, 1 - w . D) over the difference vectors D = phi(x, ybar) -
+    phi(x, y) of all rounds with a correction ybar, without intercept. It is trained after the first correction, and
+    whenever there are at least 10 % more than at the last training (10 n >= 11 n_last); before, proposals come from a
+    random w. C = 100 up to 50 difference vectors; beyond, the value for which most held-out D have w . D > 0 in 5-fold
+    cross-validation, the smallest where they tie.
 
     `squared` takes the loss max(0, 1 - w . D)^2 instead, which liblinear solves several times faster and to
     convergence; with the papers' loss and a large C it stops after 10,000 passes, within about 1 % of the least

@@ -40,10 +40,10 @@ class SecondOrderState(NamedTuple):
 class SecondOrderPerceptron(NamedTuple):
     """Second-order preference perceptron: [J15] Algorithm 6. Interaction: coactive.
 
-    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi; D = phi(x,
-    ybar) - phi(x, y) for the feedback object ybar. Then A_t = A_{t-1} + gamma D D^T, A_0 = epsilon I; w = the point of
-    the ball |w| <= radius nearest, in the norm of A_t, to w + A_t^-1 D. The state keeps A^-1, updated by Woodbury with
-    denominator 1/gamma + D^T A^-1 D.
+    Shows the object y of `space` of greatest utility w . phi(x, y), for weights w and joint features phi of
+    `n_features` numbers; D = phi(x, ybar) - phi(x, y) for the feedback object ybar. Then A_t = A_{t-1} + gamma D D^T,
+    A_0 = epsilon I; w = the point of the ball |w| <= radius nearest, in the norm of A_t, to w + A_t^-1 D. The state
+    keeps A^-1, updated by Woodbury with denominator 1/gamma + D^T A^-1 D.
 
     Theorem 8 bounds the regret of a strongly convex loss (CREG); the linear loss is not one, so there is no bound on
     the regret of utilities (REG).

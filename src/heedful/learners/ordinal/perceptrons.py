@@ -128,9 +128,9 @@ class AveragedState(NamedTuple):
 class AveragedPRank(NamedTuple):
     """Averaged PRank: ours, after Freund & Schapire 1999. Interaction: ordinal.
 
-    Updates a direction w and thresholds b as `PRank` does, and predicts with the average of all w and b since the first
-    round. The state keeps sums `drift` and `summed` from which these follow after t rounds: w - drift / t and summed /
-    t. A round without a mistake costs no more than PRank's.
+    Updates a direction w of `n_features` numbers and `n_ranks` - 1 thresholds b as `PRank` does, and predicts with the
+    average of all w and b since the first round. The state keeps sums `drift` and `summed` from which these follow
+    after t rounds: w - drift / t and summed / t. A round without a mistake costs no more than PRank's.
     """
 
     n_features: int
@@ -234,10 +234,10 @@ class WidrowHoffState(NamedTuple):
 class WidrowHoff(NamedTuple):
     """Widrow-Hoff: online regression, as in [P01]. Interaction: ordinal.
 
-    Predicts for an instance x the number w . x, rounded half up and clipped to 1..k (`n_ranks`); after every round w +=
-    eta (y - w . x) x for the true rank y. Not invariant to the scale of x: stable where eta |x|^2 < 2 in every round. A
-    larger eta can diverge: w grows until it overflows; the prediction is still a rank (1 where w . x is NaN), but means
-    nothing.
+    Predicts for an instance x of `n_features` features the number w . x, rounded half up and clipped to 1..k
+    (`n_ranks`); after every round w += eta (y - w . x) x for the true rank y. Not invariant to the scale of x: stable
+    where eta |x|^2 < 2 in every round. A larger eta can diverge: w grows until it overflows; the prediction is still a
+    rank (1 where w . x is NaN), but means nothing.
     """
 
     n_features: int
@@ -282,8 +282,9 @@ class ConstantState(NamedTuple):
 class ConstantRank(NamedTuple):
     """A constant predictor: ours, for comparison. Interaction: ordinal.
 
-    Predicts the median of the true ranks so far (of two, the lower), whatever the instance: no other constant would
-    have had a lower sum of |predicted - true|. Before the first round it predicts the middle rank.
+    Predicts the median of the true ranks so far (of two, the lower), from 1 to `n_ranks`, whatever the `n_features`
+    features of the instance: no other constant would have had a lower sum of |predicted - true|. Before the first round
+    it predicts the middle rank.
     """
 
     n_features: int

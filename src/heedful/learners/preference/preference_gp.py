@@ -181,7 +181,8 @@ class HierarchicalGP(NamedTuple):
     space: Choice
     """the items, `Choice(n_items, equal, features)`"""
     lengthscale: float = 0.0
-    """the length scale of the kernel; this field and those down to `rule` are as in `PreferenceGP`"""
+    """the length scale of the kernel; `lengthscale`, `amplitude`, `width`, `lapse` and `rule` are as in
+    `PreferenceGP`"""
     amplitude: float = 1.0
     width: float = 0.25
     lapse: float = 0.0

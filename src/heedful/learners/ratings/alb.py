@@ -74,10 +74,10 @@ class ALBState(NamedTuple):
 class ALB(NamedTuple):
     """Alternating linear bandits: [A18] Algorithm 1. Interaction: rating.
 
-    For user i, with item factors B_j, V = lambda I + sum c_ij B_j B_j' and mu = V^-1 sum s_ij B_j, summed over the
-    items j that i rated; c_ij is the number of these ratings, s_ij their sum, and lambda is `penalty`. The history that
-    lines 16 and 18 of the algorithm rewrite enters only through c and s, so the cost of a step does not grow with the
-    number of rounds.
+    `space` says how many items a slate shows, and `n_factors` is the number of factors. For user i, with item factors
+    B_j, V = lambda I + sum c_ij B_j B_j' and mu = V^-1 sum s_ij B_j, summed over the items j that i rated; c_ij is the
+    number of these ratings, s_ij their sum, and lambda is `penalty`. The history that lines 16 and 18 of the algorithm
+    rewrite enters only through c and s, so the cost of a step does not grow with the number of rounds.
 
     Proposes argmax_j mu . B_j + c |V^-1/2 B_j| (Eq. 6), with the radius c of the confidence ellipsoid; for a slate of
     k, the k items with the highest such values. After a rating of item j it stores the user's optimistic factors A_i =

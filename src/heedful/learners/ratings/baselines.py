@@ -240,8 +240,8 @@ class RandomItem(NamedTuple):
 class UserGreedy(NamedTuple):
     """User greedy: ours, for comparison, each user's own ratings only. Interaction: rating.
 
-    Shows the items with the highest mean of the user's own ratings; items that they never rated count as the mean of
-    all ratings.
+    Shows the items, as many as `space` says, with the highest mean of the user's own ratings; items that they never
+    rated count as the mean of all ratings.
     """
 
     space: Slate = Slate()
@@ -277,7 +277,8 @@ class UserGreedy(NamedTuple):
 class ItemMean(NamedTuple):
     """Item mean: ours, for comparison, the items that people like most. Interaction: rating.
 
-    Shows the items with the highest mean rating of all users; each mean includes `prior` ratings of the overall mean.
+    Shows the items, as many as `space` says, with the highest mean rating of all users; each mean includes `prior`
+    ratings of the overall mean.
     """
 
     space: Slate = Slate()
@@ -313,8 +314,9 @@ class ItemMean(NamedTuple):
 class PairMean(NamedTuple):
     """Pair mean, else item mean: ours, for comparison, a user's own ratings come first. Interaction: rating.
 
-    Shows the items with the highest mean of the user's own ratings; items that they never rated count with the mean of
-    all users' ratings of them, which includes `prior` ratings of the overall mean, as in `ItemMean`.
+    Shows the items, as many as `space` says, with the highest mean of the user's own ratings; items that they never
+    rated count with the mean of all users' ratings of them, which includes `prior` ratings of the overall mean, as in
+    `ItemMean`.
     """
 
     space: Slate = Slate()

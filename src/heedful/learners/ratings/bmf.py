@@ -79,7 +79,7 @@ class BMFState(NamedTuple):
     """Three numbers for each of P pairs of user and item, one after the other (3 P,): the sum of squares about its
     mean, the number of repeated ratings in that sum, and the number of its ratings."""
     facts: Array
-    """statistics of all ratings, such as their mean (9,), in the order in which `bmf_model` lists them"""
+    """statistics of all ratings, nine numbers in the order in which `bmf_model` lists them, such as the mean (9,)"""
     plain: FactorModel
     """the posterior of the model with biases, but without factors"""
     factored: FactorModel
@@ -94,21 +94,21 @@ class BMFState(NamedTuple):
 class BMF(NamedTuple):
     """Bayesian matrix factors: ours, learned online by mean field. Interaction: rating.
 
-    The model: a rating of item j by user i is b_j + b_i + u_i . v_j + g_ij + noise, with biases b, factors u and v, and
-    a term g_ij of this pair alone, which is the same in all ratings of the pair. Each row [b_i, u_i] and [b_j, v_j] has
-    a Gaussian posterior q. After a rating, q_j and then q_i are computed from the counts and sums of their pairs and
-    the posteriors of the other side (mean field); then the same for one more user and one more item, by turns. All
-    variances, and the mean of the b_j, are learned (empirical Bayes) in units of the variance of the ratings so far: as
-    soon as two ratings differ, scaling or shifting all ratings changes nothing. A model without factors is learned next
-    to it; with `automatic`, the one that predicted recent ratings better (log likelihood, discounted by .999 a rating)
-    decides.
+    The model: a rating of item j by user i is b_j + b_i + u_i . v_j + g_ij + noise, with biases b, factors u and v
+    (`n_factors` of them), and a term g_ij of this pair alone, which is the same in all ratings of the pair. Each row
+    [b_i, u_i] and [b_j, v_j] has a Gaussian posterior q. After a rating, q_j and then q_i are computed from the counts
+    and sums of their pairs and the posteriors of the other side (mean field); then the same for one more user and one
+    more item, by turns. All variances, and the mean of the b_j, are learned (empirical Bayes) in units of the variance
+    of the ratings so far: as soon as two ratings differ, scaling or shifting all ratings changes nothing. A model
+    without factors is learned next to it; with `automatic`, the one that predicted recent ratings better (log
+    likelihood, discounted by .999 a rating) decides.
 
-    Proposes the items with the highest mean + c standard deviations of the rating. This value is cut off at the highest
-    rating so far (once two ratings differ, or if that rating is the highest possible). With `sampled`, it proposes the
-    items with the highest draw from q with c times its standard deviations (Thompson sampling). c = width + growth
-    log(1 + a n_i), with n_i the number of ratings of this user and a the share of ratings that repeat a pair: exploring
-    an item pays only as far as it will be shown again. Bayes-UCB's quantile 1 - 1 / n grows about as fast. width =
-    growth = 0 is greedy. No regret bound is known.
+    Proposes the items (as many as `space` says) with the highest mean + c standard deviations of the rating. This value
+    is cut off at the highest rating so far (once two ratings differ, or if that rating is the highest possible). With
+    `sampled`, it proposes the items with the highest draw from q with c times its standard deviations (Thompson
+    sampling). c = width + growth log(1 + a n_i), with n_i the number of ratings of this user and a the share of ratings
+    that repeat a pair: exploring an item pays only as far as it will be shown again. Bayes-UCB's quantile 1 - 1 / n
+    grows about as fast. width = growth = 0 is greedy. No regret bound is known.
     """
 
     space: Slate = Slate()

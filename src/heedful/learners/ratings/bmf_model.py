@@ -44,8 +44,8 @@ TRUST = 5.0
 
 
 class FactorModel(NamedTuple):
-    """The posterior of a factor model whose rows have K numbers, a bias and K - 1 factors, for each user and each
-    item."""
+    """The posterior of a factor model whose rows have K numbers, a bias and K - 1 factors: `users` and `items` have the
+    rows of all users and all items."""
 
     users: GaussianRows
     items: GaussianRows
@@ -80,8 +80,8 @@ def with_capacity(model: FactorModel, users: int, items: int, nobody: int, seed:
 @noinline
 @kernel
 def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Array) -> None:
-    """Infer the posterior of a user's bias and factors from their ratings in `pairs`, in place; without ratings it is
-    the prior. `facts` are the statistics of all ratings."""
+    """Infer the posterior of a user's bias and factors from their ratings in `pairs`, and write it into `model`;
+    without ratings it is the prior. `facts` (9,) are the statistics of all ratings."""
     users, items, hyper, scale = model.users, model.items, model.hyper, facts[SCALE]
     K = users.mean.shape[1]
     places = places_of(int(pairs.of_user[user]), pairs.after_user)
@@ -112,8 +112,8 @@ def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Arr
 @noinline
 @kernel
 def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Array, seed: int) -> None:
-    """Infer the posterior of an item's bias and factors from its ratings in `pairs`, in place; without ratings it is
-    the prior, whose means are drawn from `seed`. `facts` are the statistics of all ratings."""
+    """Infer the posterior of an item's bias and factors from its ratings in `pairs`, and write it into `model`; without
+    ratings it is the prior, whose means are drawn from `seed`. `facts` (9,) are the statistics of all ratings."""
     users, items, hyper = model.users, model.items, model.hyper
     K = items.mean.shape[1]
     places = places_of(int(pairs.of_item[item]), pairs.after_item)
@@ -164,7 +164,10 @@ def learn_rows(
     pairs: InteractionMatrix, model: FactorModel, facts: Array, user: int, item: int, seed: int, t: int
 ) -> None:
     """Infer the posteriors of the user and the item that a new rating is of, then of one more user and one more item
-    (round `t` gives their turn), then the variances, all in place."""
+    (round `t` gives their turn), then the variances, and write all into `model`.
+
+    `pairs` are the ratings, `facts` (9,) their statistics; the prior means of items are drawn from `seed`.
+    """
     users, items, K = model.users, model.items, model.users.mean.shape[1]
     if users.adds[user, K + 1] <= 0.0:  # a new user starts from the prior
         for a in range(K):
@@ -188,8 +191,8 @@ def learn_rows(
 @noinline
 @kernel
 def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
-    """Return the posterior (mean (K,), covariance (K x K)) of the bias and factors of the user with index `user`; the
-    prior's for a user without ratings."""
+    """Return the posterior (mean (K,), covariance (K x K)) that `model` has of the bias and factors of the user with
+    index `user`; the prior's for a user without ratings."""
     users, K = model.users, model.users.mean.shape[1]
     if user < users.mean.shape[0] and users.adds[user, K + 1] > 0.0:
         return users.mean[user].copy(), users.cov[user].copy()
@@ -204,8 +207,11 @@ def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
 def log_predictive(
     pairs: InteractionMatrix, model: FactorModel, user: int, item: int, facts: Array, y: float, weight: float
 ) -> float:
-    """Return the log predictive density of a next rating of `item` by `user`, which counts `weight` times; `y` is this
-    rating relative to the first rating that was ever learned."""
+    """Return the log predictive density, under `model`, of a next rating of `item` by `user`, which counts `weight`
+    times; `y` is this rating relative to the first rating that was ever learned.
+
+    `pairs` are the ratings so far, `facts` (9,) their statistics.
+    """
     w, S = user_gaussian(model, user)
     one, mean, var = np.full(1, item), np.empty(1), np.empty(1)
     predictive_moments(model.items.mean, model.items.cov, model.items.adds, one, w, S, model.hyper, mean, var)

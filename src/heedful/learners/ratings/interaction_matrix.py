@@ -155,8 +155,8 @@ def remove_pair(pairs: InteractionMatrix, p: int) -> None:
 @noinline
 @kernel
 def remove_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, weight: float = 1.0) -> None:
-    """Remove one `rating` of `item` by `user`, counted `weight` times, from the matrix in place, and the pair with its
-    last rating. Nothing happens if there is no such pair."""
+    """Remove one `rating` of `item` by `user`, counted `weight` times, from the matrix `pairs` in place, and the pair
+    with its last rating. Nothing happens if there is no such pair."""
     p = place_of(pairs, user, item)
     if p >= 0:
         pairs.count[p] -= weight
@@ -174,12 +174,12 @@ def remove_item(pairs: InteractionMatrix, item: int) -> None:
 
 
 def items_of(pairs: InteractionMatrix, user: int) -> Ints:
-    """Return the indices of the items that the user with index `user` rated (n,), the newest first."""
+    """Return the indices of the items that the user with index `user` rated in `pairs` (n,), the newest first."""
     return pairs.item[_places(pairs.of_user, pairs.after_user, user)]
 
 
 def users_of(pairs: InteractionMatrix, item: int) -> Ints:
-    """Return the indices of the users who rated the item with index `item` (n,), the newest first."""
+    """Return the indices of the users who rated the item with index `item` in `pairs` (n,), the newest first."""
     return pairs.user[_places(pairs.of_item, pairs.after_item, item)]
 
 

@@ -231,7 +231,7 @@ def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
 @noinline
 @kernel
 def update_sums(rows: GaussianRows, at: int, known: float, first: float, missed: float, inverse: float) -> None:
-    """Replace the statistics of row `at` in `adds`, and correct `sums` by the difference, in place.
+    """Replace the statistics of row `at` in `rows.adds`, and correct `rows.sums` by the difference, in place.
 
     `known` is 1 if the row has ratings, else 0, and then all its statistics are 0; `first`, `missed` and `inverse` are
     an item's mean bias or a user's number of pairs, the expected squared errors, and the sum of 1 / count.

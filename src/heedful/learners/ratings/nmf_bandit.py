@@ -97,7 +97,7 @@ def ratios(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Ar
 @noinline
 @kernel
 def scale_factors(F: Array, by: Array) -> None:
-    """Multiply `F` by `by` in place, both n x k; no entry of F falls below TINY."""
+    """Multiply `F` by `by` in place, both n x k; entries of F that would fall below 1e-9 (TINY) become 1e-9."""
     for i in range(F.shape[0]):
         for a in range(F.shape[1]):
             F[i, a] = max(F[i, a] * by[i, a], TINY)
@@ -138,9 +138,10 @@ class NMFBandit(NamedTuple):
 
     In round t, with n users so far, it explores with probability min(1, theta n m' / t), m' = `explored`: with
     probability 1/2 uniformly over the user's own exploration set of m' of the available items, otherwise over all of
-    them. If it does not explore, it shows argmax_j U_i . V_j, for the factors U_i of user i and V_j of item j. After
-    every `every` rounds, U V' is fitted to the mean rating of each pair of user and item, less the lowest rating
-    possible, by `sweeps` multiplicative updates of U and of V over the rated pairs.
+    them. If it does not explore, it shows argmax_j U_i . V_j, for the `n_factors` factors U_i of user i and V_j of item
+    j; for a slate of more items, as `space` says, those with the highest values. After every `every` rounds, U V' is
+    fitted to the mean rating of each pair of user and item, less the lowest rating possible, by `sweeps` multiplicative
+    updates of U and of V over the rated pairs.
     """
 
     space: Slate = Slate()

@@ -152,9 +152,11 @@ def effective_sample_size(log_weights: Array) -> float:
 class PTS(NamedTuple):
     """Particle Thompson sampling: Kawale et al. 2015, as [A18] compares with it. Interaction: rating.
 
-    Given a particle's item factors V, a user's factors are N(mu, Lambda^-1) with Lambda = I / spread^2 + sum c v v' /
-    sigma^2 and mu = Lambda^-1 sum s v / sigma^2, over the items with factors v that the user rated c times with sum s.
-    To propose, it draws a particle by weight and u from this Gaussian, and shows argmax_j u . v_j.
+    A particle is a sample of the `n_factors` factors of all users and items; there are `n_particles`. Given a
+    particle's item factors V, a user's factors are N(mu, Lambda^-1) with Lambda = I / spread^2 + sum c v v' / sigma^2
+    and mu = Lambda^-1 sum s v / sigma^2, over the items with factors v that the user rated c times with sum s. To
+    propose, it draws a particle by weight and u from this Gaussian, and shows argmax_j u . v_j; for a slate of more
+    items, as `space` says, those with the highest values.
 
     After a rating of an item with factors v, each particle's weight is multiplied by N(rating; mu . v, sigma^2 + v'
     Lambda^-1 v). The particles are then resampled (systematic resampling): in every step, or (ours) only where the

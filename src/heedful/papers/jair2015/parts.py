@@ -21,7 +21,8 @@ SECOND = one("second-order", "second-order", STRICT)
 
 
 def figure(name: str, title: str, panels: tuple[Panel, ...], claims: tuple[Claim, ...], note: str = "") -> Figure:
-    """Return a figure of the paper; `name` is the part of its id after the slash."""
+    """Return a figure of the paper; `name` is the part of its id after the slash, the other arguments are fields of
+    `Figure`."""
     return Figure(f"jair2015/{name}", PAPER, title, panels, claims, note)
 
 
