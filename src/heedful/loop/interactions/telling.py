@@ -85,9 +85,10 @@ def explanation(told: Explanation) -> list[Part]:
 
 
 def why(told: Why, top: int = 0) -> list[Part]:
-    """Return why an item of a decision had its score, as text: its place and score, what its features contribute, and
-    the feedback that moved the score, with the methods by which either was computed. `top` cuts the table of features
-    to so many; 0 leaves all."""
+    """Return why an item of a decision had its score, as lines and tables.
+
+    They hold its position and score, what each feature contributes, and the feedback that moved the score, with the
+    methods by which these were computed. `top` cuts the table of features to so many rows; 0 leaves all."""
     stood = "was not shown" if told.place is None else f"was shown in place {told.place:,}"
     how = {"control": "by the control", "imported": "by somebody else's order"}.get(told.arm, "")
     head = f"{told.item} {stood}{f' {how}' if how and told.place is not None else ''}"
