@@ -238,9 +238,11 @@ class LoopOperations(FeedbackOperations):
 
     @either
     def evaluate(self, *learners: str, alpha: float = 0.05) -> Steps[Evaluation]:
-        """Return what the log says about the loop's own learner and others, such as "second-order:epsilon=0.1".
+        """Return how good the loop's own learner and others, such as "second-order:epsilon=0.1", are by the answers in
+        its log.
 
-        Each interval misses with probability `alpha` at most. Raise ValueError if there is no such learner."""
+        Each confidence interval misses with probability `alpha` at most. Raise ValueError if there is no such
+        learner."""
         given = {"learners": list(learners), "alpha": alpha}
         reply = yield from self._ask(Call("POST", self._path("evaluations"), messages.body(given)), long=True)
         return messages.read_as(reply, Evaluation)

@@ -161,7 +161,8 @@ async def explanation(request: ApiRequest) -> Any:
 
 
 async def why(request: ApiRequest) -> Any:
-    """Answer why an item of a decision had its score."""
+    """Return the score of an item of a decision as JSON, with what each feature and each piece of feedback added to
+    it."""
     item, top = request.query.get("item"), whole(request.query, "top", 10, 0, 1_000)
     if item is None:
         raise ValueError("item: expected, got none")
@@ -242,8 +243,8 @@ async def evaluation(request: ApiRequest) -> Any:
 
 @contextmanager
 def about_learner() -> Iterator[None]:
-    """A context in which a ValueError ("second-order: epsilon: expected ...") gets the name of the field, `learner`, in
-    front."""
+    """Within the block, a ValueError ("second-order: epsilon: expected ...") gets the prefix "learner: ", the field's
+    name."""
     try:
         yield
     except (Closed, Damaged):
@@ -254,7 +255,7 @@ def about_learner() -> Iterator[None]:
 
 
 def check_packaged(learner: Any) -> str:
-    """Return `learner` if it names a learner of the package. Raise ValueError if not: nobody may name code to run over
+    """Return `learner` if it names a learner of the package, else raise ValueError: nobody may name code to run over
     HTTP."""
     if not isinstance(learner, str) or len(learner) > 500 or not is_packaged(learner.partition(":")[0]):
         raise ValueError(f"learner: expected one of heedful's, such as fair-pairs, got {describe(learner)}")

@@ -129,7 +129,8 @@ class Authenticator:
         """Return the sender of a request for a page, whose session belongs to the key of this `prefix` (None: no
         session).
 
-        `host` and `origin` are headers of the request. Raise Problem as `admit` does."""
+        `host` and `origin` are headers of the request. Raise Problem if a key is needed and there is none, or if its
+        rate is exceeded."""
         now = self._refreshed_time()
         if not self._keyed:
             return self._check_scope_and_rate(self._nearby(host, origin), now, None)

@@ -32,7 +32,7 @@ class Durations:
         self.total = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one duration."""
+        """Count one duration, in seconds."""
         self.classes[bisect_left(BOUNDS, seconds)] += 1
         self.total += seconds
 

@@ -160,8 +160,8 @@ def compare_arms(
     notes: Sequence[str] = (),
     imported: str = BY_THE_PAGE,
 ) -> Findings:
-    """Return the comparison of lists by the model with lists of the control, which has the share `control` of all
-    lists.
+    """Return the comparison of lists by the model with lists in the caller's order, which are the share `control` of
+    all.
 
     `card` describes the loop's kind of feedback, `axis` is that of the picture, `notes` are sentences on how this is
     measured, `imported` is a phrase that says who made the imported lists."""
@@ -181,9 +181,10 @@ def compare_arms(
 
 
 def compare(report: Report, card: Card, control: float) -> Verdict:
-    """Return whether lists by the model are better than those of the control; if that is open, why and what to do.
+    """Return whether lists by the model are better than lists in the caller's order; if that is open, why and what to
+    do.
 
-    `card` describes the loop's kind of feedback, `control` is the share of lists that the control makes."""
+    `card` describes the loop's kind of feedback, `control` is the share of lists in the caller's order."""
     apart = report.difference
     if apart is None:
         why = sentence(report.unsaid)

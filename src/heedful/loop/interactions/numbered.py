@@ -14,7 +14,7 @@ S = TypeVar("S")
 
 
 class Number(NamedTuple):
-    """The own state of one person in such a model: the number by which the learner knows them."""
+    """The own state of one person, in a model that knows people and items by number: the person's number."""
 
     user: int
 

@@ -393,7 +393,8 @@ class Interaction(Protocol[M]):
 
     @classmethod
     def context_alone(cls) -> str:
-        """Return what to say of features of a request (the context) that are not multiplied with features of items."""
+        """Return a note on features of a request (the context) that are not multiplied with features of items: their
+        effect."""
         return "a context alone adds the same to every item, which never changes an order"
 
     def introduce(self) -> list[str]:
@@ -419,7 +420,7 @@ class Interaction(Protocol[M]):
         return {}
 
     def example(self, model: M, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return an answer that the model can learn from, as (words, fields of the feedback), for a loop's first steps.
+        """Return an answer that the model can learn from, as (words, fields of the feedback), to show how to answer.
 
         `shown` are the names of the items shown, best first."""
         form = next(iter(self.forms.values()))
@@ -442,8 +443,8 @@ class Interaction(Protocol[M]):
     def findings(self, found: Report) -> Findings:
         """Return the report `found` in words and pictures, for pages and commands.
 
-        It compares lists by the model with lists of the control, and predictions with a baseline if there are
-        predictions."""
+        It compares the model's lists with lists in the caller's order (the control), and predictions with a baseline if
+        there are predictions."""
         told = compare_arms(found, self.describe(), self.manifest.settings.control, self.span())
         return told if found.prediction is None else told._replace(sections=(prediction_section(found.prediction),))
 
@@ -582,7 +583,8 @@ class Interaction(Protocol[M]):
         return
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
-        """Return why feedback does not fit a decision that showed the candidates `shown` (indices); None if it does."""
+        """Return why this feedback cannot answer a decision that showed the candidates `shown` (indices); None if it
+        can."""
         return None
 
     def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
@@ -667,7 +669,9 @@ class Interaction(Protocol[M]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self, model: M, shared: Any, people: dict[str, Person]) -> Tally:
-        """Return a counter for a report, which judges feedback by the present state: `shared` and each of `people`."""
+        """Return a counter of a loop's feedback, for a report; it finds what contradicts the present model.
+
+        The present model is `shared`, the state that all people share, and the own states of `people`."""
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Return how good the list of a decision was, by the feedback on it (`answers`); None if that does not say.
@@ -679,7 +683,8 @@ class Interaction(Protocol[M]):
         return 0.0, 1.0
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return why the model's lists (`learned`) and those of the control cannot be compared, in words.
+        """Return why the model's lists (`learned`) cannot be compared with lists in the caller's order (`control`), in
+        words.
 
         `level` says whether all lists have the same score, `forms` are the names of the forms of their feedback."""
 
@@ -714,10 +719,10 @@ class Interaction(Protocol[M]):
         return None if math.isnan(good) else min(max(1.0 - good if measure.more_is_better else good, 0.0), 1.0)
 
     def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
-        """Return (what the decision predicted, what came) for each item shown that the feedback says it of.
+        """Return (the value predicted with the decision, the value that came) for each item shown that has both.
 
-        For ratings and grades the second number is the one given. If one item is put before all others, it is 1 for
-        that item and 0 for the others; what was predicted is then a probability."""
+        Of ratings and grades the second is the one given. If one item is put before all others, the first is the
+        probability of that, and the second is 1 for the item and 0 for the others."""
         record, form = decision.record, self.forms.get(feedback.form)
         if not record.predicted or form is None:
             return []

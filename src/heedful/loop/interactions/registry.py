@@ -66,7 +66,8 @@ def default_learner(settings: Settings) -> str:
 
 
 def learner_version(learner: Any) -> str:
-    """Return the version of the fold with this learner: the version of the kind's model, then that of the learner.
+    """Return the version of how a log becomes a state with this learner: that of its kind's model, then the learner's
+    own.
 
     A model or learner raises its version when the same log would give another state."""
     return version_of(interaction_class(type(learner)).model_type.version, learner)

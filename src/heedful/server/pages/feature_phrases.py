@@ -64,8 +64,8 @@ class Phrases:
     def __init__(self, manifest: Manifest, names: Sequence[str], words: Words, start: float = 1.0) -> None:
         """Prepare phrases for the features called `names`, the last of which is the caller's score.
 
-        `manifest` has the columns that the features come from. Phrases in `words` come first; `start` is the weight of
-        the caller's score before anything was learned."""
+        `manifest` has the columns that the features come from. `words` has phrases, by column or feature, that take
+        precedence; `start` is the weight of the caller's score before anything was learned."""
         self._words = words
         self._of = dict(zip(manifest.candidates.names, _phrases(manifest.candidates, words)))
         self._last, self._start = names[-1] if names else "", start
@@ -119,7 +119,8 @@ def level(bars: Sequence[Bar]) -> bool:
 
 
 def phrases_of(loop: Loop, words: Words) -> Phrases:
-    """Return the phrases for the features of a loop; `words` are phrases that come first."""
+    """Return the phrases for the features of a loop; `words` has phrases, by column or feature, that take
+    precedence."""
     interaction = loop.projection.interaction
     fresh = interaction.fresh()
     weights = fresh.effective(fresh.shared, None)

@@ -82,8 +82,8 @@ def fields_of(form: Form) -> tuple[Field, ...]:
 
 
 def _field(name: str, schema: Json, required: bool) -> Field:
-    """Return the control for the field `name` with this JSON schema: for the first alternative that there is a control
-    for."""
+    """Return the control for the field `name` with this JSON schema; of alternatives (anyOf), the first that has a
+    control."""
     text = label(name).capitalize()
     for one in schema.get("anyOf", (schema,)):
         kind, options = _kind(one)

@@ -18,14 +18,14 @@ MARGIN = 0.94
 
 
 class PlateSize(NamedTuple):
-    """The width and height of a picture in percent of its plate: "94.00%"."""
+    """The width and height of a picture in percent of its frame ("plate"): "94.00%"."""
 
     width: str
     height: str
 
 
 class Plates(NamedTuple):
-    """The plates of pictures shown side by side, and the sizes of the pictures on them."""
+    """The frames ("plates") of pictures shown side by side, and the sizes of the pictures on them."""
 
     shape: str
     """a key of SHAPES"""
@@ -35,9 +35,9 @@ class Plates(NamedTuple):
 
 
 def plates(ratios: Sequence[float]) -> Plates:
-    """Return the plates for pictures of these `ratios` (width over height).
+    """Return the frames ("plates") for pictures of these `ratios` (width over height).
 
-    All pictures get the same area, the largest for which each fits on its plate."""
+    All pictures get the same area, the largest for which each fits on its frame."""
     middle = sqrt(min(ratios) * max(ratios))
     shape = min(SHAPES, key=lambda name: abs(log(SHAPES[name] / middle)))
     across = SHAPES[shape]

@@ -140,7 +140,7 @@ async def _render(visit: Visit, made: NewLink | None = None) -> Response:
 
 
 def _people(segments: Mapping[str, list[str]], segment: str) -> list[str] | None:
-    """Return the people of a segment (a group of participants), by `segments`; None, for everybody, if `segment` is "".
+    """Return the people of a `segment` (a group of participants), from `segments`; None, for everybody, if it is "".
 
     Raise Problem (404) if nobody of such a segment answered."""
     if segment and segment not in segments:

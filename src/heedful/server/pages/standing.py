@@ -210,7 +210,8 @@ def _level(groups: Sequence[Sequence[str]], most: int = 3) -> list[str]:
 
 
 def _odd_habits(loop: Loop, people: Sequence[str] | None) -> Iterator[str]:
-    """Yield sentences on people whose answers look odd, with the command that removes them."""
+    """Yield sentences on people whose answers look careless (one side nearly always, say), with the command to remove
+    them."""
     name = quote(loop.path.name.removesuffix(".heedful"))
     for told, whose in habits(loop, None if people is None else set(people)):
         out = f" heedful forget {name} {quote(whose[0])} takes their answers out." if len(whose) == 1 else ""

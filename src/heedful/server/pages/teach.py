@@ -239,7 +239,8 @@ def _parse_order(kind: str, given: Mapping[str, str]) -> list[str]:
 
 
 async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | None, said: Reply) -> Response:
-    """Show the cards after an answer: the parts that change for a script, a redirect to the page for other browsers.
+    """Show the cards after an answer: if a script asked, the parts of the page that change; otherwise redirect to the
+    page.
 
     `hand` has the cards, or the fields from which `hand_of` chooses them; `said` is the message."""
     if not visit.scripted:

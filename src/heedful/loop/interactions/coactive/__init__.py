@@ -48,8 +48,9 @@ Array = npt.NDArray[np.float64]
 
 
 class Coactive(Interaction[Model]):
-    """Feedback that names something better than what was shown (coactive learning, [J15]); the learner ranks by a
-    score."""
+    """Feedback that names something better than what was shown (coactive learning: Shivaswamy & Joachims, JAIR 2015).
+
+    The learner ranks candidates by a score that is linear in their features."""
 
     name, takes = "coactive", "corrections and clicks"
     command = "heedful simulate catalogue items.csv --user better"
@@ -491,7 +492,10 @@ def _pairs(record: DecisionRecord, swap: float) -> tuple[int, Array] | None:
 
 
 class _Tally:
-    """A counter of contradictions: feedback with w . D < 0 for the present weights w and its direction D ([J15])."""
+    """A counter of contradictions, for a report: feedback with w . D < 0 for the present weights w.
+
+    D is the direction in feature space that the feedback points to, see `direction`; the negative parts of w . D are
+    those in Shivaswamy & Joachims (JAIR 2015)."""
 
     def __init__(self, model: Model, shared: Any, people: dict[str, Person], reader: Model) -> None:
         self._model, self._shared, self._people, self._reader = model, shared, people, reader

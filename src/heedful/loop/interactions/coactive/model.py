@@ -220,9 +220,11 @@ class Model:
         return None if plain is None else Lesson(x, plain, chosen if self._partial else order, 1.0)
 
     def _whole(self, x: Floats, displayed: Ints) -> Array:
-        """Return the features of a whole list (N,): the mean of its items' features, weighted by position as in phi.
+        """Return the features phi of a whole list (N,): the mean of its items' features, weighted by 1 / log2(1 +
+        position).
 
-        `x` (m, N) are the candidates' features, `displayed` the indices of those shown."""
+        `x` (m, N) are the candidates' features, `displayed` the indices of those shown; only the first k positions
+        count."""
         k = min(self.learner.space.k, displayed.size)
         return np.asarray(self.learner.space.phi(x, displayed) / DISCOUNTS[:k].sum(), np.float64)
 

@@ -52,9 +52,10 @@ def scored(told: Explanation, head: str, what: str, moved: str) -> list[Part]:
 
 
 def findings(found: Report, card: Card, control: float) -> Findings:
-    """Return the report `found` in words and pictures: the reciprocal ranks of what people preferred, in both arms.
+    """Return the report `found` in words and pictures: the reciprocal ranks of what people preferred.
 
-    `card` describes the loop's kind of feedback, `control` is the share of lists in the caller's order."""
+    It compares learned lists with lists in the caller's order, whose share is `control`; `card` describes the loop's
+    kind of feedback."""
     notes = (
         "A list counts 1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and 0 where it "
         "was not in the list or nothing was picked: that is its reciprocal rank. The mean over lists is compared.",

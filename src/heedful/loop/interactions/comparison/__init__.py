@@ -279,7 +279,7 @@ class Comparison(Interaction[ChoiceModel]):
         return given
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
-        """Return why feedback does not fit a decision that showed the candidates `shown`; None if it does.
+        """Return why this feedback cannot answer a decision that showed the candidates `shown`; None if it can.
 
         A choice takes two items; of more items feedback names the best, or gives an order."""
         return why_unfit(feedback, len(shown))
