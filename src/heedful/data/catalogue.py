@@ -13,7 +13,11 @@ from heedful.data.table import csv_table
 
 
 class Catalogue(NamedTuple):
-    """m items by name, with N standardised features: X = (value - mean) / scale, and 0 where a value is missing."""
+    """m items by name, with N standardised features.
+
+    `names` (m,); `features` (N,): names of the columns; `X` (m, N): (value - mean) / scale, 0 where a value is missing;
+    `mean`, `scale` (N,): mean and standard deviation of the values; `missing` (N,): number of missing values.
+    """
 
     names: NDArray[np.str_]  # m
     features: NDArray[np.str_]  # N; the columns' names
@@ -26,10 +30,10 @@ class Catalogue(NamedTuple):
 def load_catalogue(path: str | PathLike[str]) -> Catalogue:
     """Load a CSV of items with a header: UTF-8, plain or gzip, separated by comma, semicolon or tab.
 
-    A column is numeric if each of its cells is a finite number with a decimal point, or missing (empty, NA, NaN, null
-    in any case); numeric columns that vary are the features. The first column with some text gives the names; an item
-    with an empty name, or each item if there is no such column, is called "item 3" by its place. Other columns are
-    ignored, as are blank lines.
+    A column is numeric if each of its cells is a finite number (with a point, not a comma, before decimals) or missing
+    (empty, NA, NaN, null in any case); numeric columns that vary are the features. The first column with some text
+    gives the names; an item with an empty name, or each item if there is no such column, is called "item 3" by its
+    place. Other columns are ignored, as are blank lines.
 
     Raise FileNotFoundError if the path does not exist. Raise ValueError, as `NAME:LINE: ...` if one line is to blame,
     for a file without header, rows or a numeric column that varies, a row with more or fewer cells than the header, a

@@ -125,6 +125,8 @@ def _columns(table: Table, at: Mapping[str, list[str]], *roles: str) -> dict[str
 def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: int) -> tuple[Ints, list[str], Check]:
     """Return for each of r rows the number of its person (r,), the names of people, and a check of the rows that lack a
     person.
+
+    `got`, `at`: the columns of each role, read, and their names; `rows`: r.
     """
     numbers: dict[str, int] = {}
     if "person" not in got:
@@ -134,7 +136,10 @@ def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: i
 
 
 def _times(got: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
-    """Return for each of r rows how often its answer was given (r,), and a check of the rows without a valid count."""
+    """Return for each of r rows how often its answer was given (r,), and a check of the rows without a valid count.
+
+    `got`: the columns of each role.
+    """
     if "times" not in got:
         rows = next(iter(got.values())).codes.size
         return np.ones(rows, np.int64), (np.zeros(rows, bool), lambda where, i: None)

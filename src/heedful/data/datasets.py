@@ -10,8 +10,10 @@ from heedful.data.files import open_uncompressed
 
 
 class DatasetInfo(NamedTuple):
-    """A public data set: where to get it, under which terms, and the checksums of its files. Nothing
-    here downloads it.
+    """A public data set: where to get it, and under which terms. Nothing here downloads it.
+
+    `key`: its name here; `format`: the loader that reads it; `home`: official URL; `files`: SHA-256 of the uncompressed
+    content by file name, "" if it is not on record.
     """
 
     key: str
@@ -27,7 +29,11 @@ class DatasetInfo(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Result of `check` for one file of a known data set."""
+    """Result of `check` for one file of a known data set: its status, with an explanation (`detail`).
+
+    `dataset`: the `DatasetInfo.key`; `file`: path below the folder that was checked, or the folder of a data set
+    without checksums.
+    """
 
     dataset: str  # Known.key
     file: str  # below the folder that was checked; of a set without sums, its folder

@@ -22,7 +22,9 @@ _AT_BYTE = re.compile(r"^JSON is malformed: (.*) \(byte ([0-9]+)\)$")
 
 
 class Line(NamedTuple):
-    """A line of a file: its number, and either its object or an error message."""
+    """A line of a file: its number, from 1, and either its object or an error, NAME:LINE: field:
+    expected ..., got ....
+    """
 
     number: int  # from 1
     record: dict[str, Any] | None

@@ -20,7 +20,11 @@ _GRADE = Target("[0-4]", "an integer 0 to 4")
 
 
 class Queries(NamedTuple):
-    """The documents of ranking files by query: those of query q are rows offsets[q]:offsets[q + 1] of X and labels."""
+    """The documents of ranking files by query, with N features: those of query q are rows offsets[q]:offsets[q + 1].
+
+    `X` (rows, N): features; `labels` (rows,): grades from 0 (irrelevant) to 4; `offsets` (queries + 1,); `qids`
+    (queries,).
+    """
 
     X: FloatArray  # rows x N, C-contiguous
     labels: NDArray[np.int64]  # rows; grades 0 (irrelevant) to 4

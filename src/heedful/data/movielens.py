@@ -16,8 +16,10 @@ Ints = NDArray[np.int64]
 class Ratings(NamedTuple):
     """n ratings of M movies by U users, as columns, with what the files say of the movies.
 
-    `users` and `movies` are indices into `user_ids` (U,) and `movie_ids` (M,), which are rising and as in the files;
-    movies without ratings are included. No user rates a movie twice.
+    `users`, `movies` (n,): indices into `user_ids` (U,) and `movie_ids` (M,), which are rising and as in the files;
+    `values` (n,): 1 to 5; `times` (n,): seconds since 1970, 0 if unknown; `names`, `years` (M,): year 0 if unknown;
+    `genres` (M, G): whether the movie has each of G genres; `genre_names` (G,). Movies without ratings are included. No
+    user rates a movie twice.
     """
 
     users: Ints  # n; places, in the order of the file

@@ -33,7 +33,11 @@ _EXACT = 2.0**53  # whole numbers below are told apart
 
 
 class OrdinalData(NamedTuple):
-    """Rows of N features with a rank each, from 1 to k; rank r stands for the grade grades[r - 1]."""
+    """Rows of N features with a rank each, from 1 to k; rank r stands for the grade grades[r - 1].
+
+    `X` (rows, N); `ranks` (rows,); `grades`: k texts as in the file, lowest first; `features`: names of the N columns;
+    `left_out`: columns that are not numbers; `filled`: columns in which missing values were replaced by the mean.
+    """
 
     X: NDArray[np.float64]  # rows x N
     ranks: NDArray[np.int64]  # rows; 1 to k

@@ -18,7 +18,11 @@ NEAREST = 10
 
 
 class PairwiseDataset(NamedTuple):
-    """Preferences of U people over all P pairs of the same I items, and features of both."""
+    """Preferences of U people over all P = I (I - 1) / 2 pairs of the same I items, and features of both.
+
+    `names` (I,): of the items; `features` (I, d), `people` (U, q): d features of items and q of people; `pairs` (P, 2):
+    the first item has the lower number; `first` (U, P): whether the first item is preferred.
+    """
 
     names: NDArray[np.str_]  # I
     features: Array  # I x d, of the items

@@ -19,9 +19,9 @@ Ints = NDArray[np.int64]
 
 
 class RatingTable(NamedTuple):
-    """n ratings in the order of the file; `users` and `items` are indices into the names of U users and M items.
+    """n ratings in the order of the file, of M items by U users. No user rates an item twice.
 
-    No user rates an item twice.
+    `users`, `items` (n,): indices into `user_names` (U,) and `item_names` (M,); `values` (n,): the ratings.
     """
 
     users: Ints  # n; places

@@ -31,8 +31,10 @@ _PUBLISHED = (0, 1, 2, 3, 4, 15, 7, 8, 26, 29)  # [H12] took 5, ikura, salmon ro
 
 
 class Sushi(NamedTuple):
-    """Rankings of sushi by U people, one row per person, most preferred first. Items are indices into `names` and
-    `features`.
+    """Rankings of sushi by U people, one row per person, most preferred first.
+
+    `orders` (U, 10): items, as indices into the I `names` (I,); `features` (I, 7): the columns of KINDS, of which the
+    first three are categories.
     """
 
     orders: Ints  # U x 10

@@ -35,7 +35,12 @@ class Document(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """A session: its m documents in order of first appearance, and for each query what was shown and clicked."""
+    """A session: its m documents in order of first appearance, and for each query what was shown and clicked.
+
+    `grades` (m,): relevance of the documents, UNJUDGED if unknown; `rankings`: for each query the documents shown
+    (indices), best first; `clicks`: for each query the documents clicked, in the order of the clicks. None occurs
+    twice.
+    """
 
     session: str
     topic: str

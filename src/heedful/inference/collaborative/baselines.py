@@ -21,8 +21,10 @@ Array = npt.NDArray[np.float64]
 
 
 class IndividualFit(NamedTuple):
-    """The result of a baseline: posteriors over the utilities of n items for each of U people, and their
-    common prior.
+    """The result of a baseline: posteriors over the utilities of n items for each of U people, and their common prior.
+
+    `moved`: the largest change in the last EP sweep (relative, of a site) or EM step (of a mean or covariance of
+    differences of two items).
     """
 
     people: UserPosteriors

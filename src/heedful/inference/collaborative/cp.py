@@ -58,13 +58,13 @@ def fit(
 ) -> CPFit:
     """Fit CP, or CPU with `user_cov`, to the answers `rows` of `users` people about n items.
 
-    K (n x n): covariance of each shared function over the items. `D`: number of shared functions; superfluous ones
+    `K` (n x n): covariance of each shared function over the items. `D`: number of shared functions; superfluous ones
     shrink to 0. `user_cov`: covariance of people's weights from their features (CPU); None for CP. `pseudo_pairs`:
-    number of pairs used as pseudo-inputs of the FITC approximation, drawn with `seed`, as in the paper's experiments;
-    None is exact and better. `width`, `lapse` as in `infer_users`. `start`: an earlier fit to continue, with the same D
-    and people, whose rows are the first of `rows`. Iteration ends when the means of g move by less than `tolerance`
-    (root mean square), or after `cycles`. A cycle costs R D^2 + D n^3 for R rows. Raise ValueError, naming the
-    argument, if arguments do not fit together.
+    number of pairs used as pseudo-inputs of a sparse approximation (FITC), drawn with `seed`, as in the paper's
+    experiments; None is exact and better. `width`, `lapse`: tie width and lapse rate, as in `infer_users`. `start`: an
+    earlier fit to continue, with the same D and people, whose rows are the first of `rows`. Iteration ends when the
+    means of the preferences g move by less than `tolerance` (root mean square), or after `cycles`. A cycle costs R D^2
+    + D n^3 for R rows. Raise ValueError, naming the argument, if arguments do not fit together.
     """
     check_count("D", D)
     check_count("users", users)
@@ -145,7 +145,11 @@ def _damp(t: Array, n: Array, to_t: Array, to_n: Array, share: float) -> tuple[A
 
 
 def _fresh(of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None, D: int) -> tuple[Messages, None]:
-    """Return the messages before any answer, which are those of the priors, and None in place of factors."""
+    """Return the messages before any answer, which are those of the priors, and None in place of factors.
+
+    `of`: the table of answers; `items`, `people`: priors of the D functions and of people's weights (None: standard
+    normal).
+    """
     R, U, P = of.user.size, of.U, of.P
     vh, vw = items.variance(), np.ones(U) if people is None else people.variance()
     none = np.zeros(R)
@@ -165,7 +169,8 @@ def _warm(
 ) -> tuple[Messages, Factors]:
     """Return the messages and factors from which to continue the earlier fit `before`.
 
-    New pairs start from its functions, new answers from its W H.
+    `of`: the table of all answers; `items`, `people`: priors of the functions and of people's weights. Messages for new
+    pairs of items start from the functions of the earlier fit, those for new answers from its product W H.
     """
     old = before.messages
     more = of.P - before.cells.P

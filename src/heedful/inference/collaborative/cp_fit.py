@@ -25,8 +25,9 @@ _AT_ONCE = 1 << 13  # choices predicted at a time
 class Functions(NamedTuple):
     """Gaussian posterior over the D latent functions that all people share.
 
-    If `kernel` is None it is over the values f_d of the n items: `mean` (D x n), `cov` (D x n x n). With FITC it is
-    over h_d at m pseudo-inputs, each a pair of items: `mean` (D x m), `cov` (D x m x m).
+    If `kernel` is None it is over the values f_d of the n items: `mean` (D x n), `cov` (D x n x n). With the sparse
+    approximation FITC it is over h_d(a, b) = f_d(a) - f_d(b) at m pseudo-inputs, each a pair of items (a, b): `mean` (D
+    x m), `cov` (D x m x m).
     """
 
     mean: Array
@@ -99,7 +100,11 @@ class CollaborativeFit:
 
 @dataclass(frozen=True)
 class CPFit(CollaborativeFit):
-    """A fit of CP or CPU. The fields from `cells` to `factors` are what a later fit needs to continue from this one."""
+    """A fit of CP or CPU, with what a later fit needs to continue from it.
+
+    `cells`: table of the answers; `items`, `people`: priors of the functions and of people's weights; `likelihood`: of
+    the answers; `messages`, `factors`: state of the inference.
+    """
 
     cells: Cells
     items: ItemPrior | FactorPrior

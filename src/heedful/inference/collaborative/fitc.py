@@ -1,7 +1,7 @@
-"""FITC approximation of the prior over pairs of items, [H12] section 5.1, where it saves time.
+"""FITC, a sparse approximation of the Gaussian process prior over pairs of items, [H12] section 5.1.
 
-In the space of items it saves none: it is exact with as many pseudo-inputs as items and less accurate with fewer. It is
-here for comparison with the paper.
+There it saves time. In the space of items it saves none: it is exact with as many pseudo-inputs as items and less
+accurate with fewer. It is here for comparison with the paper.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PairKernel(NamedTuple):
     second: Ints
 
     def over(self, a: Ints, b: Ints) -> FactorPrior:
-        """Return the FITC prior of h(a, b) = f(a) - f(b) at P pairs of items; `a`, `b` (P,): their numbers."""
+        """Return the FITC (sparse) prior of h(a, b) = f(a) - f(b) at P pairs of items; `a`, `b` (P,): their numbers."""
         gap = self.K[a] - self.K[b]
         own = self.K[self.first] - self.K[self.second]
         among = own[:, self.first] - own[:, self.second]

@@ -44,7 +44,10 @@ class FittedModel(Protocol):
         """Log marginal likelihood of the answers, in nats."""
 
     def predict_proba(self, user: Index, a: Index, b: Index, /) -> Array:
-        """Return P(`user` prefers item `a` to `b`); numbers, or arrays of one shape."""
+        """Return P(`user` prefers item `a` to `b`).
+
+        `user`, `a`, `b`: numbers, or arrays of one shape, which the result has.
+        """
 
 
 class Trial(NamedTuple, Generic[T]):

@@ -28,7 +28,7 @@ class ItemPrior(NamedTuple):
     """
 
     L: Array
-    """(n x m)"""
+    """(n x m) a root of the covariance of the utilities f of the n items"""
     first: Ints
     second: Ints
 
@@ -174,7 +174,7 @@ def whitening(among: Array) -> Array:
 
 
 def fitc(across: Array, among: Array, diagonal: Array) -> FactorPrior:
-    """Return the FITC prior of N points, [H12] section 5.1.
+    """Return the FITC prior (a sparse Gaussian process approximation) of N points, [H12] section 5.1.
 
     `across` (N x m): covariances of the points with m pseudo-inputs; `among` (m x m): those of the pseudo-inputs;
     `diagonal` (N,): variances of the points.

@@ -37,7 +37,7 @@ FIRST = 1000
 
 @dataclass(frozen=True)
 class StreamingFit(CollaborativeFit):
-    """A fit of CP in batches, with all that a later call of `fit_streaming` needs to continue from it."""
+    """A fit of CP in batches of people, with all that a later call of `fit_streaming` needs to continue from it."""
 
     items: ItemPrior
     """prior of the functions at the P pairs of items that occur in answers"""
@@ -202,8 +202,10 @@ def _step(
 
 
 def _pairs_of(rows: PairRows, n: int, start: StreamingFit | None) -> tuple[Ints, Ints]:
-    """Return the first and second items of all pairs in answers, after those of the earlier fit `start` if there is
-    one.
+    """Return the first and the second items of all pairs that are compared in `rows`; pairs of the earlier fit `start`
+    come first.
+
+    `n`: number of items.
     """
     low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)
     key = np.flatnonzero(np.bincount(low * n + high, minlength=n * n))
@@ -218,7 +220,9 @@ def _places(of: tuple[Ints, Ints], some: Cells, n: int) -> Ints:
 
 
 def _batches(rows: PairRows, users: int, size: int, seed: int) -> Iterator[tuple[Ints, PairRows]]:
-    """Yield batches of `size` people in random order: their numbers, and their rows with people renumbered from 0."""
+    """Yield batches of `size` of the `users` people in an order drawn with `seed`: their numbers, and their comparisons
+    in `rows` with people renumbered from 0.
+    """
     order = np.random.default_rng(seed).permutation(users)
     place = np.empty(users, np.int64)
     place[order] = np.arange(users)

@@ -42,8 +42,11 @@ class RemainingQuestions(NamedTuple):
 
 
 class _Rollouts(NamedTuple):
-    """The F simulations of future answers that have not reached the goal yet, each with p real answers and t simulated
-    ones about n items.
+    """The F simulations of future answers that have not reached the goal yet, about n items, each with p real answers
+    and t simulated ones.
+
+    `number` (F,): which simulation; `truth` (F x n): utilities that answer; `mean` (F x n), `cov` (F x n x n):
+    posterior; `winner`, `loser`, `tau`, `nu` (F x (p + t)): answers and their EP sites.
     """
 
     number: Ints  # F; which of the futures
