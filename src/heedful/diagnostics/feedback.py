@@ -1,5 +1,7 @@
-"""Quality of feedback where true utilities are known: alpha and slack ([J15] section 3.1), the sign test
-(3.2).
+"""Quality of feedback in a log where true utilities are known ([J15] sections 3.1 and 3.2).
+
+The feedback of a round is alpha-informative if it gains at least the fraction alpha of the regret; the slack of a round
+is what it lacks. The sign test asks whether feedback is better than what was shown.
 """
 
 from __future__ import annotations
@@ -89,9 +91,10 @@ def slacks(known: Utilities, alpha: float) -> Array:
 
 
 def strict_alpha(known: Utilities) -> float:
-    """Return the greatest alpha for which all rounds satisfy Eq. 5 (strictly alpha-informative feedback).
+    """Return the greatest alpha for which all rounds `known` satisfy Eq. 5: each gains at least the fraction alpha of
+    its regret.
 
-    0 or less means that there is none; it is 1 if all regrets are 0.
+    0 or less means that there is none above 0; it is 1 if all regrets are 0.
     """
     found = alphas(known)
     worse = bool((gains(known)[np.isnan(found)] < 0.0).any())
@@ -127,9 +130,9 @@ def sign_test(differences: npt.ArrayLike, tolerance: float = ROUNDING) -> SignTe
 class Quality(NamedTuple):
     """Summary of the feedback of a log, with `alpha` as given to `quality`.
 
-    `rounds`: their number; `test`: the sign test of gains; `gain`, `regret`: their means; `strict`: see `strict_alpha`;
-    `average`: the alpha at which the slacks sum to 0, so that the first term of Theorem 1 vanishes; `slack`: the mean
-    slack xi at `alpha`; `clipped`: the mean of xi+ = max(0, xi).
+    `rounds`: their number; `test`: the sign test of gains; `gain`, `regret`: their means; `strict`: the greatest alpha
+    that each round satisfies; `average`: the alpha at which the slacks sum to 0, so that the first term of Theorem 1
+    vanishes; `slack`: the mean slack xi at `alpha`; `clipped`: the mean of max(0, xi).
     """
 
     rounds: int

@@ -21,7 +21,7 @@ class Facts(NamedTuple):
     """What a bound needs besides the learner: the true weights, bounds of the features, and the slacks of T rounds."""
 
     w_star: Array
-    """(N,) true weights w* of the utility"""
+    """(N,) true weights w* of the utility, for N features"""
     R: float
     """upper bound of |phi(x, y)|, the Euclidean norm of features, over all objects"""
     S: float
@@ -87,8 +87,9 @@ def perceptron_bound(learner: PreferencePerceptron, facts: Facts) -> Bound:
 
         mean xi / alpha + 2 R |w*| sqrt(k / t) / alpha,   k rounds in a batch, after t rounds
 
-    Inserting xi of Eq. 6, alpha cancels: mean gain <= 2 R |w*| sqrt(k / t). So of all alphas, each with its own slacks,
-    1 gives the smallest bound, whatever the feedback.
+    The slacks xi, alpha, w* and the bound R of |phi| are those of `facts`. Inserting xi of Eq. 6, alpha cancels: mean
+    gain <= 2 R |w*| sqrt(k / t). So of all alphas, each with its own slacks, 1 gives the smallest bound, whatever the
+    feedback.
     """
     facts = _divisible(facts)
     theorem = ("Corollary 2" if facts.expected else "Theorem 1") if learner.batch == 1 else "Lemma 4"
@@ -100,13 +101,14 @@ def perceptron_bound(learner: PreferencePerceptron, facts: Facts) -> Bound:
 
 
 def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound:
-    """Evaluate Theorem 5, the bound of the exponentiated preference perceptron.
+    """Evaluate Theorem 5, the bound of the exponentiated preference perceptron, after each round t.
 
         mean xi / alpha + |w*|_1 (2 S ln N sqrt(T) / t + S / sqrt(T)) / alpha,   at t = T: (2 ln N + 1) S / sqrt(T)
 
-    N is the number of features, doubled if the learner is signed; T is its horizon, S its `bound`. Eq. 22 with max
-    makes w* >= 0 hold; without signs it is a hypothesis. If |w*|_1 is not 1, it scales the utilities, and with them the
-    terms without slack. (The paper prints S / 2, which is false where S bounds phi and not D, and log m for log N.)
+    The slacks xi, alpha and w* are those of `facts`. N is the number of features, doubled if the learner is signed; T
+    is its horizon, S its `bound`. Eq. 22 with max makes w* >= 0 hold; without signs it is a hypothesis. If |w*|_1 is
+    not 1, it scales the utilities, and with them the terms without slack. (The paper prints S / 2, which is false where
+    S bounds phi and not D, the difference of two phi, and log m for log N.)
     """
     facts = _divisible(facts)
     hypotheses = (
@@ -123,13 +125,16 @@ def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound
 
 
 def convex_bound(learner: ConvexPerceptron, facts: Facts, loss: str) -> Bound:
-    """Evaluate Theorem 6, the bound of the convex preference perceptron, for the `loss` "linear" or "quadratic".
+    """Evaluate Theorem 6, the bound of the convex preference perceptron after each round t, for the `loss` "linear" or
+    "quadratic".
 
         2 G mean xi+ / alpha + G / alpha (D2 / (2 sqrt t) + D2 / t + 4 R^2 / sqrt t),   D2 = (2 radius)^2
 
-    G is 1 for the linear loss, whose CREG is REG. It is 6 M for the quadratic loss on [-2M, 0], the range of all -r_t;
-    continued with slope -6M on the left and, from M, slope 0 on the right, it is a loss as the theorem requires. (The
-    paper prints |B|, the diameter, in place of its square D2.)
+    xi+ is max(0, xi) of the slacks xi; these, alpha, w* and the bound R of |phi| are those of `facts`, radius is the
+    learner's. G bounds the slope of the loss: it is 1 for the linear loss, whose CREG (mean loss) is REG (mean regret).
+    It is 6 M, M = R |w*|, for the quadratic loss on [-2M, 0], the range of all minus regrets; continued with slope -6M
+    on the left and, from M, slope 0 on the right, it is a loss as the theorem requires. (The paper prints |B|, the
+    diameter, in place of its square D2.)
     """
     facts = _divisible(facts)
     G = 1.0 if loss == "linear" else 6.0 * facts.R * _norm(facts.w_star)
@@ -142,16 +147,18 @@ def convex_bound(learner: ConvexPerceptron, facts: Facts, loss: str) -> Bound:
 
 
 def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
-    """Evaluate Theorem 8, the bound of the second-order perceptron, for the quadratic loss (theta - M)^2, M = R |w*|.
+    """Evaluate Theorem 8, the bound of the second-order perceptron after each round t, for the quadratic loss (theta -
+    M)^2.
 
         G gamma mean(xi+^2) / (2 alpha^2) + 2 G mean xi+ / alpha + G eps D2 / (t alpha)
-        + G N / (2 t gamma alpha) ln(4 R^2 t gamma / eps + 1),   D2 = (2 radius)^2, lambda = 2
+        + G N / (2 t gamma alpha) ln(4 R^2 t gamma / eps + 1),   D2 = (2 radius)^2, M = R |w*|, lambda = 2
 
-    gamma, eps and radius are the learner's. (The paper prints it without the G of the first term, lost in Eq. 19, and
-    with |B| in place of D2.) The proof needs two properties of the loss. Its slope is in [-G, 0] where it is taken, at
-    -max(gain, alpha r) / alpha, which reaches down to -2M / alpha, so G = 2M (1 + 2 / alpha), 6M at alpha = 1. And
-    c(-w_t . D_t / alpha) <= c(0), which a parabola about M satisfies up to 2M. Expected feedback takes the slope on
-    both sides of M, where it is not monotone.
+    xi+ is max(0, xi) of the slacks xi; these, alpha, w* and the bound R of |phi| are those of `facts`; gamma, eps,
+    radius and the number N of features are the learner's. (The paper prints it without the G of the first term, lost in
+    Eq. 19, and with the diameter |B| in place of D2.) The proof needs two properties of the loss c. Its slope is in
+    [-G, 0] where it is taken, at -max(gain, alpha regret) / alpha, which reaches down to -2M / alpha, so G = 2M (1 + 2
+    / alpha), 6M at alpha = 1. And c(-w_t . D_t / alpha) <= c(0), which a parabola about M satisfies up to 2M. Expected
+    feedback takes the slope on both sides of M, where it is not monotone.
     """
     facts = _divisible(facts)
     alpha, gamma, eps = facts.alpha, learner.gamma, learner.epsilon

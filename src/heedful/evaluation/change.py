@@ -48,7 +48,7 @@ STEPS = 40
 
 
 class Change(NamedTuple):
-    """Evidence of a change of a mean."""
+    """Evidence that a mean has risen from some value on, with the most probable start of the change."""
 
     log_evidence: float
     """the log of the evidence: below log(1 / alpha) at all times with probability 1 - alpha if there is no change"""
@@ -61,16 +61,16 @@ class Change(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """What the evidence of some values depends on, (G,) each."""
+    """Sums over the values of each of G segments, (G,) each, on which the evidence depends."""
 
     n: Array
     total: Array
     squares: Array
-    """the sum of (x_i - m_i)^2"""
+    """sum of (x_i - m_i)^2, where m_i is the mean of the values before x_i"""
 
 
 def starts(n: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of values, below n, after which a change is looked for, in rising order."""
+    """Return the numbers of values, below n, after which a change is looked for, rising."""
     if n <= FIRST:
         return np.zeros(0, np.int64)
     count = int(math.log(n / FIRST) / math.log(GROWTH)) + 2
@@ -79,9 +79,10 @@ def starts(n: int) -> npt.NDArray[np.int64]:
 
 
 def rise(values: npt.NDArray[Any]) -> Change:
-    """Return the evidence that the mean of `values` (n,), in [0, 1], is higher from some value on than before it.
+    """Return the evidence that the mean of n values is higher from some value on than before it.
 
-    Raise ValueError if a value is not in [0, 1]."""
+    `values` (n,): in [0, 1], in order of arrival. Raise ValueError if a value is not in [0, 1].
+    """
     x = _checked(values)
     found = starts(x.size)
     if not found.size:
@@ -100,10 +101,10 @@ def rise(values: npt.NDArray[Any]) -> Change:
 
 
 def excess(values: npt.NDArray[Any], limit: float) -> Change:
-    """Return the evidence that the mean of `values` (n,), in [0, 1], is above `limit` from some value on, which may be
-    the first.
+    """Return the evidence that the mean of n values is above `limit` from some value on, which may be the first.
 
-    Raise ValueError if a value is not in [0, 1]."""
+    `values` (n,): in [0, 1], in order of arrival. Raise ValueError if a value is not in [0, 1].
+    """
     x = _checked(values)
     if not x.size:
         return Change(0.0, 0, math.nan, math.nan)
@@ -113,10 +114,11 @@ def excess(values: npt.NDArray[Any], limit: float) -> Change:
 
 
 def interval(values: npt.NDArray[Any], alpha: float = 0.05) -> tuple[float, float, float]:
-    """Return (mean, low, high) of `values` (n,), in [0, 1]: limits of the average of what each was expected to be.
+    """Return (mean, low, high) of n `values` (n,) in [0, 1]: low and high bound the average of their expectations.
 
-    They miss it, at any time at all, with probability at most `alpha`; without values they are (nan, 0, 1). Raise
-    ValueError if a value is not in [0, 1], or unless 0 < alpha < 1."""
+    They fail to do so, at any time at all, with probability at most `alpha`; without values they are (nan, 0, 1). Raise
+    ValueError if a value is not in [0, 1], or unless 0 < alpha < 1.
+    """
     check_alpha(alpha)
     x = _checked(values)
     if not x.size:
@@ -127,7 +129,7 @@ def interval(values: npt.NDArray[Any], alpha: float = 0.05) -> tuple[float, floa
 
 
 def _lowest(sums: _Sums, mean: float, limit: float) -> float:
-    """Return the least p at which log A+(p) is below `limit`; at the mean it is."""
+    """Return the least p at which the log evidence that the mean is above p is below `limit`; at `mean` it is."""
     low, high = 0.0, mean
     if float(_above(sums, np.zeros(1))[0][0]) < limit:
         return 0.0
@@ -153,7 +155,7 @@ def _mean(x: Array) -> float:
 
 
 def _sums(x: Array) -> _Sums:
-    """Return the sums after each number of values, 0 to n; the first mean is 1/2, as if that had come before."""
+    """Return the sums over the first 0 to n of n values x (n,); the mean before the first is taken as 1/2."""
     n = np.arange(x.size + 1.0)
     total = np.concatenate([[0.0], np.cumsum(x)])
     expected = (total[:-1] + 0.5) / (n[:-1] + 1.0)
@@ -161,18 +163,21 @@ def _sums(x: Array) -> _Sums:
 
 
 def _after(x: Array, found: npt.NDArray[np.int64]) -> _Sums:
-    """Return the sums of the values after each start, whose means begin again there."""
+    """Return the sums over the values of x (n,) from each start in `found` on, with means that begin again there."""
     ends = [[each[-1] for each in _sums(x[start:])] for start in found.tolist()]
     return _Sums(*np.array(ends).T)
 
 
 def _mirrored(sums: _Sums) -> _Sums:
-    """Return the sums of 1 - x."""
+    """Return the sums of the values 1 - x, from those of x."""
     return sums._replace(total=sums.n - sums.total)
 
 
 def _above(sums: _Sums, p: Array) -> tuple[Array, Array]:
-    """Return log A+(p) and its derivative, for each of G segments and each p (G,). A-(p) is A+(1 - p) of 1 - x."""
+    """Return the log evidence that the mean is above p, and its derivative by p, for each of G segments and its p (G,).
+
+    The evidence that it is below p is the same of the values 1 - x and 1 - p.
+    """
     n, total, squares, p = (each[:, None] for each in (*sums, p))
     grown = np.expm1(ODDS)
     varied = RATES * (total - n * p) - PSI * squares
@@ -191,7 +196,7 @@ def _log_weights(n: int) -> Array:
 
 
 def _likeliest(log_terms: Array, found: npt.NDArray[np.int64], x: Array) -> Change:
-    """Return the sum of the terms, with the start of the greatest."""
+    """Return the change with the sum of the evidence over all starts `found`, and the start with the greatest part."""
     top = float(log_terms.max())
     start = int(found[int(log_terms.argmax())])
     return Change(top + math.log(float(np.exp(log_terms - top).sum())), start, _mean(x[:start]), _mean(x[start:]))

@@ -30,10 +30,9 @@ HEADROOM = 0.5
 
 
 class Running(NamedTuple):
-    """Running mean and variance of sequences of values (...), each of which starts with one value of 1/2 and variance
-    1/4.
+    """Running mean and variance of one or more sequences of values, with arrays of shape (...).
 
-    `n`: number of values, including that one; `mean` (...).
+    Each sequence starts with one value of 1/2 and variance 1/4, which `n`, the number of values, includes.
     """
 
     n: int
@@ -43,7 +42,7 @@ class Running(NamedTuple):
 
     @property
     def variance(self) -> Array:
-        """Variance of the values so far (...)."""
+        """Variance of the values so far, of each sequence (...)."""
         return self.squares / self.n
 
     def add(self, x: Array) -> Running:
@@ -115,7 +114,7 @@ class Betting(NamedTuple):
         return BettingState(higher, lower, state.running.add(x), low, high)
 
     def interval(self, state: BettingState) -> tuple[Array, Array]:
-        """Return (low, high), (...) each: the interval that contains the mean."""
+        """Return (low, high), each of the shape (...) of the sequences: the interval that contains the mean."""
         return state.low, state.high
 
     def log_evidence(self, state: BettingState, m: float) -> Array:
@@ -185,7 +184,9 @@ class BetaBinomial(NamedTuple):
         return _log_evidence(state.wins, state.losses, np.asarray(p))
 
     def interval(self, state: BetaBinomialState) -> tuple[Array, Array]:
-        """Return (low, high), (...) each: the interval that contains the share of wins."""
+        """Return (low, high), each of the shape (...) of the sequences: the interval that contains the
+        share of wins.
+        """
         return state.low, state.high
 
     def limits(self, wins: Array, losses: Array) -> tuple[Array, Array]:
@@ -256,7 +257,7 @@ class EmpiricalBernstein(NamedTuple):
         return BernsteinState(bets, gains, chance, state.running.add(x), low, high)
 
     def interval(self, state: BernsteinState) -> tuple[Array, Array]:
-        """Return (low, high), (...) each: the interval that contains the mean."""
+        """Return (low, high), each of the shape (...) of the sequences: the interval that contains the mean."""
         return state.low, state.high
 
 

@@ -1,9 +1,10 @@
-"""Comparing two rankers in the same lists: team drafts, credits for clicks, and verdicts at any time.
+"""Compare two rankers in the same lists: team-draft interleaving, credits for clicks, and verdicts at any time.
 
 Two rankers, A and B, draft one list together, as two captains pick their teams (Radlinski, Kurup & Joachims, CIKM
 2008). People see the list and click. The side whose items get more clicks wins the session: X = 1 if B wins, 0 if A
-does, 1/2 for a tie or no click. `Match` collects sessions and says which side people prefer; `plan` says beforehand how
-long that takes. Either side stays as it is, or is a learner that is compared as such: a new version is a new match.
+does, 1/2 for a tie or no click. `Match` collects sessions and says which side people prefer; `plan` estimates in
+advance how long that takes. A side is a fixed ranker, or a learner that is compared as a whole; a new version of it is
+a new match.
 
 **What a team draft cannot see.** For A = abcd and B = bcda and people who click on c alone, either side has c in its
 team half of the time, so the draft does not prefer B, which ranks c higher. `position_credit` does; show it as well.
@@ -70,7 +71,7 @@ def interleave(a: Sequence[int], b: Sequence[int], size: int, rng: np.random.Gen
 
 
 def draft_probability(a: Sequence[int], b: Sequence[int], items: Sequence[int]) -> float:
-    """Return the probability that a draft of rankings `a` and `b`, of as many items, is exactly the list `items`."""
+    """Return the probability that a draft of as many items from rankings `a` and `b` is exactly the list `items`."""
     taken: tuple[int, ...] = ()
     probability = 1.0
     while orders := _round(a, b, frozenset(taken), len(items) - len(taken)):
@@ -283,14 +284,18 @@ class Match(NamedTuple):
 
 
 def _moved(net: Ints, step: Array | float) -> Ints:
-    """Return the stopped net wins (..., J) after a session: `step` (..., 1) is 1 if B won, -1 if A won, 0 for a tie."""
+    """Return the stopped net wins (..., J) of people after a session, for J limits.
+
+    `net` (..., J): before it; `step` (..., 1): 1 if B won, -1 if A won, 0 for a tie.
+    """
     moved: Ints = net + np.where(np.abs(net) < LIMITS, step, 0).astype(np.int64)
     return moved
 
 
 def _log_factors(net: Ints) -> Array:
-    """Return the logs of the factors (2, ..., J) by which people with stopped net wins `net` (..., J) multiply the
-    capitals of the bets on A and on B.
+    """Return the logs of the factors (2, ..., J) by which people multiply the capitals of the bets on A and on B.
+
+    `net` (..., J): their stopped net wins, for J limits.
     """
     share = net / (2.0 * LIMITS)
     return np.stack([np.log1p(-share), np.log1p(share)])

@@ -25,7 +25,8 @@ def draw(m: int, size: int, temperature: float, rng: np.random.Generator) -> Int
     """Draw a list of `size` out of m ranked items with `rng`; return their ranks (size,), from 0, in the order to show
     them.
 
-    `temperature` > 0: near 0 the ranking itself is drawn, at infinity any list.
+    `temperature` > 0 says how far the list may depart from the ranking: near 0 it is the ranking itself, at infinity
+    any list.
     """
     keys = -np.log(np.arange(1.0, m + 1.0)) / temperature + rng.gumbel(size=m)  # the largest are such a draw
     return np.asarray(np.argsort(-keys, kind="stable")[:size], np.int64)

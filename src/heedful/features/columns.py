@@ -45,7 +45,7 @@ class _Kind(Protocol):
         """Return the names of the column's features, without the one for missing values."""
 
     def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
-        """Write the features of a value into `out`, which is 0 there, from index `at` on; return False if the value is
+        """Write the features of a value into `out` from index `at` on, where it is 0; return False if the value is
         missing.
 
         Count a text that is not a level of a category in `unknown`, unless that is None. Raise ValueError if the value
@@ -54,11 +54,13 @@ class _Kind(Protocol):
 
 
 class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """A column: its name, and what was found in the rows that it was inferred from, for `Encoding.describe`."""
+    """A column of a table: its name, and what was found in the rows that it was inferred from, for
+    `Encoding.describe`.
+    """
 
     name: str
     missing: int = 0
-    """number of these rows in which the value is missing; if above 0, the last feature says whether a
+    """number of rows with a missing value among those it was inferred from; if above 0, the last feature says whether a
     value is missing
     """
     example: str = ""
@@ -85,8 +87,9 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Number(_Column, frozen=True, tag="number"):
-    """A number: one feature, (value - mean) / scale, clipped at LIMIT. Booleans count as 0 and 1; texts may contain a
-    number.
+    """A numeric column: one feature, (value - mean) / scale, clipped at LIMIT.
+
+    Booleans count as 0 and 1; texts may contain a number.
     """
 
     mean: float
@@ -111,10 +114,7 @@ class Number(_Column, frozen=True, tag="number"):
 
 
 class Category(_Column, frozen=True, tag="category", dict=True):
-    """A category: one feature for each level, 1 for that of the value. For a value that is not a level all are 0.
-
-    `levels`: the values that have a feature.
-    """
+    """A categorical column: one feature for each of `levels`, 1 if the value is this level, else 0."""
 
     levels: tuple[str, ...]
 
@@ -141,9 +141,10 @@ class Category(_Column, frozen=True, tag="category", dict=True):
 
 
 class Text(_Column, frozen=True, tag="text"):
-    """Words of a text, hashed into buckets: one feature for each bucket, the square root of the share of words in it.
+    """A column of texts, by their words hashed into buckets: one feature for each bucket, the square root of the share
+    of words in it.
 
-    The vector has length 1.
+    So the vector of these features has length 1.
     """
 
     words: tuple[str, ...]
@@ -166,7 +167,9 @@ class Text(_Column, frozen=True, tag="text"):
 
 
 class Prose(_Column, frozen=True, tag="prose"):
-    """Style of a text: one feature for each of TRAITS, (value - mean) / scale, with the constants of plain prose."""
+    """A column of texts, by their style: one feature for each of TRAITS, (value - mean) / scale, with constants of
+    plain prose.
+    """
 
     def own(self) -> list[str]:
         return [f"{self.name}: {trait.name}" for trait in TRAITS]
@@ -181,7 +184,10 @@ class Prose(_Column, frozen=True, tag="prose"):
 
 
 class Vector(_Column, frozen=True, tag="vector"):
-    """A vector of `size` numbers, each divided by `scale`: the root mean square length of the vectors inferred from."""
+    """A column of vectors of `size` numbers: one feature for each number, divided by `scale`.
+
+    `scale` is the root mean square length of the vectors that it was inferred from.
+    """
 
     size: int
     scale: float
@@ -205,7 +211,7 @@ class Vector(_Column, frozen=True, tag="vector"):
 
 
 class Ignored(_Column, frozen=True, tag="ignored"):
-    """A column without features; `why` gives the reason."""
+    """A column that becomes no feature; `why` gives the reason."""
 
     def own(self) -> list[str]:
         return []

@@ -77,8 +77,8 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @cached_property
     def _plan(self) -> list[tuple[str, Any, int, int]]:
-        """For each column with features: its name, its `write`, the index of its first feature, that of its missing
-        flag or -1.
+        """What `encode` does, for each column with features: the column's name, its `write`, the index of its first
+        feature, and the index of its missing flag or -1.
         """
         each = [(column, self.places[column.name]) for column in self.columns]
         return [(c.name, c.write, at.start, at.stop - 1 if c.missing else -1) for c, at in each if at]

@@ -227,7 +227,7 @@ def _unique(column: _ColumnSummary) -> str:
 
 
 def _kind(column: _ColumnSummary, limits: _Limits) -> tuple[str, str]:
-    """Return the kind that a column becomes, and why."""
+    """Return the kind that a column becomes ("number", "category", ...), and in words why."""
     values = column.values
     if not values:
         return "ignored", "nothing in it"
@@ -313,8 +313,10 @@ def _is_number(written: str) -> bool:
 
 
 def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -> Column:
-    """Return the column of this kind; `why`: the reason for it. Raise ValueError, naming the row, for a value that does
-    not fit.
+    """Return `column` as a column of this kind; `why`: the reason for the kind, `limits`: greatest numbers of buckets
+    and levels.
+
+    Raise ValueError, naming the row, for a value that does not fit.
     """
     read: Callable[[str, Any], Any] = {"number": number, "vector": vector, "ignored": _anything}.get(kind, text)
     values = []

@@ -51,7 +51,7 @@ _IS = _set("it's that's there's here's what's who's where's how's he's she's let
 
 
 class Trait(NamedTuple):
-    """A readable feature of a text's style, of value (measured value - mean) / scale."""
+    """A readable feature of a text's style: (measured value - `mean`) / `scale`."""
 
     name: str
     what: str
