@@ -18,6 +18,7 @@ from kinds import KINDS, Kind, each_kind, teach
 from loops import bits, choice_loop, rating_loop, small_loop
 
 ROUNDS = 14
+NAMES = [f"i{j}" for j in range(8)]
 
 
 @pytest.fixture
@@ -414,6 +415,34 @@ class Fails(NamedTuple):
         assert told.considered == 2
         assert {each.event for each in told.events} <= {"e0", "e1"}
         assert told.events
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_decision_from_before_a_promotion_is_of_the_learner_that_made_it(tmp_path: Path, back: bool) -> None:
+    """Its scores, and what moved them, are those of the same log without the promotion."""
+    answers = []
+    for name, promoted in (("a", True), ("b", False)):
+        with small_loop(tmp_path / name, "pairwise-logistic") as loop:
+            for i in range(9):
+                if i == 5:
+                    before = loop.version
+                    if promoted:
+                        loop.promote("second-order:epsilon=0.1", force=True)
+                        if back:
+                            loop.rollback(before)
+                shown = loop.decide(NAMES, id=f"d{i}").shown
+                loop.feedback(f"d{i}", id=f"e{i}", clicks=[shown[3]])
+            found = []
+            for seconds in (1000.0, 0.0):
+                told = loop.why("d4", "i1", seconds=seconds)
+                found.append((told.score, told.lead, told.features, told.events_by, [x.by for x in told.events]))
+            found.append(loop.explain("d4").margin)
+            answers.append((found, loop.why("d8", "i1", seconds=1000.0), loop.why("d8", "i1", seconds=0.0)))
+    (theirs, after, _), (ours, late, _) = answers
+    assert theirs == ours
+    assert (after.score == late.score) == back
+    if not back:
+        assert late.features != after.features
 
 
 def test_a_frame_and_a_notebook(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from heedful.core.notebooks import table
@@ -100,9 +101,8 @@ def explain(projection: Projection, id: str) -> Explanation:
         raise LookupError(f"decision {id} is not in the log")
     if not known.record.shown:
         raise LookupError(f"decision {id} showed nothing that was on offer: there is nothing to explain")
-    found: Explanation = projection.interaction.explain(
-        known, projection.requests.context(known), LoggedPast(projection, known.version)
-    )
+    past = LoggedPast(projection, known.version)
+    found: Explanation = past.interaction.explain(known, projection.requests.context(known), past)
     return found
 
 
@@ -110,15 +110,36 @@ class LoggedPast:
     """The log up to a version of the model, as an interaction reads it to explain a decision (see `protocol.Past`)."""
 
     def __init__(self, projection: Projection, version: int) -> None:
+        """Read the log of `projection` up to `version`, with the learner that served then."""
         self._ledger, self._version = projection, version
+        self.interaction = projection.interaction_at(version)
+        """the kind of feedback of this loop, with that learner"""
+        self._serves = self.interaction is projection.interaction
+
+    @cached_property
+    def failed(self) -> frozenset[int]:
+        """the sequence numbers of the feedback that the learner failed on, which is left out"""
+        if self._serves:
+            return frozenset(self._ledger.failed)
+        failed, count = set[int](), -1
+        while len(failed) > count:  # it may have stopped half-way: once more, without that piece of feedback
+            model, count = self.interaction.fresh(), len(failed)
+            for event, decision, feedback in self._ledger.steps([model], 0, self._version):
+                try:
+                    if event.seq not in failed:
+                        self._ledger.teach(model, event, decision, feedback)
+                except Exception:  # whatever a learner of somebody's own raises
+                    failed.add(event.seq)
+                    break
+        return frozenset(failed)
 
     def model(self) -> Any:
-        """Return the model of that version, made from the newest stored state before it and the feedback after that."""
-        projection, model = self._ledger, self._ledger.fresh()
-        for event, decision, feedback in projection.steps(
-            [model], projection.before(model, self._version), self._version
-        ):
-            if event.seq not in projection.failed:
+        """Return the model of that version, made from the newest stored state before it and the feedback after that;
+        if another learner serves by now, from the beginning of the log."""
+        projection, model = self._ledger, self.interaction.fresh()
+        start = projection.before(model, self._version) if self._serves else 0
+        for event, decision, feedback in projection.steps([model], start, self._version):
+            if event.seq not in self.failed:
                 projection.teach(model, event, decision, feedback)
         return model
 
@@ -129,10 +150,10 @@ class LoggedPast:
         `margin` maps a model to a number; it is called before and after every piece of feedback, from an empty model
         on."""
         projection, moved = self._ledger, list[Moved]()
-        model = projection.fresh()
+        model = self.interaction.fresh()
         before = margin(model)
         for event, decision, feedback in projection.steps([model], 0, self._version):
-            if event.seq in projection.failed or not projection.teach(model, event, decision, feedback):
+            if event.seq in self.failed or not projection.teach(model, event, decision, feedback):
                 continue
             after = margin(model)
             if after != before and not (math.isnan(after) and math.isnan(before)):
@@ -145,7 +166,7 @@ class LoggedPast:
 
         Feedback that the learner failed on is left out."""
         for event, decision, feedback in self._ledger.lessons(up_to=self._version):
-            if event.seq not in self._ledger.failed:
+            if event.seq not in self.failed:
                 yield event, decision, feedback
 
     def context(self, decision: LoggedDecision) -> Context:

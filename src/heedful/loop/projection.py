@@ -227,6 +227,15 @@ class Projection:
             raise ValueError(str(error)) from None
         return found
 
+    def interaction_at(self, version: int) -> Interaction[Any]:
+        """Return the interaction of this loop with the learner that served at `version`, a sequence number: that of the
+        newest promotion then, or the one that the loop was created with.
+
+        Raise ValueError if it is one of the user's own whose file was not named when the loop was opened."""
+        then = orders(self.log, self.log.retractions(version), version).promoted
+        spec = self._founding.learner if then is None else read_promotion(then.payload).learner
+        return self.interaction if spec == self.manifest.learner else self.candidate(spec)
+
     @property
     def promoted(self) -> Event | None:
         """the event of the promotion that names the learner that serves; None if the loop was made with it"""

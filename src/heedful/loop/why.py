@@ -141,10 +141,11 @@ class _Inquiry:
     """The question why one candidate of a decision had its score: that with index `place` among its candidates."""
 
     def __init__(self, projection: Projection, decision: LoggedDecision, place: int) -> None:
-        self._projection, self._interaction, self._decision = projection, projection.interaction, decision
+        self._past = LoggedPast(projection, decision.version)
+        self._projection, self._interaction, self._decision = projection, self._past.interaction, decision
         self._place, self._x = place, projection.requests.context(decision).x
         self._retractions = projection.log.retractions()
-        self._model = LoggedPast(projection, decision.version).model()
+        self._model = self._past.model()
         self._other = self._compared_with()
 
     def answer(self, top: int, seconds: float) -> Why:
@@ -158,7 +159,7 @@ class _Inquiry:
         found: list[Influence] | None = None
         by: EventMethod = "none"
         if math.isnan(now.own) and not self._gives_scores(self._model):
-            told, found = f"{type(self._projection.learner).__name__} gives items no score", []
+            told, found = f"{type(self._interaction.learner).__name__} gives items no score", []
         elif steps is not None and given <= EVENTS:
             found = self._leave_one_out(steps, now, seconds)
             by, told = "leave-one-out", _exactly(given)
@@ -222,7 +223,7 @@ class _Inquiry:
         lessons: Iterator[Step | Event] = (
             projection.step(*lesson)
             for lesson in projection.lessons(up_to=version)
-            if lesson[0].seq not in projection.failed
+            if lesson[0].seq not in self._past.failed
         )
         if not self._interaction.folds_items:
             return lessons
@@ -248,7 +249,7 @@ class _Inquiry:
         `steps` is what `_in_memory` returned."""
         if steps is None:
             seqs = [event.seq for event, _, _ in self._projection.lessons(up_to=self._decision.version)]
-            seqs = [seq for seq in seqs if seq not in self._projection.failed]
+            seqs = [seq for seq in seqs if seq not in self._past.failed]
         else:
             seqs = [step.event.seq for step in steps if isinstance(step, Step)]
         undone = sum(seq in self._retractions for seq in seqs)
@@ -259,11 +260,11 @@ class _Inquiry:
         if isinstance(step, Step):
             model.teach(step.context, step.feedback, step.extra, step.event.seq)
         else:
-            self._projection.offer(model, step)
+            self._interaction.on_item(model, step, self._projection.catalogue)
 
     def _copy(self, model: Any) -> Any:
         """Return a new model with a copy of the state of `model`, which can learn without changing it."""
-        other: Any = self._projection.fresh()
+        other: Any = self._interaction.fresh()
         other.shared, other.people = copy_arrays(model.shared), dict(model.people)
         return other
 
@@ -275,13 +276,13 @@ class _Inquiry:
         Return None if that would take longer than `seconds`. Without the i-th of n steps, learning begins with the
         state before it: n^2 / 2 steps altogether."""
         began = time.perf_counter()
-        self._fold(self._projection.fresh(), steps)
+        self._fold(self._interaction.fresh(), steps)
         once = time.perf_counter() - began
         given = sum(isinstance(step, Step) for step in steps)
         if given * once / 2.0 > seconds:
             return None
         until = time.perf_counter() + 2.0 * seconds + once  # an estimate that was far off is given up
-        found, before = list[Influence](), self._projection.fresh()
+        found, before = list[Influence](), self._interaction.fresh()
         for i, step in enumerate(steps):
             if isinstance(step, Step) and step.event.seq not in self._retractions:
                 if time.perf_counter() > until:
@@ -312,7 +313,7 @@ class _Inquiry:
         """Return (how much each piece of feedback moved the score when it was learned, whether the moves add up).
 
         If they add up, leaving a piece of feedback out takes away just what it moved."""
-        found, adds_up, model = list[Influence](), True, self._projection.fresh()
+        found, adds_up, model = list[Influence](), True, self._interaction.fresh()
         before = self._scores(model)
         for step in self._steps():
             if isinstance(step, Event):

@@ -84,14 +84,23 @@ def explanation(told: Explanation) -> list[Part]:
 # ---------------------------------------------------------------------------- why an item had its score
 
 
+HOW = {
+    "control": " by the control, whatever its score",
+    "sampled": " of a list that was drawn at random around the scores",
+    "interleaved": " of a list that two learners drafted",
+    "imported": " by another system, whatever its score",
+}
+"""How an item came to its place, for each arm that does not simply order by score."""
+
+
 def why(told: Why, top: int = 0) -> list[Part]:
     """Return why an item of a decision had its score, as lines and tables.
 
     They hold its position and score, what each feature contributes, and the feedback that moved the score, with the
     methods by which these were computed. `top` cuts the table of features to so many rows; 0 leaves all."""
     stood = "was not shown" if told.place is None else f"was shown in place {told.place:,}"
-    how = {"control": "by the control", "imported": "by somebody else's order"}.get(told.arm, "")
-    head = f"{told.item} {stood}{f' {how}' if how and told.place is not None else ''}"
+    how = "" if told.place is None else HOW.get(told.arm, "")
+    head = f"{told.item} {stood}{how}"
     if told.score is not None:
         head += f"; its {told.score_is} was {brief(told.score)}"
         if told.next is not None and told.lead is not None:
