@@ -57,7 +57,10 @@ def export(
 
 
 def _check_target(file: str, target: Path) -> None:
-    """Raise BadInput if no file can be created at `target`, or if something is there that a file must not replace."""
+    """Raise BadInput if no file can be created at `target`, or if something is there that a file must not replace.
+
+    `file` is the path as the user wrote it, `target` what it leads to if it is a link.
+    """
     if os.path.isdir(file):
         raise BadInput(f"{file}: expected a file, got a folder")
     if os.path.exists(file) and not os.path.isfile(file):

@@ -209,8 +209,8 @@ def _table(
     """Return (the table of average regrets, the remarks below it), with as many checkpoints as the terminal has room
     for.
 
-    `learners` and their averages, `curves`, are by spec; `beside` are the specs of those that were run for comparison,
-    and `against` compares with the best of them.
+    `learners` and their averages, `curves`, are by spec. `beside` are the specs of those that were run for comparison,
+    and `against` is how much more regret the others had than the best of them.
     """
     from heedful.experiments.run import bound, checkpoints
 

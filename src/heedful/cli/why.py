@@ -1,4 +1,4 @@
-"""`heedful why`: why an item of a decision had its score."""
+"""`heedful why`: say why an item of a decision had its score."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def why(
 ) -> None:
     """Say why an item had its score: what its features contribute, and which feedback moved it.
 
-    Feedback is left out of the fold one by one where that takes two seconds at most; otherwise the answer is by how
-    much the score moved when it was learned. It names its methods.
+    To see what a piece of feedback did, the model is computed again without it, one piece after the other, if that
+    takes two seconds at most. Otherwise the answer is how much the score moved when the feedback was learned. The
+    output says which method was used.
 
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as an item that was not a candidate.
     """

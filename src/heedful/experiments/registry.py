@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """An experiment in the list of commands."""
+    """An experiment as the list of commands has it."""
 
     where: str
     """its class: MODULE:CLASS in `definitions`"""

@@ -60,7 +60,9 @@ class Run(NamedTuple):
     """The result of one learner in one world."""
 
     learner: str
+    """its name in `simulate`"""
     seed: int
+    """the experiment's seed that the world belongs to"""
     person: int
     """the number of the simulated person; 0 where a seed has only one"""
     regrets: Array

@@ -49,6 +49,7 @@ class Setting(NamedTuple):
     """
 
     n_features: int
+    """how many features an object has; 0 if items have none"""
     space: Any
     """what learners show: rankings, slates, grades, pairs (see `heedful.spaces`)"""
     R: float
@@ -62,6 +63,7 @@ class Setting(NamedTuple):
     scenes: tuple[Scene, ...]
     """the worlds, sorted by seed, then by person"""
     kind: Kind
+    """the kind of feedback that learners get"""
     measure: str = "regret"
     """the name of what is measured in each round"""
     warm: int = 0

@@ -42,6 +42,7 @@ class BanditLog(NamedTuple):
     """A table of n impressions of one item each, checked, with its columns as arrays and lists."""
 
     actions: list[str]
+    """the item that was shown in each row"""
     probability: Array
     """the probability with which each action was shown, by the policy that made the log (n,)"""
     reward: Array
@@ -55,7 +56,7 @@ class BanditLog(NamedTuple):
 
 
 def read_bandit_log(rows: Sequence[Mapping[str, Any]], targets: Sequence[str] = ()) -> BanditLog:
-    """Return the `rows` of a table, each by column, as a log; `targets` are the columns with another policy's
+    """Return a table, whose `rows` are {column: value}, as a log. `targets` are columns with another policy's
     probabilities.
 
     Numbers may be texts, as in CSV. Raise ValueError, naming the row and the column, for a missing column, a value that
@@ -170,8 +171,8 @@ def _taught(log: BanditLog, measure: Measure, learners: Sequence[str], alpha: fl
 def _lines(log: BanditLog, names: Sequence[str]) -> Iterator[Line]:
     """Yield three lines of an import for each row of `log`; `names` are its actions.
 
-    They are the decision; clicks, by which the reward counts; and a thumb up or down, from which a learner can learn
-    about a single item.
+    They are the decision; feedback by clicks, from which the reward is computed; and a thumb up or down, as a learner
+    cannot learn about a single item from clicks.
     """
     ids = {name: f"a{j}" for j, name in enumerate(names)}
     for i, (action, probability, reward) in enumerate(zip(log.actions, log.probability, log.reward)):

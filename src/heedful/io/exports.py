@@ -198,7 +198,7 @@ class Exporter:
 
 
 class _AnsweredDecision:
-    """The decision that a piece of feedback answers, as a form of feedback needs it to write itself (`Form.write`)."""
+    """The decision that a piece of feedback answers, in the form that `Form.write` of the form of feedback takes."""
 
     def __init__(self, exporter: Exporter, event: Event, known: LoggedDecision) -> None:
         self._exporter, self._event, self._known = exporter, event, known

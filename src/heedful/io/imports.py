@@ -29,15 +29,19 @@ class Outcome(NamedTuple):
     status: records.Status
     """applied; duplicate, if it was in the loop before; or rejected, for the `reason`"""
     reason: str | None = None
+    """why it was rejected; for an event that was applied, a remark"""
 
 
 class EventLine(NamedTuple):
     """A line of a file that is an event: its form was checked (`check_line`), but not yet whether the loop takes it."""
 
     line: int
+    """its number in the file, from 1"""
     kind: str
+    """the kind of the event: item, withdraw, decision, ..."""
     id: str
     record: Mapping[str, Any]
+    """the JSON object of the line"""
 
     def outcome(self, answer: Answer) -> Outcome:
         """Return the outcome of this line, given the loop's answer to its event."""

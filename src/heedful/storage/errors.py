@@ -1,4 +1,4 @@
-"""The errors of a database file that the operating system does not know (it raises OSError and TimeoutError itself)."""
+"""Errors about a database file for which Python has no class of its own, as it has OSError and TimeoutError."""
 
 from __future__ import annotations
 

@@ -45,6 +45,7 @@ class Material(NamedTuple):
     """The items to compare, as they were read."""
 
     kind: Kind
+    """what the items are: rows of a table, pictures or texts"""
     rows: list[dict[str, Any]]
     """a row for each item: of the table, or the name with the number of the picture or the text"""
     encoding: Encoding
@@ -52,6 +53,7 @@ class Material(NamedTuple):
     files: dict[str, Path]
     """the file of each picture, by its number; {} if there are no pictures"""
     left_out: tuple[LeftOut, ...]
+    """the files of the folder that are not among the items"""
 
 
 def read_material(source: Path, identifier: str | None = None) -> Material:

@@ -178,8 +178,8 @@ def _clear(path: Path) -> None:
 
 
 def _keep_pictures(path: Path, material: Material) -> None:
-    """Copy the pictures of `material` into the study's folder `path`, each under its number, so that the originals may
-    go."""
+    """Copy the pictures of `material` into the study's folder `path`, each under its number, as the originals may be
+    removed."""
     if not material.files:
         return
     folder = path / PICTURES

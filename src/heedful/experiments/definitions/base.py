@@ -62,8 +62,10 @@ class PreparedExperiment(NamedTuple):
 
 
 class Experiment(ABC):
-    """An experiment of `heedful simulate NAME`. The command's help is its line in `registry`, then `prepare`'s
-    docstring."""
+    """An experiment of `heedful simulate NAME`.
+
+    The help of its command is its line in `registry`, followed by the docstring of `prepare`.
+    """
 
     name: str
     learners: tuple[str, ...] = ("perceptron",)
