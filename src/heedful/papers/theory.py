@@ -58,8 +58,8 @@ def guaranteed_regret(learner: Any, user: Any, setting: Setting, measure: Measur
 
 
 def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, alpha: float, runs: int) -> Guarantee:
-    """Return the theoretical bound on `measure` of the regret of `learner` with the slacks of feedback that are
-    measured at `alpha`; it holds for any feedback.
+    """Return the theoretical bound on `measure` of the regret of `learner` for any feedback: with the slacks by which
+    answers gain less than `alpha` times the regret, as measured.
 
     The first `runs` runs of `setting` are played again for that. Only rounds in `marks` up to 784 have a bound.
     """

@@ -31,7 +31,8 @@ def side_by_side(world: str, user: str, measures: tuple[Measure, ...], slack: bo
 
 
 def logarithmic(where: str) -> tuple[Claim, ...]:
-    """Return the paper's claims about feedback without noise, for web search or for movies (`where`, in words)."""
+    """Return the paper's claims about the regret of the convex and the second-order perceptron without noise in the
+    feedback, such as growth like log t, for web search or for movies (`where`, in words)."""
     sentences = (
         (
             "the cumulative quadratic regret of the second-order learner grows like log t.",
