@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -192,11 +194,40 @@ def test_a_frozen_learner_is_the_model_of_its_version(kind: Kind, tmp_path: Path
         assert all(one.comparisons <= 6 * 4 for each in found.learners for one in each.values)
 
 
+@each_kind
+def test_a_restarted_learner_is_the_model_of_a_log_that_begins_there(kind: Kind, tmp_path: Path) -> None:
+    """Its answers, and those that it is compared on, are those after the version, or from the date on."""
+    with kind.make(tmp_path / "l") as loop:
+        teach(kind, loop, range(6))
+        version = loop.version
+        time.sleep(1.0 - time.time() % 1.0)  # the next answer comes in another second
+        teach(kind, loop, range(6, 7))
+        [last] = loop.lessons(1)
+        teach(kind, loop, range(7, 12))
+        spec = kind.own or loop.manifest.learner
+        at = datetime.fromtimestamp(last.time // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        found = loop.evaluate(f"{spec}@{version}..", f"{spec}@{at}..")
+        by_version, by_date = found.learners[1:]
+        assert found.after == version
+        assert (by_version.lessons, by_date.lessons) == (6, 6)
+        assert by_version.weights == by_date.weights
+        model = loop.projection.interaction.candidate(spec)
+        for event, decision, feedback in loop.projection.steps([model]):
+            if event.seq > version:
+                loop.projection.teach(model, event, decision, feedback)
+        ended = np.asarray(model.effective(model.shared, None), float).tolist()
+        assert list(by_version.weights.values()) == ended
+        for one, other in zip(by_version.values, by_date.values):
+            assert one._replace(measure="") == other._replace(measure="")
+        assert all(one.comparisons <= 6 * 4 for each in found.learners for one in each.values)
+
+
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
         ("nobody", "learner: expected"),
-        ("perceptron@soon", "learner: expected NAME@VERSION, with the number of an event, got perceptron@soon"),
+        ("perceptron@soon", "learner: expected NAME@VERSION, with the number of an event, NAME@VERSION.. or"),
+        ("perceptron@soon..", r"NAME@DATE.., got perceptron@soon\.\."),
         ("", "learner: expected its name, such as pairwise-logistic"),
     ],
 )

@@ -29,8 +29,9 @@ def evaluate(
         typer.Option(
             "--learner",
             "-l",
-            metavar="NAME[:A=1,...][@VERSION]",
-            help="May be repeated; `heedful learners` lists them. With @VERSION it learns up to that event alone.",
+            metavar="NAME[:A=1,...][@VERSION[..]]",
+            help="May be repeated; `heedful learners` lists them. With @VERSION it learns up to that event alone, "
+            "with @VERSION.. or @2026-01-31T12:00:00Z.. only from there on.",
         ),
     ] = None,
     target: Annotated[

@@ -1,7 +1,8 @@
 """How well would other learners have predicted the answers in the same log? One procedure for all kinds of feedback.
 
 All learners learn from the log side by side, one answer after another, and each predicts an answer before it learns
-from it; a learner frozen at a version stops learning there. The measures that the predictions are compared by, and the
+from it; a learner frozen at a version stops learning there, one
+restarted at a version or a date begins there. The measures that the predictions are compared by, and the
 weights of the answers, come from the loop's interaction (`heedful.loop.interactions.measure`). Nothing is changed.
 """
 
@@ -22,6 +23,7 @@ from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.protocol import Step
+from heedful.loop.records import check_time
 
 if TYPE_CHECKING:
     from heedful.loop.projection import Projection
@@ -85,7 +87,7 @@ class LearnerEvaluation(NamedTuple):
 
     learner: str
     """the learner as the caller named it: "prank", "pairwise-logistic:rate=0.2"; "NAME@VERSION" stopped learning after
-    that version"""
+    that version; "NAME@VERSION.." or "NAME@2026-01-31T12:00:00Z.." began to learn after it"""
     lessons: int
     """how many pieces of feedback it learned from"""
     weights: dict[str, float]
@@ -106,8 +108,8 @@ class Evaluation(NamedTuple):
     alpha: float
     """the probability with which each interval misses, at most, at whatever sizes of the log it is looked at"""
     after: int
-    """only answers after this version (sequence number) are compared: the last version at which a learner is frozen, 0
-    if none is"""
+    """only answers after this version (sequence number) are compared: the last version at which a learner is frozen
+    or restarted, 0 if none is"""
     first: str = "the loop's own learner"
     """a description of the first learner, which the others are compared with"""
 
@@ -133,14 +135,15 @@ def evaluate(
     answers.
 
     `projection` is the loop's log with its model; `specs` are names with parameters, "NAME:rate=0.2", or "NAME@VERSION"
-    for a learner that stops learning after that version; each interval misses with probability `alpha` at most, 1e-6 to
+    for a learner that stops learning after that version, "NAME@VERSION.." or "NAME@2026-01-31T12:00:00Z.." for one that
+    begins to learn after it; each interval misses with probability `alpha` at most, 1e-6 to
     0.5. `own` names another learner to compare with in place of the loop's own; answers up to event `up_to` count, or
     all. Raise ValueError if there is no such learner, if it does not fit the loop, or if it fails on the log."""
     check_between("alpha", alpha, 1e-6, 0.5)
     own = projection.manifest.learner if own is None else own
     named = [own, *dict.fromkeys(spec for spec in specs if spec != own)]
     folds = [_Fold(projection, spec) for spec in named]
-    interaction, after = projection.interaction, max(fold.frozen or 0 for fold in folds)
+    interaction, after = projection.interaction, max(fold.after for fold in folds)
     sums = [_Sums(measure, len(folds)) for measure in interaction.measures()]
     lists = _Lists(interaction, len(folds))
     models = [fold.model for fold in folds]
@@ -168,26 +171,51 @@ def evaluate(
 
 
 class _Fold:
-    """One learner as it learns from the log: to the end or, if it is frozen ("NAME@VERSION"), up to that version."""
+    """One learner as it learns from the log: all of it, up to a version ("NAME@VERSION", frozen there), or only what
+    came after a version or a date ("NAME@VERSION..", "NAME@DATE..", restarted there)."""
 
     def __init__(self, projection: Projection, spec: str) -> None:
         if not isinstance(spec, str) or not spec:
             raise ValueError(f"learner: expected its name, such as {projection.manifest.learner}, got {describe(spec)}")
-        name, at, version = spec.partition("@")
-        if at and not version.isdecimal():
-            raise ValueError(f"learner: expected NAME@VERSION, with the number of an event, got {spec}")
-        self.spec, self.frozen = spec, int(version) if at else None
+        name, at, when = spec.partition("@")
+        self.spec, self.start, self.frozen = spec, 0, None if not at or when.endswith("..") else _version(when, spec)
+        if at and self.frozen is None:
+            self.start = _start(projection, when.removesuffix(".."), spec)
         self._interaction = projection.interaction
         self.model = projection.interaction.candidate(name)
         self.lessons = 0
 
+    @property
+    def after(self) -> int:
+        """the version after which its predictions can be compared with those of others"""
+        return max(self.start, self.frozen or 0)
+
     def learn(self, step: Any) -> None:
-        if self.frozen is None or step.event.seq <= self.frozen:
+        if step.event.seq > self.start and (self.frozen is None or step.event.seq <= self.frozen):
             self.lessons += self.model.teach(step.context, step.feedback, step.extra, step.event.seq)
 
     def weights(self) -> dict[str, float]:
         found = np.asarray(self.model.effective(self.model.shared, None), float)
         return dict(zip(self._interaction.names, found.tolist())) if found.ndim == 1 else {}
+
+
+def _version(told: str, spec: str) -> int:
+    """Return the version that a spec names. Raise ValueError if it is no number."""
+    if not told.isdecimal():
+        expected = "expected NAME@VERSION, with the number of an event, NAME@VERSION.. or NAME@DATE.."
+        raise ValueError(f"learner: {expected}, got {spec}")
+    return int(told)
+
+
+def _start(projection: Projection, told: str, spec: str) -> int:
+    """Return the version after which a learner begins, from its number or a date."""
+    try:
+        when = None if told.isdecimal() else check_time("learner", told)
+    except ValueError:
+        when = None
+    if when is None:
+        return _version(told, spec)
+    return max((event.seq for event in projection.log.events(kinds=["feedback"]) if event.time < when), default=0)
 
 
 class _Sums:

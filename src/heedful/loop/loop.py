@@ -845,8 +845,9 @@ class Loop:
         intervals.
 
         Each is a name with parameters, such as "second-order:epsilon=0.1", and predicts every answer before it learns
-        from it; "NAME@VERSION" stops learning after that version. Each interval misses with probability `alpha` at
-        most. Raise ValueError if there is no such learner, if it does not fit the loop, or if it fails on the log."""
+        from it; "NAME@VERSION" stops learning after that version, "NAME@VERSION.." and "NAME@2026-01-31T12:00:00Z.."
+        begin there, as a restart would. Each interval misses with probability `alpha` at most. Raise ValueError if
+        there is no such learner, if it does not fit the loop, or if it fails on the log."""
         from heedful.loop.evaluate import evaluate
 
         return evaluate(self.projection, learners, alpha)

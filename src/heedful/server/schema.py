@@ -184,7 +184,8 @@ class Evaluate(_Body):
             list[Annotated[str, Meta(max_length=500)]],
             Meta(
                 max_length=10,
-                description="beside the loop's own; NAME@VERSION is frozen at that version",
+                description="beside the loop's own; NAME@VERSION is frozen at that version; NAME@VERSION.. "
+                "and NAME@2026-01-31T12:00:00Z.. begin to learn there",
                 examples=[["second-order:epsilon=0.1"]],
             ),
         ]
