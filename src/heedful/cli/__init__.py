@@ -91,6 +91,11 @@ COMMANDS = {
         "Say what a loop learned, how well answers were predicted, and what feedback was worth.",
         "heedful report cars --last 1000",
     ),
+    "health": CommandEntry(
+        "health:health",
+        "Say whether feedback is sound and the model still predicts it, with alarms and what to do next.",
+        "heedful health cars",
+    ),
     "evaluate": CommandEntry(
         "evaluate:evaluate",
         "Say whether other learners would have been better, by the log, and how sure that is; nothing is changed.",

@@ -22,6 +22,7 @@ from heedful.data.frames import Frame, rows_in
 from heedful.loop.evaluate import Evaluation
 from heedful.loop.experiment import Experiment, PlannedExperiment, Promoted, Promotion
 from heedful.loop.explain import Explanation
+from heedful.loop.health import Health
 from heedful.loop.interactions.comparison.standing import Standings
 from heedful.loop.loop import Forgotten, RolledBack
 from heedful.loop.records import Answer, new_id
@@ -235,6 +236,13 @@ class LoopOperations(FeedbackOperations):
         It compares lists by the model with control lists (the caller's order), and predictions with a baseline."""
         reply = yield from self._ask(Call("GET", self._path("report", last=last)), long=True)
         return messages.read_as(reply, Report)
+
+    @either
+    def health(self, alpha: float = 0.05) -> Steps[Health]:
+        """Return whether feedback is sound and the model still predicts it, with alarms and what to do next; sound
+        feedback ever raises one with probability `alpha` at most."""
+        reply = yield from self._ask(Call("GET", self._path("health", alpha=alpha)), long=True)
+        return messages.read_as(reply, Health)
 
     @either
     def evaluate(self, *learners: str, alpha: float = 0.05) -> Steps[Evaluation]:

@@ -124,16 +124,17 @@ WORDS = {
         "The share of questions that a person answered otherwise than the last time, of those answered before",
         "repeated answers",
         "no person answered a question twice",
-        "If tastes changed, try first what a restart would be worth: heedful evaluate {name} --learner {restart}. If "
-        "answers became careless, see who gives them: each can be undone.",
+        "If tastes changed, try first what a restart would be worth, which changes nothing: heedful evaluate {name} "
+        "--learner {restart} (answers are compared from there on). If answers became careless, see who gives them: "
+        "each can be undone.",
     ),
     "error": _Words(
         "The error of predictions, from 0 to 1, each made before the answer was learned",
         "answers",
         "no answer was predicted",
-        "Something changed that the model does not follow. Try first what a restart from there would be worth: "
-        "heedful evaluate {name} --learner {restart}. If it is better, make a loop of what came since, or choose a "
-        "learner that forgets.",
+        "Something changed that the model does not follow. Try first what a restart from there would be worth, which "
+        "changes nothing: heedful evaluate {name} --learner {restart} (answers are compared from there on). If it is "
+        "better, make a loop of what came since, or choose a learner that forgets.",
     ),
 }
 
@@ -161,7 +162,7 @@ def rise_signal(kind: str, values: Sequence[Valued], watched: Watched) -> Signal
     return Signal(
         kind,
         change.log_evidence >= -math.log(rate),
-        f"{words.about.format(**told)}, before and after each of some moments.",
+        f"{words.about.format(**told)}, compared before and since each of several moments.",
         said,
         _evidence(change.log_evidence),
         rate,
@@ -190,11 +191,11 @@ def one_person(given: Sequence[tuple[str | None, int]], watched: Watched) -> Sig
             change = excess(np.array([each == person for each, _ in given]), MOST)
             found.append((change.log_evidence - math.log((j + 1) * (j + 2)), change, person))
     people = len(counts) + anybody
-    about = f"The share of the feedback that comes from one person, next to {MOST:.0%}, from each of some moments on."
+    about = f"The share of the feedback that comes from one person, next to {MOST:.0%}, since each of several moments."
     remedy = "Nothing is to be done."
     if not found:
         said = "Nothing can be said: too little feedback comes from any one person."
-        return Signal("one person", False, about, said, 0.0, rate, len(given), people, None, None, None, remedy)
+        return Signal("one person", False, about, said, 1.0, rate, len(given), people, None, None, None, remedy)
     top = max(found, key=lambda each: each[0])
     log_e = top[0] + math.log(sum(math.exp(each[0] - top[0]) for each in found))
     _, change, person = top

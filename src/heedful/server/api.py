@@ -174,6 +174,15 @@ async def report(request: ApiRequest) -> Any:
     return plain(await request.worker.read(partial(request.loop.report, last)))
 
 
+async def health(request: ApiRequest) -> Any:
+    text = request.query.get("alpha", "0.05")
+    try:
+        alpha = float(text)
+    except ValueError:
+        raise ValueError(f"alpha: expected a number from 1e-06 to 0.5, got {describe(text)}") from None
+    return plain(await request.worker.read(partial(request.loop.health, alpha)))
+
+
 async def standing(request: ApiRequest) -> Any:
     return plain(await request.worker.read(partial(request.loop.standing, request.query.get("person"))))
 

@@ -149,6 +149,8 @@ ROUTES = (
           gives=Standings, query=("person",)),
     Route("GET", f"{_ONE}/report", "read", "What the loop learned, measured", api.report,
           gives=schema.Report, query=("last",)),
+    Route("GET", f"{_ONE}/health", "read", "Whether feedback is sound, and the model still predicts it", api.health,
+          gives=schema.FeedbackHealth, query=("alpha",)),
     Route("GET", f"{_ONE}/decisions/{{id:path}}/explanation", "read", "Why the first stood first", api.explanation,
           gives=schema.Explanation, missing="not-found"),
     Route("GET", f"{_ONE}/decisions/{{id:path}}/why", "read", "Why an item of a decision had its score", api.why,

@@ -558,6 +558,100 @@ class Report(msgspec.Struct, kw_only=True):
     ] = UNSET
 
 
+Moment = Annotated[int | None, Meta(description="in microseconds since 1970")]
+
+
+class HealthWindow(msgspec.Struct, kw_only=True):
+    """Consecutive decisions, with the feedback on them."""
+
+    since: int
+    until: int
+    decisions: int
+    answered: int
+    settled: Annotated[int, Meta(description="shown twice `late_after` before the last event, or longer ago")]
+    unanswered: Annotated[int, Meta(description="of those settled: no feedback in that time")]
+    late: Annotated[int, Meta(description="of those settled: feedback in that time, but later than `late_after`")]
+    delay: Annotated[float | None, Meta(description="median seconds from a decision to its first feedback")]
+    feedback: int
+    empty: Annotated[int, Meta(description="pieces of feedback with nothing to learn")]
+    repeated: Annotated[int, Meta(description="questions that a person answered who had answered them before")]
+    contradictory: Annotated[int, Meta(description="of those, answered otherwise than the last time")]
+    error: Annotated[float | None, Meta(description="mean error of predictions, from 0 to 1")]
+    alpha: Annotated[float | None, Meta(description="what corrections gained, as a share of the greatest gain")]
+    slack: float | None
+
+
+class Signal(msgspec.Struct, kw_only=True):
+    """One thing that may be wrong with feedback."""
+
+    name: Literal["unanswered", "late", "empty", "contradictory", "one person", "error"]
+    alarm: bool
+    about: Annotated[str, Meta(description="what is compared")]
+    said: Annotated[str, Meta(description="what was found")]
+    evidence: Annotated[
+        float,
+        Meta(description="reaches 1 / error_rate with probability error_rate at most, ever, if nothing is wrong"),
+    ]
+    error_rate: float
+    values: Annotated[int, Meta(description="compared; consecutive ones of the same person are one")]
+    people: int
+    before: Annotated[float | None, Meta(description="the mean before the likeliest change")]
+    after: float | None
+    since: Annotated[int | None, Meta(description="of the likeliest change, in microseconds since 1970")]
+    remedy: Annotated[str, Meta(description="what to do next")]
+
+
+class Corrections(msgspec.Struct, kw_only=True):
+    """How much corrected lists gain, by the utility of the present model."""
+
+    answers: int
+    alpha: float
+    slack: float
+    worse: Annotated[float, Meta(description="the share of answers that the model likes less than what was shown")]
+
+
+class CalibrationBin(msgspec.Struct, kw_only=True):
+    """Predictions that lie close together, and what came."""
+
+    low: float
+    high: float
+    answers: int
+    predicted: float
+    came: float
+    came_low: Annotated[float, Meta(description="the ends of an interval that may be looked at at any time")]
+    came_high: float
+
+
+class Largest(msgspec.Struct, kw_only=True):
+    """The people who count the most."""
+
+    people: int
+    person: str | None
+    feedback: Annotated[float, Meta(description="the share of the feedback that is theirs")]
+    mover: str | None
+    movement: Annotated[float, Meta(description="the share of the model's movement that is theirs")]
+
+
+class FeedbackHealth(msgspec.Struct, kw_only=True):
+    """Whether feedback is sound, and whether the model still predicts it."""
+
+    decisions: int
+    feedback: int
+    since: Moment
+    until: Moment
+    alpha: Annotated[float, Meta(description="the probability, at most, that sound feedback ever raises any alarm")]
+    late_after: float
+    delay: Annotated[float | None, Meta(description="seconds that 95 % of first answers stay below")]
+    windows: list[HealthWindow]
+    signals: list[Signal]
+    corrections: Corrections | None
+    uncorrected: Annotated[str, Meta(description="why there are no corrections; empty where there are")]
+    calibration: list[CalibrationBin]
+    uncalibrated: Annotated[str, Meta(description="why there are no bins; empty where there are")]
+    largest: Largest
+    floods: Annotated[str, Meta(description="what can be seen of a flood")]
+
+
 class Problem(msgspec.Struct):
     """An error as problem details (RFC 9457)."""
 

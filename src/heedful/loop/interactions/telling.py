@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from heedful.core.formatting import brief, signed
 from heedful.loop.interactions.findings import number
 from heedful.loop.interactions.findings import sentence as as_sentence
+from heedful.loop.signals import day, duration
 
 if TYPE_CHECKING:
     from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
     from heedful.loop.explain import Explanation
+    from heedful.loop.health import Health
     from heedful.loop.interactions.card import Card
     from heedful.loop.interactions.findings import Findings, Picture
     from heedful.loop.why import Why
@@ -261,3 +263,106 @@ def picture_table(picture: Picture) -> Table:
     rows = [(line.label, number(values[0]), number(values[-1])) for line, values in zip(picture.lines, known)]
     trends = [tuple([None if v is None else (v - low) / span for v in line.values]) for line in picture.lines]
     return Table(picture.caption.rstrip("."), ("", "first", "last"), tuple(rows), trends=tuple(trends))
+
+
+# ---------------------------------------------------------------------------- the health of feedback
+
+
+def health(found: Health) -> list[Part]:
+    """Return the health of feedback: the alarms with what to do next, what was compared, windows, and what else counts.
+
+    A table that would have no rows is left out."""
+    rate = f"{found.alpha:.2g}"
+    alarms = [Line(f"ALARM, {each.name}: {each.said} {each.remedy}") for each in found.alarms]
+    sound = (
+        f"Nothing is wrong with {found.feedback:,} pieces of feedback on {found.decisions:,} decisions, as far as seen."
+    )
+    compared = [
+        (each.name, _percent(each.before), _percent(each.after), brief(each.evidence), "alarm" if each.alarm else "")
+        for each in found.signals
+    ]
+    least = brief(1.0 / found.signals[0].error_rate)
+    limits = f"Evidence of {least} makes an alarm. Sound feedback ever raises one with probability {rate} at most, "
+    silent = [Line(f"{each.name.capitalize()}: {each.said}") for each in found.signals if each.before is None]
+    return there(
+        [
+            *(alarms or [Line(sound)]),
+            Table("What may have changed", ("", "before", "since", "evidence", ""), tuple(compared), (0, 4)),
+            Line(f"{limits}whenever one looks."),
+            *silent,
+            health_windows(found),
+            *health_lines(found),
+            calibration(found),
+        ]
+    )
+
+
+def health_windows(found: Health) -> Table:
+    """Return the shares of feedback over time, a row for each window."""
+    corrects = found.corrections is not None
+    rows = [
+        (
+            day(each.since),
+            f"{each.decisions:,}",
+            _share(each.unanswered, each.settled),
+            _share(each.late, each.settled - each.unanswered),
+            _share(each.empty, each.feedback),
+            _share(each.contradictory, each.repeated),
+            _percent(each.error),
+            *([_percent(each.alpha), "" if each.slack is None else brief(each.slack)] if corrects else []),
+        )
+        for each in found.windows
+    ]
+    names = ("from", "decisions", "unanswered", "late", "empty", "contradictory", "error")
+    return Table("Over time", (*names, "alpha", "slack") if corrects else names, tuple(rows))
+
+
+def health_lines(found: Health) -> list[Line]:
+    """Return what the columns mean, what corrections gain, and who counts the most, a paragraph each."""
+    once, twice = duration(found.late_after), duration(2.0 * found.late_after)
+    told = f"Unanswered: no feedback within {twice}, of decisions at least so old; late: later than {once}. "
+    told += "Contradictory: questions that a person answered otherwise than the last time, of those answered before."
+    delay = "" if found.delay is None else f" 95 % of first answers come within {duration(found.delay)}."
+    lines = [Line(told + delay)]
+    if found.corrections is None:
+        lines.append(Line(f"Corrections: nothing can be said, because {found.uncorrected}."))
+    else:
+        gained = found.corrections
+        lines.append(
+            Line(
+                f"Corrections gain {100.0 * gained.alpha:.3g} % of what the best list would gain (alpha), with a mean "
+                f"slack of {brief(gained.slack)}; {100.0 * gained.worse:.3g} % are worse than what was shown. All by "
+                f"the utility of the present model, which is an estimate, over {gained.answers:,} corrections."
+            )
+        )
+    largest = found.largest
+    if largest.person is not None:
+        told = (
+            f"Of {largest.people:,} people, {largest.person} gave the most feedback, {100.0 * largest.feedback:.3g} %"
+        )
+        moved = f"; that of {largest.mover} moved the model the most, {100.0 * largest.movement:.3g} % of the way"
+        lines.append(Line(f"{told}{moved if largest.mover is not None else ''}. {found.floods}"))
+    if found.uncalibrated:
+        lines.append(Line(f"Calibration: nothing can be said, because {found.uncalibrated}."))
+    return lines
+
+
+def calibration(found: Health) -> Table:
+    """Return what was predicted next to what came, a row for each bin of predictions."""
+    rows = [
+        (
+            f"{brief(each.low)} to {brief(each.high)}", f"{each.answers:,}", brief(each.predicted), brief(each.came),
+            f"{brief(each.came_low)} to {brief(each.came_high)}",
+        )
+        for each in found.calibration
+    ]  # fmt: skip
+    columns = ("predicted", "answers", "mean", "came", f"{1.0 - found.alpha:.0%} interval")
+    return Table("How predictions came out", columns, tuple(rows))
+
+
+def _share(n: int, of: int) -> str:
+    return f"{100.0 * n / of:.3g} %" if of else ""
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{100.0 * value:.3g} %"

@@ -1,0 +1,45 @@
+"""`heedful health`: whether feedback is sound, and whether the model still predicts it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from heedful.cli.common import Json, Name, Own, asking, open_loop
+from heedful.cli.console import print_json
+from heedful.cli.parts import print_parts
+
+
+def health(
+    name: Name,
+    alpha: Annotated[
+        float,
+        typer.Option(min=1e-6, max=0.5, help="The probability with which sound feedback may ever raise an alarm."),
+    ] = 0.05,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Say whether feedback is sound and the model still predicts it, with alarms and what to do next.
+
+    Over time: feedback that is missing, late, empty or contradictory, the error of predictions, what corrections gain.
+    In all: how predictions came out, and who counts the most.
+
+    An alarm says what was compared and how strong the evidence is. It may be looked at whenever you like: sound
+    feedback ever raises any alarm with probability --alpha at most. The whole log is folded again; nothing is changed.
+
+    Exit codes: 0 no alarm; 1 an alarm, or the loop cannot be read; 2 bad input.
+    """
+    with open_loop(name, own) as loop:
+        with asking():
+            found = loop.health(alpha)
+        if json:
+            from heedful.loop.records import plain
+
+            print_json(plain(found))
+        else:
+            from heedful.loop.interactions import telling
+
+            print_parts(telling.health(found))
+    if found.alarms:
+        raise typer.Exit(1)

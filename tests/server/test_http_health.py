@@ -1,0 +1,83 @@
+"""The health of feedback from a server, by the client and on the command line: that of the loop itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from asking import Caller
+from typer.testing import CliRunner
+
+from heedful import Loop
+from heedful.cli import app
+from heedful.client import Client
+from heedful.loop.records import plain
+from heedful.server.context import Options
+from heedful.server.main import served
+from kinds import FIFTH, Kind, each_kind, teach
+from loops import small_loop
+
+T0, SECOND = 1_700_000_000_000_000, 1_000_000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("served")
+
+
+@pytest.fixture(scope="module")
+def url(folder: Path) -> Iterator[str]:
+    with served(folder, Options(own=(FIFTH,))) as found:
+        yield found
+
+
+@each_kind
+def test_the_health_over_http_is_that_of_the_loop(kind: Kind, folder: Path, url: str) -> None:
+    path = folder / f"{kind.name}.heedful"
+    with kind.make(path) as loop:
+        teach(kind, loop, range(30))
+        known = loop.health(0.1)
+    with closing(Caller(url)) as ask:
+        said = ask("GET", f"/v1/loops/{kind.name}/health?alpha=0.1")
+        assert said.status == 200
+        assert said.value == json.loads(json.dumps(plain(known)))
+    with Client(url, timeout=10.0) as client:
+        assert client.loop(kind.name).health(0.1) == known
+    own = ["--own", kind.own] if kind.own else []
+    told = CliRunner().invoke(app, ["health", str(path), "--alpha", "0.1", "--json", *own])
+    assert told.exit_code == 0, told.output
+    assert json.loads(told.stdout) == json.loads(json.dumps(plain(known)))
+    told = CliRunner().invoke(app, ["health", str(path), *own], env={"COLUMNS": "200"})
+    assert told.exit_code == 0, told.output
+    for words in ("Nothing is wrong with 30 pieces", "What may have changed", "Over time", "Of 3 people", "which key"):
+        assert words in told.stdout
+    assert ("How predictions came out" in told.stdout) == bool(known.calibration)
+    assert ("Corrections gain" in told.stdout) == (known.corrections is not None)
+
+
+@pytest.mark.parametrize("alpha", ["none", "0", "0.6", "nan"])
+def test_an_alpha_that_is_none_is_refused_by_name(alpha: str, folder: Path, url: str) -> None:
+    if not (folder / "any.heedful").exists():
+        small_loop(folder / "any.heedful").close()
+    with closing(Caller(url)) as ask:
+        said = ask("GET", f"/v1/loops/any/health?alpha={alpha}")
+        assert (said.status, said.value["field"]) == (422, "alpha")
+
+
+def test_a_command_that_finds_an_alarm_says_what_to_do_and_fails(tmp_path: Path) -> None:
+    path = tmp_path / "cars.heedful"
+    with small_loop(path, "perceptron") as loop:
+        for i in range(200):
+            person, when = f"p{i % 7}", T0 + i * SECOND
+            loop.record(["i0", "i1", "i2"], ["i0", "i1", "i2"], id=f"d{i}", person=person, time=when)
+            loop.feedback(f"d{i}", id=f"e{i}", clicks=[] if i >= 120 else ["i1"], time=when + 1)
+        assert [each.name for each in loop.health().alarms] == ["empty"]
+    told = CliRunner().invoke(app, ["health", str(path)], env={"COLUMNS": "200"})
+    assert told.exit_code == 1
+    assert "ALARM, empty: 2.44 % of 123" in told.stdout
+    assert "heedful report cars" in told.stdout
+    with Loop.open(path) as loop:
+        assert loop.health().feedback == 200
