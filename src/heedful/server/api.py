@@ -175,11 +175,7 @@ async def report(request: ApiRequest) -> Any:
 
 
 async def health(request: ApiRequest) -> Any:
-    text = request.query.get("alpha", "0.05")
-    try:
-        alpha = float(text)
-    except ValueError:
-        raise ValueError(f"alpha: expected a number from 1e-06 to 0.5, got {describe(text)}") from None
+    alpha = number(request.query, "alpha") if "alpha" in request.query else 0.05
     return plain(await request.worker.read(partial(request.loop.health, alpha)))
 
 

@@ -68,12 +68,6 @@ _QUERY: dict[str, dict[str, Any]] = {
     "kinds": {"type": "string", "pattern": f"^({_KINDS})(,({_KINDS}))*$", "description": "with commas"},
     "follow": {"type": "boolean"},
     "last": {"type": "integer", "minimum": 1, "maximum": 1_000_000, "description": "decisions, the newest"},
-    "alpha": {
-        "type": "number",
-        "minimum": 1e-6,
-        "maximum": 0.5,
-        "description": "the probability with which sound feedback may ever raise an alarm; 0.05 where it is not said",
-    },
     "show": {"type": "integer", "minimum": 1, "maximum": MOST},
     "id": _NAMED,
     "deferred": {"type": "boolean"},
