@@ -214,8 +214,11 @@ class LoopOperations(FeedbackOperations):
 
     @either
     def why(self, decision: str | Decision, item: str, top: int = 10) -> Steps[Why]:
-        """Return why an item of a decision had its score: what each of its features contributes, and the `top` pieces
-        of feedback that moved the score most."""
+        """Return why an item of a decision had its score: what each of its features contributes, and which feedback
+        moved it.
+
+        `decision` is a decision or its id, `item` a candidate's name; the `top` pieces of feedback that moved the score
+        most are listed. Raise LookupError if the log has no such decision, or it had no such candidate."""
         call = Call("GET", self._path("decisions", id_of(decision), "why", item=item, top=top))
         return messages.read_as((yield from self._ask(call, long=True)), Why)
 
@@ -259,7 +262,11 @@ class LoopOperations(FeedbackOperations):
     def start_experiment(
         self, learner: str, *, share: float = 0.0, frozen: bool = False, alpha: float = 0.05, id: str | None = None
     ) -> Steps[Answer]:
-        """Try a learner beside the one that serves; for a `share` of the people both draft each list together."""
+        """Compare another learner, `learner`, with the one that serves; return what became of the event.
+
+        For a `share` of the people (0 to 1) both draft each list together (interleaving), and the answers tell which
+        one people prefer. If `frozen`, both sides rank as they do now. The verdict is wrong with probability `alpha` at
+        most. `id` is the event's id. Raise ValueError if the learner does not fit, or an experiment is running."""
         event = id or new_id()
         given = {"learner": learner, "share": share, "frozen": frozen, "alpha": alpha, "id": event}
         reply = yield from self._ask(Call("POST", self._path("experiments"), messages.body(given)), long=True)
@@ -267,20 +274,27 @@ class LoopOperations(FeedbackOperations):
 
     @either
     def stop_experiment(self, *, id: str | None = None) -> Steps[Answer]:
-        """End the experiment that is running."""
+        """End the experiment that is running, so that the loop's learner serves everybody; return what became of the
+        event.
+
+        `id` is the event's id. Raise LookupError if no experiment is running."""
         event = id or new_id()
         call = Call("POST", self._path("experiments", "stop"), messages.body({"id": event}))
         return answer_of((yield from self._ask(call)), event)
 
     @either
     def experiment(self) -> Steps[Experiment]:
-        """Return what the newest experiment says so far: which learner people prefer, and how sure that is."""
+        """Return the result of the newest experiment so far: which learner people prefer, and how certain that is.
+
+        Raise LookupError if there was none."""
         reply = yield from self._ask(Call("GET", self._path("experiments", "latest")), long=True)
         return messages.read_as(reply, Experiment)
 
     @either
     def plan_experiment(self, share: float = 0.2, *, days: float = 14.0) -> Steps[PlannedExperiment]:
-        """Return how likely an experiment of `days` days with a `share` of the people would find a better learner."""
+        """Return how likely an experiment of `days` days with a `share` of the people would find a better learner.
+
+        It is simulated from how the loop has been used of late; nothing is started."""
         call = Call("GET", self._path("experiments", "plan", share=share, days=days))
         return messages.read_as((yield from self._ask(call, long=True)), PlannedExperiment)
 
@@ -288,15 +302,18 @@ class LoopOperations(FeedbackOperations):
     def promote(
         self, learner: str | None = None, *, force: bool = False, by: str = "", reason: str = "", id: str | None = None
     ) -> Steps[Promoted]:
-        """Let another learner serve: the candidate of the experiment if people prefer it, or one of which the log says
-        that it is better; whatever speaks against it, if `force`."""
+        """Let another learner serve from here on; return the result with its evidence.
+
+        If `learner` is None, it is the candidate of the experiment, and people have to prefer it; otherwise it has to
+        predict the answers in the log better. `force` overrides that. `by` (who does it) and `reason` are logged; `id`
+        is the event's id. Raise ValueError, with the reasons, if the evidence does not suffice."""
         given = messages.present_fields(learner=learner, force=force, by=by, reason=reason, id=id or new_id())
         call = Call("POST", self._path("promotions"), messages.body(given))
         return messages.read_as((yield from self._ask(call, long=True)), Promoted)
 
     @either
     def promotions(self) -> Steps[tuple[Promotion, ...]]:
-        """Return the promotions, the newest first, with their evidence then and what is left of it."""
+        """Return the changes to another learner, the newest first, each with its evidence then and now."""
         reply = yield from self._ask(Call("GET", self._path("promotions")), long=True)
         return messages.read_as(reply, _Promotions).promotions
 

@@ -338,7 +338,7 @@ class Explanation(msgspec.Struct, kw_only=True):
 
 
 class Contribution(msgspec.Struct):
-    """What one feature of an item contributes to its score."""
+    """What one feature of an item contributes to the item's score."""
 
     name: str
     value: float
@@ -347,7 +347,7 @@ class Contribution(msgspec.Struct):
 
 
 class Influence(msgspec.Struct):
-    """By how much one piece of feedback moved the score of an item, and its lead over the next."""
+    """By how much one piece of feedback moved the score of an item, and its lead over the next item."""
 
     event: str
     seq: int

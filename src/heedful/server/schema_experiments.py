@@ -1,4 +1,6 @@
-"""What the routes of experiments and promotions take and give, field by field."""
+"""The bodies that the routes of experiments and promotions take and give, as msgspec structs.
+
+Names of structs and their docstrings appear in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ Reasons = Annotated[list[str], Meta(description="a sentence each")]
 
 
 class StartExperiment(_Body):
-    """A learner to try beside the one that serves."""
+    """A request to compare another learner (the candidate) with the loop's learner, on lists that both draft
+    together."""
 
     learner: Learner
     share: (
@@ -30,13 +33,13 @@ class StartExperiment(_Body):
 
 
 class StopExperiment(_Body):
-    """Ends the experiment that is running."""
+    """A request to end the experiment that is running."""
 
     id: Id | UnsetType = UNSET
 
 
 class PreferenceVerdict(msgspec.Struct, kw_only=True):
-    """Which side people prefer."""
+    """Which side people prefer, the loop's learner (a) or the candidate (b), and how certain that is."""
 
     verdict: Annotated[Literal["a", "b", "undecided"], Meta(description="a: the loop's learner, b: the candidate")]
     e_value: Annotated[float, Meta(description="decided from 1 / alpha on")]
@@ -49,7 +52,7 @@ class PreferenceVerdict(msgspec.Struct, kw_only=True):
 
 
 class ItemMove(msgspec.Struct, kw_only=True):
-    """How the candidate would move an item."""
+    """How often the candidate shows an item, compared with the lists shown, and how much higher or lower."""
 
     item: str
     shown: int
@@ -58,7 +61,7 @@ class ItemMove(msgspec.Struct, kw_only=True):
 
 
 class PersonAgreement(msgspec.Struct, kw_only=True):
-    """How much of what a person was shown the candidate would have shown them, too."""
+    """The overlap of the lists shown to one person with the lists that the candidate would have shown."""
 
     person: str
     decisions: int
@@ -66,7 +69,7 @@ class PersonAgreement(msgspec.Struct, kw_only=True):
 
 
 class Agreement(msgspec.Struct, kw_only=True):
-    """How the candidate's lists differ from those of the loop's learner."""
+    """How the candidate's lists differ from those of the loop's learner: by decision, by item and by person."""
 
     decisions: int
     same_first: float | None
@@ -76,7 +79,7 @@ class Agreement(msgspec.Struct, kw_only=True):
 
 
 class Split(msgspec.Struct, kw_only=True):
-    """How something was split by chance."""
+    """How coins or people were split between the two sides, with a test of whether the split is the intended one."""
 
     own: int
     candidate: int
@@ -85,7 +88,7 @@ class Split(msgspec.Struct, kw_only=True):
 
 
 class Answered(msgspec.Struct, kw_only=True):
-    """How many lists were answered in favour of something."""
+    """How many interleaved lists, and lists of the loop's learner alone, got answers."""
 
     interleaved: int
     answered: int
@@ -95,7 +98,7 @@ class Answered(msgspec.Struct, kw_only=True):
 
 
 class Experiment(msgspec.Struct, kw_only=True):
-    """What an experiment says so far."""
+    """The result of an experiment so far."""
 
     id: str
     learner: Annotated[str, Meta(description="the candidate, side b")]
@@ -118,7 +121,7 @@ class Experiment(msgspec.Struct, kw_only=True):
 
 
 class Promote(_Body):
-    """Lets another learner serve."""
+    """A request to let another learner serve the loop."""
 
     learner: Annotated[Learner, Meta(description="without it, the candidate of the experiment")] | UnsetType = UNSET
     force: Annotated[bool, Meta(description="whatever speaks against it; false")] | UnsetType = UNSET
@@ -138,7 +141,7 @@ class Promoted(msgspec.Struct, kw_only=True):
 
 
 class Promotion(msgspec.Struct, kw_only=True):
-    """A promotion, and what is left of its evidence."""
+    """The change to another learner, with its evidence then and now."""
 
     id: str
     seq: int
@@ -162,7 +165,7 @@ class Promotions(msgspec.Struct, kw_only=True):
 
 
 class PlannedWin(msgspec.Struct, kw_only=True):
-    """What an experiment would find if the candidate won this share of the sessions."""
+    """The outcome of a planned experiment, if the candidate won this `share` of the sessions."""
 
     share: float
     found: Annotated[float, Meta(description="the probability that it is found to be better")]
@@ -170,7 +173,8 @@ class PlannedWin(msgspec.Struct, kw_only=True):
 
 
 class PlannedExperiment(msgspec.Struct, kw_only=True):
-    """How long an experiment would take."""
+    """How likely an experiment would find a better candidate, for several shares of sessions that the candidate
+    wins."""
 
     people: int
     sessions: int

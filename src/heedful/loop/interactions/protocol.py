@@ -640,7 +640,7 @@ class Interaction(Protocol[M]):
         Raise ValueError if there is no such learner, or it does not fit the loop."""
 
     def full_spec(self, spec: str) -> str:
-        """Return the spec of a candidate learner with what it takes over from this loop, such as the number of
+        """Return `spec`, a learner to try in this loop, completed with what the loop prescribes, such as the number of
         grades."""
         return spec
 

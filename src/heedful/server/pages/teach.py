@@ -154,10 +154,10 @@ async def take_answer(visit: Visit) -> Response:
 
 
 async def _take_order(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
-    """Log a correction of the order, and show the cards again: the best `item`, an `order` of the cards, or none of
-    these.
+    """Log a person's correction of the order, and show the cards again.
 
-    `names` are the cards, `event` is the id of the feedback."""
+    The form has the best `item`, a whole `order`, or says that none is wanted. `names` are the cards, `event` is the id
+    of the feedback."""
     given, kind = visit.form, visit.form.get("kind", "pick")
     dealt = items_on_offer(visit.loop, given["dealt"], "dealt") if given.get("dealt") else names
     better = _parse_order(kind, given)

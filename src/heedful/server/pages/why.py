@@ -39,7 +39,7 @@ class Candidate(NamedTuple):
 
 
 class Explained(NamedTuple):
-    """The explanation of an item, and what else was shown."""
+    """The explanation of one item's score in a decision, with links to those of the other items shown."""
 
     title: str
     at: Moment
@@ -47,14 +47,15 @@ class Explained(NamedTuple):
     person: str | None
     shown: tuple[Candidate, ...]
     more: int
-    """how many items were shown that the page does not link to"""
+    """how many more items were shown, to which the page has no links"""
     lines: tuple[str, ...]
     tables: tuple[Table, ...]
 
 
 async def show(visit: Visit) -> Response:
-    """Render the explanation of the item in the query, or of the first that the decision in the query showed; without a
-    decision, only the form that asks for one."""
+    """Render the explanation of an item's score: of the `item` and `decision` in the query.
+
+    Without an item it is the first one shown; without a decision the page has only the form that asks for one."""
     decision, item = (visit.query.get(name, "").strip() for name in ("decision", "item"))
     path = f"{visit.base}/why"
     found = None
@@ -64,8 +65,10 @@ async def show(visit: Visit) -> Response:
 
 
 def _explained(loop: Loop, path: str, id: str, item: str) -> Explained:
-    """Return why `item` (without one, the first that was shown) had its score in decision `id`. Raise LookupError if
-    the decision is not in the log, showed nothing, or had no such candidate."""
+    """Return the explanation of the score of `item` in the decision `id`; if `item` is "", of the first one shown.
+
+    `path` is the page's own. Raise LookupError if the decision is not in the log, showed nothing, or had no such
+    candidate."""
     loop.projection.look()  # another process may have written to it
     known = find_decision(loop.projection, id)
     names = [known.names[j] for j in known.record.shown]

@@ -150,8 +150,9 @@ class Coactive(Interaction[Model]):
         return texts.explanation(told)
 
     def findings(self, found: Report) -> Findings:
-        """Return the report `found` in words and pictures: reciprocal ranks of what people preferred, learned lists and
-        control."""
+        """Return the report `found` in words and pictures: the reciprocal ranks of what people preferred.
+
+        It compares learned lists with lists in the caller's order (the control)."""
         return texts.findings(found, self.describe(), self.manifest.settings.control)
 
     # ------------------------------------------------------------------------ the fold
@@ -309,8 +310,9 @@ class Coactive(Interaction[Model]):
         return credit_list(decision, feedback)
 
     def _swap(self, named: str) -> float:
-        """Return the probability with which a learner that served swaps neighbours; `named` is "SPEC@VERSION", as
-        decisions name it, or "" for the one that serves now."""
+        """Return the probability with which a learner that served this loop swaps neighbours.
+
+        `named` is "SPEC@VERSION", as decisions name it, or "" for the learner that serves now."""
         spec = named.rpartition("@")[0] if "@" in named else named
         if spec in ("", self.manifest.learner):
             return float(getattr(self.learner, "swap", 0.0))

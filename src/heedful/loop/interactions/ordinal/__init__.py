@@ -337,7 +337,8 @@ class Ordinal(Interaction[GradingModel]):
         return GradingModel(learner, shrink)
 
     def full_spec(self, spec: str) -> str:
-        """Return the spec with the number of grades of this loop, if it takes one and does not say it."""
+        """Return `spec`, a learner to try in this loop, with the loop's number of grades if it needs one and has
+        none."""
         return complete_spec(spec, self._k)
 
     def measures(self) -> tuple[Measure, ...]:

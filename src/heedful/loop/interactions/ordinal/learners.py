@@ -29,7 +29,8 @@ def spec_with_grades(spec: str, grades: int) -> str:
 
 
 def complete_spec(spec: str, grades: int) -> str:
-    """Return `spec` with the number of grades, if it is one of a learner that has to be told and it does not say."""
+    """Return `spec` with the number of grades `grades`, if its learner needs one (n_ranks) and `spec` does not give
+    it."""
     cls: Any = learner_class(spec)
     says = "n_ranks" not in cls._fields or "n_ranks" in cls._field_defaults or _RANKS.search(spec)
     return spec if says else spec_with_grades(spec, grades)

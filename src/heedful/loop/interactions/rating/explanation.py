@@ -48,8 +48,10 @@ def explain_rating(learner: str, decision: LoggedDecision, context: Context, pas
 
 
 def rating_contributions(model: RatingModel, person: Person | None, number: int) -> Contributions:
-    """Return the parts of the rating that is expected of the item with this number: mean, offset of the person, ...;
-    none for a learner that cannot split it."""
+    """Return the terms whose sum is the rating expected of this person for the item `number`: mean, offset of the
+    person, ...
+
+    There are none for a learner that cannot split it."""
     name, found = type(model.learner).__name__, model.ratings(model.shared, person, np.array([number]))
     if found is None:
         return none(f"{name} does not say which rating it expects: there are no parts", SCORE)

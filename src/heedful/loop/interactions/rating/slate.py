@@ -122,7 +122,8 @@ def _probability(
 
 
 def _chance(size: int, there: int) -> float:
-    """Return the probability of any list of `size`, of all lists of as many of `there` candidates."""
+    """Return the probability of one particular list of `size` items, if it is drawn at random from `there`
+    candidates."""
     return math.exp(-sum(math.log(there - i) for i in range(size)))
 
 
