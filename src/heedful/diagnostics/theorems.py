@@ -18,7 +18,10 @@ _WithTheorem: TypeAlias = PreferencePerceptron | ExponentiatedPerceptron | Conve
 
 
 class Facts(NamedTuple):
-    """What a bound needs besides the learner: the true weights, bounds of the features, and the slacks of T rounds."""
+    """What a bound needs besides the learner: the true weights, bounds of the features, and the slacks of T rounds.
+
+    `alpha`: the fraction of the regret that feedback gains, up to the slack.
+    """
 
     w_star: Array
     """(N,) true weights w* of the utility, for N features"""
@@ -32,8 +35,8 @@ class Facts(NamedTuple):
     expected: bool = False
     """whether slacks and regrets are expectations over the answers that the person might give (Eq. 7)"""
     margins: Array = np.empty(0)
-    """(T,) -w_t . D_t of the rounds, D_t the difference in features by which round t updates; empty if not known. Only
-    Theorem 8 uses them
+    """(T,) -w_t . D_t of the rounds, with w_t the weights and D_t the difference in features by which round t updates;
+    empty if not known. Only Theorem 8 uses them
     """
 
 
@@ -198,7 +201,7 @@ def _divisible(facts: Facts) -> Facts:
 
 
 def _general(learner: _WithTheorem, facts: Facts) -> tuple[Hypothesis, ...]:
-    """Return the hypotheses that all theorems share."""
+    """Return the hypotheses that all theorems share, and whether they hold."""
     return (
         Hypothesis("alpha is above 0 and at most 1", 0.0 < facts.alpha <= 1.0),
         Hypothesis("R and S are known", math.isfinite(facts.R) and math.isfinite(facts.S)),

@@ -126,7 +126,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def _previous_labels(self, told: Any, afresh: bool) -> Labels | None:
-        """Return the labels of earlier calls, lowest first; None if `afresh`, i.e. if there were none.
+        """Return the labels of earlier calls, lowest first; None if `afresh`, i.e. if earlier calls do not count.
 
         Raise ValueError if `told`, the order of the categories of y if it has one, contradicts them.
         """
@@ -162,6 +162,8 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
     def _to_fold(self, learner: Any, X: Floats, weights: Array | None, one: bool) -> tuple[Any, Floats, bool]:
         """Return the learner to fold with, its n rows of N numbers (n, N), and whether a 1 has still to be appended to
         each row.
+
+        X (n, N): rows of features; `weights` (n,): of the rows, or None; `one`: whether the learner's rows end in a 1.
         """
         return learner, X, one
 

@@ -46,7 +46,9 @@ class Running(NamedTuple):
         return self.squares / self.n
 
     def add(self, x: Array) -> Running:
-        """Return the running mean and variance after one more value `x` of each sequence (...)."""
+        """Return the running mean and variance after one more value of each sequence; `x` has the shape of the
+        sequences.
+        """
         n = self.n + 1
         gap = x - self.mean
         mean = self.mean + gap / n
@@ -94,13 +96,16 @@ class Betting(NamedTuple):
         return (np.arange(self.candidates) + 0.5) / self.candidates
 
     def init(self, shape: tuple[int, ...] = ()) -> BettingState:
-        """Return the state of sequences of this shape before any value. Raise ValueError unless 0 < alpha < 1."""
+        """Return the state before any value, of sequences in an array of this `shape`; () is a single sequence.
+
+        Raise ValueError unless 0 < alpha < 1.
+        """
         check_alpha(self.alpha)
         flat = np.zeros((*shape, self.candidates))
         return BettingState(flat, flat.copy(), _start(shape), np.zeros(shape), np.ones(shape))
 
     def update(self, state: BettingState, x: Array | float) -> BettingState:
-        """Return the state after one more value `x` in [0, 1] of each sequence (...)."""
+        """Return the state after one more value of each sequence; `x` has their shape and values in [0, 1]."""
         x, m = np.asarray(x, float), self.grid
         gap = state.running.mean[..., None] - m
         bet = gap / (state.running.variance[..., None] + gap * gap)
@@ -118,7 +123,8 @@ class Betting(NamedTuple):
         return state.low, state.high
 
     def log_evidence(self, state: BettingState, m: float) -> Array:
-        """Return the log of the capital (...) of the bets against the mean being `m`, for the nearest candidate.
+        """Return the log of the capital of the bets against the mean being `m`, for each sequence, at the nearest
+        candidate.
 
         That mean is rejected once it reaches log(1 / alpha).
         """
@@ -128,9 +134,10 @@ class Betting(NamedTuple):
 
 
 def _hull(left: npt.NDArray[np.bool_], low: Array, high: Array, n: int) -> tuple[Array, Array]:
-    """Return the ends of the candidates that are `left` (..., M), within the earlier ends `low`, `high` (...).
+    """Return the least and the greatest of the n candidates in the mask `left` (..., n), within the earlier ends `low`,
+    `high` (...).
 
-    If the new ends cross, both are their middle. `n`: number of candidates.
+    If the new ends cross, both are their middle.
     """
     some = left.any(axis=-1)
     first = np.maximum((left.argmax(axis=-1) - 0.5) / n, 0.0)
@@ -144,8 +151,8 @@ def _hull(left: npt.NDArray[np.bool_], low: Array, high: Array, n: int) -> tuple
 
 
 class BetaBinomialState(NamedTuple):
-    """State of `BetaBinomial`: numbers of wins and losses so far, and the ends `low`, `high` of the interval, (...)
-    each.
+    """State of `BetaBinomial`: numbers of wins and losses of each sequence so far, and the ends `low`, `high` of its
+    interval.
     """
 
     wins: Array
@@ -164,13 +171,17 @@ class BetaBinomial(NamedTuple):
     alpha: float = 0.05
 
     def init(self, shape: tuple[int, ...] = ()) -> BetaBinomialState:
-        """Return the state of sequences of this shape before any comparison. Raise ValueError unless 0 < alpha < 1."""
+        """Return the state before any comparison, of sequences in an array of this `shape`; () is a single sequence.
+
+        Raise ValueError unless 0 < alpha < 1.
+        """
         check_alpha(self.alpha)
         return BetaBinomialState(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.ones(shape))
 
     def update(self, state: BetaBinomialState, x: Array | float) -> BetaBinomialState:
-        """Return the state after one more comparison `x` of each sequence (...): 1 is a win, 0 a loss; other values are
-        ignored.
+        """Return the state after one more comparison of each sequence; `x` has their shape: 1 is a win, 0 a loss.
+
+        Other values are ignored.
         """
         x = np.asarray(x, float)
         wins, losses = state.wins + (x == 1.0), state.losses + (x == 0.0)
@@ -178,8 +189,8 @@ class BetaBinomial(NamedTuple):
         return BetaBinomialState(wins, losses, np.maximum(low, state.low), np.minimum(high, state.high))
 
     def log_evidence(self, state: BetaBinomialState, p: float = 0.5) -> Array:
-        """Return log E(p) (...), the log evidence against the share `p` of wins, which is rejected once it reaches
-        log(1 / alpha).
+        """Return for each sequence log E(p), the log evidence against the share `p` of wins; p is rejected at log(1 /
+        alpha).
         """
         return _log_evidence(state.wins, state.losses, np.asarray(p))
 
@@ -190,10 +201,10 @@ class BetaBinomial(NamedTuple):
         return state.low, state.high
 
     def limits(self, wins: Array, losses: Array) -> tuple[Array, Array]:
-        """Return (low, high), (...) each: the interval for the share of wins, from the numbers of `wins` and `losses`
-        (...) alone.
+        """Return (low, high): the interval for the share of wins, from the numbers of `wins` and `losses` alone.
 
-        Its ends are the shares p below and above wins / (wins + losses) at which E(p) is 1 / alpha, found by bisection.
+        All are arrays of one shape. The ends are the shares p below and above wins / (wins + losses) at which the
+        evidence E(p) is 1 / alpha, found by bisection.
         """
         n = np.maximum(wins + losses, 1.0)
         middle = wins / n
@@ -220,8 +231,8 @@ def _log_evidence(wins: Array, losses: Array, p: Array) -> Array:
 
 
 class BernsteinState(NamedTuple):
-    """State of `EmpiricalBernstein`, (...) each: sums of bets, of bets times values, and of the variance terms of the
-    bound (`chance`); the running mean and variance; and the ends `low`, `high` of the interval.
+    """State of `EmpiricalBernstein`, for each sequence: sums of bets, of bets times values, and of the variance terms
+    of the bound (`chance`); the running mean and variance; and the ends `low`, `high` of the interval.
     """
 
     bets: Array
@@ -241,13 +252,16 @@ class EmpiricalBernstein(NamedTuple):
     alpha: float = 0.05
 
     def init(self, shape: tuple[int, ...] = ()) -> BernsteinState:
-        """Return the state of sequences of this shape before any value. Raise ValueError unless 0 < alpha < 1."""
+        """Return the state before any value, of sequences in an array of this `shape`; () is a single sequence.
+
+        Raise ValueError unless 0 < alpha < 1.
+        """
         check_alpha(self.alpha)
         zero = np.zeros(shape)
         return BernsteinState(zero, zero, zero, _start(shape), zero, np.ones(shape))
 
     def update(self, state: BernsteinState, x: Array | float) -> BernsteinState:
-        """Return the state after one more value `x` in [0, 1] of each sequence (...)."""
+        """Return the state after one more value of each sequence; `x` has their shape and values in [0, 1]."""
         x, t, each = np.asarray(x, float), state.running.n, math.log(2.0 / self.alpha)
         bet = np.minimum(np.sqrt(2.0 * each / (state.running.variance * t * math.log1p(t))), HEADROOM)
         bets, gains = state.bets + bet, state.gains + bet * x

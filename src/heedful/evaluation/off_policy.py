@@ -237,13 +237,13 @@ def _last(rejected: Callable[[Array], Bools], grid: Array, otherwise: float) -> 
 
 
 Bets = Iterator[Array]
-"""Blocks (rows, M) of the log of the factors by which values multiply the capital of the bet against each of M
-candidates.
+"""What a bet yields: blocks (rows, M) of the log of the factors by which each value multiplies its capital against each
+of M candidates.
 """
 
 
 def _peaks(bets: Sequence[Bets]) -> Array:
-    """Return the greatest log (M,) that the mean capital of some bets ever has, against each of M candidates."""
+    """Return the greatest log that the mean capital of several `bets` ever has, against each of M candidates (M,)."""
     capital: list[Array | float] = [0.0] * len(bets)
     peak: Array | float = -np.inf
     for blocks in zip(*bets):

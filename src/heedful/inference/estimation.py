@@ -36,7 +36,8 @@ class Belief(NamedTuple):
     """Posterior over the utilities of n items for one or several people, with hyperparameters integrated out.
 
     It is a mixture over `nodes`, hyperparameters with a weight, most probable first; each has Gaussians over the q
-    items that occur in answers. The other items follow from these by the correlations `K`.
+    items that occur in answers. Given these, the other items are distributed as under the prior with correlations `K`.
+    `users`: number of people, U; `kernel`: the kernel that was chosen for the items' features.
     """
 
     users: int
@@ -135,9 +136,10 @@ class Belief(NamedTuple):
         return mixture([node.weight for node in self.nodes], whole)
 
     def _of_all(self, node: QuadratureNode, part: Posterior, apart: float) -> Posterior:
-        """Extend a posterior over the q items in answers to all n items, which follow from them by the correlations K.
+        """Extend a posterior over the q items in answers to all n items; given these, the others are distributed as
+        under the prior.
 
-        `apart` is as in `_mixture`.
+        `node`: the hyperparameters; `apart` is as in `_mixture`.
         """
         n, met = len(self.K), self.met
         if met.size == n:

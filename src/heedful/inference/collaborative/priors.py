@@ -33,15 +33,16 @@ class ItemPrior(NamedTuple):
     second: Ints
 
     def variance(self) -> Array:
-        """Return the prior variances of h at the P pairs (P,)."""
+        """Return the prior variances of the differences f_a - f_b at the P pairs (P,)."""
         gap = self.L[self.first] - self.L[self.second]
         return np.maximum(np.einsum("pi,pi->p", gap, gap), LEAST)  # type: ignore[no-any-return]
 
     def utilities(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return the posterior of f over n items for D functions under sites of their values at P pairs.
+        """Return the posterior of the utilities f of n items, for D functions, under sites of the differences at P
+        pairs.
 
-        `tau`, `nu` (D x P): the sites. The result is means (D x n), covariances (D x n x n), and the log integrals (D,)
-        of the prior times the sites.
+        `tau`, `nu` (D x P): the sites exp(-tau h^2 / 2 + nu h) of h = f_a - f_b. The result is means (D x n),
+        covariances (D x n x n), and the log integrals (D,) of the prior times the sites.
         """
         B, r = self._natural(tau, nu)
         C = np.linalg.inv(B)
@@ -51,8 +52,9 @@ class ItemPrior(NamedTuple):
         return half @ self.L.T, 0.5 * (cov + cov.transpose(0, 2, 1)), log_z
 
     def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return mean and variance, (D x P) each, of h at P pairs for D functions, under the sites
-        `tau`, `nu` (D x P).
+        """Return mean and variance, (D x P) each, of the differences h = f_a - f_b at P pairs, for D functions.
+
+        `tau`, `nu` (D x P): the sites exp(-tau h^2 / 2 + nu h).
         """
         B, r = self._natural(tau, nu)
         C = np.linalg.inv(B)
@@ -62,7 +64,8 @@ class ItemPrior(NamedTuple):
     def _natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
         """Return I + L' T L (D x m x m) and L' r (D x m) for D functions, where m is the number of columns of L.
 
-        T and r are defined by exp(-f'T f / 2 + r'f), the product of the sites `tau`, `nu` (D x P) at P pairs.
+        T and r are defined by exp(-f' T f / 2 + r' f), the product of the sites exp(-tau h^2 / 2 + nu h) of the
+        differences h = f_a - f_b at P pairs; `tau`, `nu` (D x P).
         """
         D, n = len(tau), len(self.L)
         a, b = self.first, self.second
@@ -75,8 +78,10 @@ class ItemPrior(NamedTuple):
         return np.eye(self.L.shape[1]) + self.L.T @ T @ self.L, pull.sum(axis=2) @ self.L
 
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return mean and variance, (D x P) each, of h at P pairs for D functions, under the sites `tau`, `nu` (D x P);
-        and the log integrals (D,) of the prior times the sites.
+        """Return mean and variance, (D x P) each, of the differences h = f_a - f_b at P pairs, for D functions; and the
+        log integrals (D,) of the prior times the sites.
+
+        `tau`, `nu` (D x P): the sites exp(-tau h^2 / 2 + nu h).
         """
         mean, cov, log_z = self.utilities(tau, nu)
         m, v = gaps(mean, cov, self.first, self.second)
@@ -99,10 +104,10 @@ class FactorPrior(NamedTuple):
         return np.maximum(np.einsum("ni,ni->n", self.R, self.R) + self.own, LEAST)  # type: ignore[no-any-return]
 
     def inner(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return the posterior of z, of m numbers, for D functions under sites `tau`, `nu` (D x N) of x at the N
-        points.
+        """Return the posterior of the m common numbers z, where x = R z + e at N points, for D functions.
 
-        It is means (D x m), covariances (D x m x m), and the log integrals (D,) of the prior times the sites.
+        `tau`, `nu` (D x N): sites exp(-tau x^2 / 2 + nu x). The result is means (D x m), covariances (D x m x m), and
+        the log integrals (D,) of the prior times the sites.
         """
         more = 1.0 + self.own * tau
         B = np.eye(self.R.shape[1]) + np.matmul(self.R.T, (tau / more)[:, :, None] * self.R)
@@ -114,8 +119,9 @@ class FactorPrior(NamedTuple):
         return mean, 0.5 * (C + C.transpose(0, 2, 1)), log_z
 
     def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return mean and variance, (D x N) each, of x at N points for D functions, under the sites `tau`, `nu` (D x
-        N).
+        """Return mean and variance, (D x N) each, of x at N points, for D functions.
+
+        `tau`, `nu` (D x N): sites exp(-tau x^2 / 2 + nu x).
         """
         N, m = self.R.shape
         if N * m * (m + 1) // 2 > _PRODUCTS:
@@ -134,8 +140,10 @@ class FactorPrior(NamedTuple):
         return (z @ Rt + self.own * nu) / more, np.maximum(self.own / more + v / (more * more), LEAST)
 
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return mean and variance, (D x N) each, of x at N points for D functions, under the sites `tau`, `nu` (D x
-        N); and the log integrals (D,) of the prior times the sites.
+        """Return mean and variance, (D x N) each, of x at N points, for D functions; and the log integrals (D,) of the
+        prior times the sites.
+
+        `tau`, `nu` (D x N): sites exp(-tau x^2 / 2 + nu x).
         """
         z, C, log_z = self.inner(tau, nu)
         more = 1.0 + self.own * tau

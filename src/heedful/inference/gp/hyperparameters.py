@@ -88,8 +88,8 @@ class Hyperparameters(NamedTuple):
 
 
 class QuadratureNode(NamedTuple):
-    """A node of the quadrature over hyperparameters: its normalised weight, the hyperparameters, and the posterior
-    given them.
+    """The posterior at one point of the hyperparameters, with its weight in the integral over them.
+    Weights sum to 1.
     """
 
     weight: float

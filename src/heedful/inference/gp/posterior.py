@@ -184,7 +184,7 @@ class LowRankPosterior(NamedTuple):
     """(n,) numbers of the items, rising"""
     left: Array
     right: Array
-    """(n x q) as is `left`; q is the number of items in the answers"""
+    """`left`, `right` (n x q), q being the number of items in the answers"""
 
     @property
     def var(self) -> Array:

@@ -128,7 +128,7 @@ class Table(NamedTuple):
         """Return T (U x n x n) and h (U x n) for U people and n items: the product of a person's sites is exp(-f' T f /
         2 + h' f).
 
-        `tau`, `nu`: the sites of all p rows, (p,) each. The noise that rows of a group share is integrated out.
+        `tau`, `nu`: the sites of all p rows, (p,) each. The noise that rows of one answer share is integrated out.
         """
         times = self.rows.times
         at = self.alone
@@ -150,11 +150,11 @@ class Table(NamedTuple):
         return T.reshape(U, n, n), sum_by(np.concatenate(ends), np.concatenate(pulls), U * n).reshape(U, n)
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
-        """Return for each of U people (U,) the log constant that remains from integrating out the noise that rows
-        share.
+        """Return for each of U people (U,) the log constant that remains from integrating out the noise that rows of
+        one answer share.
 
-        It is the sum over the person's groups of log |I + N T|^(-1/2) + nu' C nu / 2; T = diag(tau), N is the
-        covariance of the noise, C its covariance given the sites. `tau`, `nu`: the sites of all p rows, (p,) each.
+        It is the sum over these answers of log |I + N T|^(-1/2) + nu' C nu / 2; T = diag(tau), N is the covariance of
+        the noise, C its covariance given the sites. `tau`, `nu`: the sites of all p rows, (p,) each.
         """
         out = np.zeros(self.U)
         for group in self.groups:
@@ -170,8 +170,8 @@ class Table(NamedTuple):
         """Return for each of p rows mean and variance, (p,) each, of the quantity on which its site acts.
 
         `mean` (U x n), `cov` (U x n x n): of the utilities f of n items for U people. For a row that is an answer of
-        its own the quantity is g = f_a - f_b; for a row of a group it is the perceived difference y = f_a - f_b +
-        noise. `tau`, `nu` (p,): the sites.
+        its own the quantity is g = f_a - f_b; for one of several rows of an answer it is the perceived difference y =
+        f_a - f_b + noise. `tau`, `nu` (p,): the sites.
         """
         m, v = np.empty(tau.size), np.empty(tau.size)
         at = self.alone
@@ -247,8 +247,9 @@ def make_design(D: Array, times: Array, user: Ints, users: int, equal: npt.NDArr
 
 
 def make_table(rows: PairRows, U: int, n: int) -> Table:
-    """Prepare the comparisons `rows` of U people over n items for sweeps of EP; groups of the same size are handled
-    together.
+    """Prepare the comparisons `rows` of U people over n items for sweeps of EP.
+
+    Answers of several rows that share noise (groups) are handled together if they have equally many rows.
     """
     [alone] = (rows.group < 0).nonzero()
     [shared] = (rows.group >= 0).nonzero()
