@@ -94,8 +94,9 @@ class _Query:
     events: list[_Event] = field(default_factory=list)
 
     def content(self) -> tuple[object, ...]:
-        """Return a key of all in which two rows of one query may differ. The row with the smallest key is kept, in
-        whatever order they come.
+        """Return a sort key made of all fields in which two rows of one query may differ.
+
+        The row with the smallest key is kept, in whatever order they come.
         """
         context = msgspec.json.encode(self.context, order="sorted")
         return (not any(self.hits), self.time, self.hits, self.person or "", context, self.session)

@@ -52,9 +52,9 @@ class Bound(NamedTuple):
 
     theorem: str
     measure: str
-    """what is bounded: "REG", the average regret, or "CREG", the average convex loss of it"""
+    """what is bounded: "REG", the average regret, or "CREG", the average of a convex loss of the regret"""
     loss: str
-    """the loss: "linear", or "quadratic" for (theta - M)^2, M = R |w*|"""
+    """the loss: "linear", or "quadratic" for (theta - M)^2, where M = R |w*| (`Facts`)"""
     hypotheses: tuple[Hypothesis, ...]
     values: Array
     """(T,) the bound after t = 1..T rounds; NaN unless all hypotheses hold"""

@@ -1,4 +1,4 @@
-"""Base classes of the ordinal estimators: they map labels to ranks, and fold rows into the state of a learner."""
+"""Base classes of the ordinal estimators: they map labels to ranks, and update the state of a learner with each row."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ OVERFLOWN = (
 
 
 class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
-    """Base class of classifiers of ordered labels: it maps labels to ranks and folds rows into the state of an online
-    learner.
+    """Base class of classifiers of ordered labels: it maps labels to ranks and updates the state of an online learner
+    with each row.
 
     A subclass defines `_rule` (the learner) and `_decisions`. Parameters are those of `PRankClassifier`; `verbose`
     reports on stderr when a learner is compiled for the first time. Only subclasses of `OrdinalEstimatorWithIntercept`
@@ -138,10 +138,10 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self.classes_
 
     def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
-        """Fold n rows of N features X (n, N) with their ranks (n,) into the state, or into a new state if `afresh`.
+        """Update the state, or a new state if `afresh`, with each of n rows of N features X (n, N) and its rank.
 
-        `weights` (n,): factors of the steps, or None; `epochs`: how often to go over the rows, in a random order each
-        time if `shuffle`. Raise ValueError if the weights of the learner overflow.
+        `ranks` (n,): the ranks, from 1; `weights` (n,): factors of the steps, or None; `epochs`: how often to go over
+        the rows, in a random order each time if `shuffle`. Raise ValueError if the weights of the learner overflow.
         """
         one = bool(self.fit_intercept) if afresh else self._one
         learner = coerce(self._rule(self.n_features_in_ + one, self.classes_.size))
@@ -160,8 +160,8 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         self._state, self._one = state, one
 
     def _to_fold(self, learner: Any, X: Floats, weights: Array | None, one: bool) -> tuple[Any, Floats, bool]:
-        """Return the learner to fold with, its n rows of N numbers (n, N), and whether a 1 has still to be appended to
-        each row.
+        """Return the learner to update, the n rows of N numbers (n, N) that it takes, and whether a 1 has still to be
+        appended to each row.
 
         X (n, N): rows of features; `weights` (n,): of the rows, or None; `one`: whether the learner's rows end in a 1.
         """

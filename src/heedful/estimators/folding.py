@@ -1,4 +1,4 @@
-"""Fold the rows of a table into the state of an ordinal learner, by an interpreted or a compiled loop."""
+"""Update the state of an ordinal learner with each row of a table, by an interpreted or a compiled loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from heedful.worlds.instances import InstanceStream
 Array = npt.NDArray[np.float64]
 
 PATIENCE = 20_000
-"""The number of rows that a process folds interpreted for one class of learner before it compiles; they take about as
+"""The number of rows that a process handles interpreted for one class of learner before it compiles; they take about as
 long as loading compiled code.
 """
 FEW = 50

@@ -1,7 +1,7 @@
 """The ordinal learners as scikit-learn classifiers of ordered labels.
 
-An estimator holds the state of its learner (`heedful.learners.ordinal.perceptrons`) and folds rows into it: one epoch
-without shuffling gives the same state as a `Session` of the learner with the same rows, bit for bit.
+An estimator holds the state of its learner (`heedful.learners.ordinal.perceptrons`) and updates it with each row: one
+epoch without shuffling gives the same state as a `Session` of the learner with the same rows, bit for bit.
 """
 
 from __future__ import annotations

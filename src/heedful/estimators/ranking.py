@@ -1,8 +1,8 @@
 """Coactive learners as a scikit-learn estimator that ranks the rows within groups and learns from the relevance of
 rows.
 
-The estimator holds a `Session` of its learner and folds groups into it: one epoch without shuffling gives the same
-state as the `Session` with the same groups, bit for bit.
+The estimator holds a `Session` of its learner, which learns from one group after the other: one epoch without shuffling
+gives the same state as the `Session` with the same groups, bit for bit.
 """
 
 from __future__ import annotations

@@ -196,7 +196,10 @@ def _log_weights(n: int) -> Array:
 
 
 def _likeliest(log_terms: Array, found: npt.NDArray[np.int64], x: Array) -> Change:
-    """Return the change with the sum of the evidence over all starts `found`, and the start with the greatest part."""
+    """Return the change with the log of the total evidence over all starts `found`, and the start with the most.
+
+    `log_terms`: log evidence of each start; `x` (n,): the n values.
+    """
     top = float(log_terms.max())
     start = int(found[int(log_terms.argmax())])
     return Change(top + math.log(float(np.exp(log_terms - top).sum())), start, _mean(x[:start]), _mean(x[start:]))

@@ -10,8 +10,8 @@ sequence here misses it, at any time at all, with probability at most `alpha`.
 | `EmpiricalBernstein` | the mean of values in [0, 1] | always (JRSS B 2024, Theorem 2) |
 | `asymptotic` | any mean | only for large samples (arXiv 2103.06476): not for rare clicks |
 
-Each is a fold: `init` makes a state, `update` takes one value, `interval` returns the interval. A state may have a
-leading shape, written (...), to follow many sequences at once; values are then arrays of that shape. The bets on the
+`init` makes a state, `update` returns the state after one more value, `interval` returns the interval. A state may have
+a leading shape, written (...), to follow many sequences at once; values are then arrays of that shape. The bets on the
 next value depend only on earlier values.
 """
 

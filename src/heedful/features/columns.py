@@ -1,8 +1,8 @@
-"""Kinds of columns: which features each makes of a value, and which values it rejects.
+"""Kinds of columns (number, category, text, prose, vector, ignored): which features each makes of a value, and which
+values it rejects.
 
-A column is of one of six kinds and has just the parameters that it needs to make its features. All features of a
-missing value are 0; if the column had missing values when it was inferred, one more feature ("horsepower missing") is 1
-for them.
+A column has just the parameters that it needs to make its features. All features of a missing value are 0; if the
+column had missing values when it was inferred, one more feature ("horsepower missing") is 1 for them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEAST = math.ulp(0.0)
 
 
 class _Kind(Protocol):
-    """What each kind of column defines."""
+    """The functions that each kind of column (number, category, text, ...) defines."""
 
     @property
     def name(self) -> str: ...
@@ -66,7 +66,7 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     example: str = ""
     """an example of its values"""
     why: str = ""
-    """why it became a column of this kind"""
+    """why it became a column of this kind, in words"""
 
     def __post_init__(self) -> None:
         if self.missing < 0:
@@ -75,7 +75,7 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def kind(self) -> str:
-        """Name of its kind, such as "number"."""
+        """Kind of the column: "number", "category", "text", "prose", "vector" or "ignored"."""
         return str(self.__struct_config__.tag)
 
     def check(self) -> None:

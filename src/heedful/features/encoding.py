@@ -18,8 +18,8 @@ Features: TypeAlias = npt.NDArray[np.float32]
 
 
 class Description(NamedTuple):
-    """A row of `Encoding.describe`: a column in words, such as its kind, the reason for it, and an
-    example of a value.
+    """A row of `Encoding.describe`: a column in words, such as its kind (number, category, ...), the reason for it, and
+    an example of a value.
     """
 
     column: str
@@ -128,7 +128,9 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return item_name(self.identifier, row.get(self.identifier))
 
     def describe(self) -> list[Description]:
-        """Describe each column: its kind, why it is of this kind, the number of its features, an example."""
+        """Describe each column: its kind (number, category, ...), the reason for it, the number of its features, an
+        example.
+        """
         return [Description(c.name, c.kind, len(c.features()), c.example, c.missing, c.why) for c in self.columns]
 
     def to_json(self) -> bytes:

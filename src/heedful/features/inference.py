@@ -1,4 +1,4 @@
-"""Infer an encoding from rows: decide for each column which kind of features it becomes."""
+"""Infer an encoding from rows: decide for each column whether it becomes a number, a category, a text or the like."""
 
 from __future__ import annotations
 

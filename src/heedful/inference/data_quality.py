@@ -242,8 +242,8 @@ def _are_orders(choices: ComparisonTable) -> bool:
 
 
 def _wins_of(choices: ComparisonTable, given: Sequence[int]) -> tuple[list[int], Array]:
-    """Return the numbers of the k items in the answers `given` (indices of comparisons), and how often each was placed
-    above each other (k, k).
+    """Return the numbers of the k items in the answers `given` (indices of comparisons), and how often the item of the
+    row was placed above that of the column (k, k).
     """
     chosen = [choices.comparisons[at] for at in given]
     items = sorted({item for each in chosen for tier in each.tiers for item in tier})

@@ -1,4 +1,6 @@
-"""Results of fitting CP: posteriors of the shared functions and of people's weights, and predictions from them."""
+"""Results of fitting the collaborative model CP of [H12]: posteriors of the functions that people share and of people's
+weights, and predictions from them.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,8 @@ class CollaborativeFit:
 
 @dataclass(frozen=True)
 class CPFit(CollaborativeFit):
-    """A fit of CP or CPU, with what a later fit needs to continue from it.
+    """A fit of the collaborative model CP or, with features of people, CPU; with what a later fit needs to continue
+    from it.
 
     `cells`: table of the answers; `items`, `people`: priors of the functions and of people's weights; `likelihood`: of
     the answers; `messages`, `factors`: state of the inference.

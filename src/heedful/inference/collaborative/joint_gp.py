@@ -1,4 +1,6 @@
-"""One Gaussian process over people and items jointly: Bonilla, Guo and Sanner (NIPS 2010), the baseline BO of [H12]."""
+"""One Gaussian process over people and items jointly (Bonilla, Guo and Sanner, NIPS 2010), a baseline called BO in
+[H12].
+"""
 
 from __future__ import annotations
 

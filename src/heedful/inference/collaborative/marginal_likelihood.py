@@ -1,8 +1,9 @@
-"""Log marginal likelihood of a CP fit: the integral of the product of all messages, [H12] section 5.
+"""Log marginal likelihood of a fitted collaborative model (CP): the integral of the product of all messages, [H12]
+section 5.
 
 log P(answers) = sum_a log Z_a - I_g - I_w - I_h. Z_a is the integral of factor a over the messages of the other factors
 (for the product factor f2, the variational bound), and I_x is the log integral of the messages that variable x
-receives.
+receives; the factors f1 to f4 and the variables g, w, h are those of `heedful.inference.collaborative.cp`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ Array = npt.NDArray[np.float64]
 
 
 def log_evidence(fit: CPFit) -> float:
-    """Return the log marginal likelihood of all answers, in nats; it is as accurate as the fit has converged."""
+    """Return the log marginal likelihood of all answers, in nats, of a fitted model; it is as accurate as the fit has
+    converged.
+    """
     of, q = fit.cells, fit.factors
     (t1, n1), (t2, n2), (t2w, n2w), (t2h, n2h), (t3, n3), (t4, n4) = fit.messages
     # f1: the answers against what f2 says; g with both messages

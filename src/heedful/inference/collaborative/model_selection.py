@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class CPHyperparameters(NamedTuple):
-    """Hyperparameters of the collaborative models CP and CPU.
+    """Hyperparameters of the collaborative models of [H12]: CP and, with features of people, CPU.
 
     `lengthscale`: of the items' features, in standard deviations (0 without features). `amplitude`: standard deviation
     of a shared function. `rho`: the fraction of the covariance of people's weights that their features explain (0: CP).
@@ -37,7 +37,9 @@ class CPHyperparameters(NamedTuple):
 
 
 class FittedModel(Protocol):
-    """What `tune` needs of a fitted model: its evidence and its predictions. CP and the baselines have them."""
+    """What `tune` needs of a fitted model: its evidence and its predictions. The collaborative model and the baselines
+    have them.
+    """
 
     @property
     def log_evidence(self) -> float:
@@ -145,13 +147,14 @@ def tune_cp(
     width: npt.ArrayLike = 0.0,
     lapse: npt.ArrayLike = 0.0,
 ) -> ModelSelection:
-    """Fit CP, or CPU if people have features `Z`, with the length-scale, amplitude and rho that predict held-out
+    """Fit the collaborative model with the length-scale, amplitude and rho (`CPHyperparameters`) that predict held-out
     answers best.
 
     `X` (n x d): d features of the n items, d = 0 without; `rows`: answers of U = `users` people; `Z` (U x q): their q
-    features. Candidate length-scales are `stretches` times `half_median(X)`; they are combined with all `amplitudes`,
-    first without people's features; then `rhos` are tried with the best of these, and rho may stay 0. `pseudo` as in
-    `user_covariance`; `held`, `folds`, `seed` as in `tune`; `D` (number of functions), `width`, `lapse` as in `cp.fit`.
+    features, None without. Candidate length-scales are `stretches` times `half_median(X)`; they are combined with all
+    `amplitudes`, first without people's features; then `rhos` are tried with the best of these, and rho may stay 0.
+    `pseudo` as in `user_covariance`; `held`, `folds`, `seed` as in `tune`; `D` (number of functions), `width`, `lapse`
+    as in `cp.fit`.
     """
     X = features("X", X)
     unit = half_median(X) if X.shape[1] else 0.0

@@ -1,10 +1,10 @@
-"""CP for many people by stochastic variational inference: answers are processed in batches of people, and the shared
-functions take natural-gradient steps.
+"""The collaborative model CP for many people, by stochastic variational inference: answers are processed in batches of
+people, and the functions that people share take natural-gradient steps.
 
-The posterior of a shared function is its prior times sites of the pairs of items, as in `cp`. For each batch, the
-weights of its people are computed with the functions fixed; then the sites of each function move towards those of the
-batch, scaled up as if all people were like it. A batch is visited once a pass and only the weights of its people are
-kept, so memory holds the answers and U x D weights.
+The posterior of a function is its prior times Gaussian factors (sites) of its values at pairs of items, as in `cp`. For
+each batch, the weights of its people are computed with the functions fixed; then the sites of each function move
+towards those of the batch, scaled up as if all people were like it. A batch is visited once a pass and only the weights
+of its people are kept, so memory holds the answers and U x D weights of U people and D functions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ FIRST = 1000
 
 @dataclass(frozen=True)
 class StreamingFit(CollaborativeFit):
-    """A fit of CP in batches of people, with all that a later call of `fit_streaming` needs to continue from it."""
+    """A fit of the collaborative model CP in batches of people, with what a later `fit_streaming` needs to continue
+    from it.
+    """
 
     items: ItemPrior
     """prior of the functions at the P pairs of items that occur in answers"""
@@ -63,13 +65,13 @@ def fit_streaming(
     seed: int = 0,
     start: StreamingFit | None = None,
 ) -> StreamingFit:
-    """Fit CP to the answers `rows` of U = `users` people in batches; `K` (n x n) is the covariance over n items of each
-    of `D` functions.
+    """Fit the collaborative model CP to the answers `rows` of U = `users` people in batches.
 
-    People are shuffled with `seed` and come `batch` at a time, `passes` times. `cp.fit` fits at most FIRST people of
-    the first batch, as step 1; step t then moves the functions by the fraction t^-slower, 0.5 < slower <= 1. `start`:
-    an earlier fit of the same people, or of the first of them, to continue from; then `cp.fit` is not run. `width`,
-    `lapse` as in `infer_users`. Raise ValueError, naming the argument, if one is invalid.
+    `K` (n x n): covariance over n items of each of `D` functions that people share. People are shuffled with `seed` and
+    come `batch` at a time, `passes` times. `cp.fit` fits at most FIRST people of the first batch, as step 1; step t
+    then moves the functions by the fraction t^-slower, 0.5 < slower <= 1. `start`: an earlier fit of the same people,
+    or of the first of them, to continue from; then `cp.fit` is not run. `width`, `lapse` as in `infer_users`. Raise
+    ValueError, naming the argument, if one is invalid.
     """
     for name, value in (("D", D), ("batch", batch), ("passes", passes), ("users", users)):
         check_count(name, value)

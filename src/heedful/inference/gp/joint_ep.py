@@ -75,7 +75,7 @@ class JointPosterior(NamedTuple):
     each: Array
     """(U,) log P(the answers of a person | the answers of all others)"""
     gradient: tuple[float, float]
-    """derivatives of the log evidence by log a and log b, if P = a^2 P_0 and S = b^2 S_0"""
+    """derivatives of the log evidence by log a and log b, if the prior covariance P is scaled by a^2 and S by b^2"""
     apart: Array
     """(n x n) sum over people of E[g g'] - A_u, with g = b_u - A_u m: an EM step sets S to S + S apart S / U"""
 
