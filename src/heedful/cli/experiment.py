@@ -1,4 +1,4 @@
-"""`heedful experiment` and `promote`: another learner is tried on some people first, and then serves all."""
+"""`heedful experiment` and `heedful promote`: try another learner on some people first, then let it serve everybody."""
 
 from __future__ import annotations
 
@@ -48,9 +48,10 @@ def experiment(
 ) -> None:
     """Try another learner on a share of the people, and say which one people prefer; look whenever you like.
 
-    Each of these people gets lists that both learners drafted together, in turn; whose items are chosen more often
-    wins. The others see the loop's own lists. What the candidate would have shown them is kept, too. Without options it
-    says how the newest experiment stands. `heedful promote` lets the winner serve everybody.
+    The other learner is the candidate. The people of the share get lists to which both learners contribute items in
+    turn; the learner whose items are chosen more often wins. Everybody else gets the loop's own lists. What the
+    candidate would have shown them is kept too. Without options the command prints the state of the newest experiment.
+    `heedful promote` lets the winner serve everybody.
 
     Exit codes: 0 done; 1 the loop cannot be read or written; 2 bad input, such as a learner that does not fit, or no
     experiment to look at.
@@ -87,9 +88,10 @@ def promote(
 ) -> None:
     """Let another learner serve everybody from here on, if it is better: by an experiment, or by what the log says.
 
-    It has learned from the whole log, and learns on. `heedful rollback` to the version before goes back on it.
+    The new learner has learned from the whole log, and goes on learning. `heedful rollback` to the version just before
+    takes the promotion back.
 
-    Exit codes: 0 promoted; 1 the loop cannot be read or written; 2 bad input, or the evidence does not suffice.
+    Exit codes: 0 promoted; 1 the loop cannot be read or written; 2 bad input, or there is not enough evidence.
     """
     with open_loop(name, own) as loop, asking():
         if listed:
@@ -115,7 +117,7 @@ def promote(
 
 
 def _found(ask: Callable[[], T]) -> T:
-    """Return what `ask` returns; bad input if there is no experiment."""
+    """Return what `ask` returns. Raise BadInput if it raises LookupError, as there is no experiment."""
     try:
         return ask()
     except LookupError as error:
@@ -132,7 +134,7 @@ def _print(found: Experiment | PlannedExperiment, parts: list[Part], json: bool)
 
 
 def _experiment(found: Experiment, name: str) -> list[Part]:
-    """Return how an experiment stands, as lines and tables."""
+    """Return lines and tables on the state of the experiment `found` in the loop `name`."""
     from heedful.loop.interactions.telling import Line, Table
 
     said, split = found.verdict, found.agreement
