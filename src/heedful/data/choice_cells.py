@@ -44,8 +44,8 @@ def name_in(where: str, field: str, cell: object) -> str:
 def person_in(where: str, row: Mapping[str, object], at: Mapping[str, list[str]]) -> str:
     """Return the name of the person who answered in this row; "" if there is no such column.
 
-    `at`: the columns of each role, from `find_columns`; `where`: the place of the row. Raise ValueError as `name_in`
-    does.
+    `at`: names of the columns by role (person, times, ...), from `find_columns`; `where`: the place of the row, for
+    messages. Raise ValueError as `name_in` does.
     """
     return name_in(where, "person", row.get(at["person"][0])) if "person" in at else ""
 
@@ -53,8 +53,8 @@ def person_in(where: str, row: Mapping[str, object], at: Mapping[str, list[str]]
 def times_in(where: str, row: Mapping[str, object], at: Mapping[str, list[str]]) -> int:
     """Return how often the answer of this row was given; 1 if there is no such column.
 
-    `at`: the columns of each role, from `find_columns`; `where`: the place of the row. Raise ValueError as `times`
-    does.
+    `at`: names of the columns by role (person, times, ...), from `find_columns`; `where`: the place of the row, for
+    messages. Raise ValueError as `times` does.
     """
     if "times" not in at:
         return 1

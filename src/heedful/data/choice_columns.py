@@ -37,8 +37,8 @@ def plain(name: str) -> str:
 
 
 def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Return the names of the columns of each role: those of one form of table (FORMS), and person, times and ballot if
-    present.
+    """Return the names of the columns of a table of comparisons by role: those of one form of table (FORMS), and
+    person, times and ballot if present.
 
     `file`: its name for messages; `header`: all column names; `named`: the columns of roles that the caller gives,
     which are not looked for by name. Raise ValueError for an unknown role or column, a column with two roles, and a
@@ -98,8 +98,9 @@ def _plain_role(name: str) -> str:
 
 
 def _rank_columns(header: Sequence[str]) -> dict[str, list[str]] | None:
-    """Return the columns named 1, 2, ... or first, second, third, ..., with or without rank, place or choice, as the
-    role "order"; None if there are none.
+    """Return {"order": columns} with the columns named 1, 2, ... or first, second, third, ..., in this order.
+
+    Names may also contain rank, place or choice. Return None if there are no such columns.
     """
     numbered: dict[int, str] = {}
     for name in header:

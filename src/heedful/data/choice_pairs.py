@@ -46,7 +46,8 @@ class _Column:
 def winners(table: Table, at: Mapping[str, list[str]]) -> ComparisonTable:
     """Read comparisons from a table with columns winner and loser, and optionally person and times.
 
-    `at`: the columns of each role, from `find_columns`. Raise ValueError for the first malformed row.
+    `at`: names of the columns by role (winner, loser, person, times), from `find_columns`. Raise ValueError for the
+    first malformed row.
     """
     got = _columns(table, at, "winner", "loser")
     items: dict[str, int] = {}
@@ -68,8 +69,9 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
     """Read comparisons from a table whose rows are a pair as shown and an answer; return them, and how many ties called
     both items bad.
 
-    `at`: the columns of each role, from `find_columns`; `words`: what further answers mean, in addition to WORDS,
-    written as `word` returns them. Raise ValueError for the first malformed row.
+    `at`: names of the columns by role (first, second, answer, person, times), from `find_columns`; `words`: what
+    further answers mean, in addition to WORDS, written as `word` returns them. Raise ValueError for the first malformed
+    row.
     """
     got = _columns(table, at, "first", "second", "answer")
     column = at["answer"][0]

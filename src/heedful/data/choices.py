@@ -193,11 +193,11 @@ def _read_choices(
 
 
 def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
-    """Yield the rankings that are written in rows of item and rank; `at`: the columns of each role.
+    """Yield the rankings that are written in rows of item and rank.
 
-    Items without a rank are left out; if no item of a ranking has one, it is an answer "cannot judge". If all have the
-    same rank, they tie if there are two or if there is a ballot column; otherwise the person probably did not answer,
-    and nothing is yielded.
+    `at`: names of the columns by role (item, rank, person, ...). Items without a rank are left out; if no item of a
+    ranking has one, it is an answer "cannot judge". If all have the same rank, they tie if there are two or if there is
+    a ballot column; otherwise the person probably did not answer, and nothing is yielded.
     """
     ballots: dict[tuple[str, str], dict[str, float | None]] = {}
     times: dict[tuple[str, str], int] = {}

@@ -93,9 +93,9 @@ def least_squares(X: FloatArray, y: NDArray[Any]) -> FloatArray:
 def _blocks(
     path: Path, limit: int, kind: np.dtype[Any], labels: list[int], starts: dict[str | None, int]
 ) -> Iterator[FloatArray]:
-    """Yield the features of a file in blocks of rows; append its grades to `labels`, and the first row of each query to
-    `starts`.
+    """Yield the features of a file in blocks of rows (b x largest index in the block).
 
+    The grade of each row is appended to `labels`, and the first row of each query is entered in `starts`, by its qid.
     `limit`: the greatest index of a feature; `kind`: float64 or float32.
     """
     last: str | None = None

@@ -165,7 +165,7 @@ def _slot(draft: Draft, item: int) -> int:
 # ---------------------------------------------------------------------------- the verdict
 
 LIMITS: Ints = np.array([2, 4, 8, 16])
-"""The net wins of one person at which they stop counting, for each of J bets. Low limits find large
+"""The limits (J,) at which a person's wins minus losses stop counting, one for each bet. Low limits find large
 differences early.
 """
 MOST = 700.0
@@ -173,7 +173,7 @@ MOST = 700.0
 
 
 class Person(NamedTuple):
-    """What a match stores of one person: numbers of sessions, of wins and losses of B, and net wins."""
+    """What a match stores of one person: numbers of sessions, of wins and losses of side B, and wins minus losses."""
 
     sessions: int
     wins: int
@@ -208,8 +208,8 @@ class Match(NamedTuple):
     """A test of which of two rankers, A and B, people prefer; it is wrong with probability at most `alpha`, however
     often one looks.
 
-    A person counts as one bounded bet. Let N be their wins minus their losses of B, stopped at plus or minus j. A bet
-    on B multiplies its capital by 1 + N / (2 j) for each person, between 1/2 and 3/2; a bet on A by 1 - N / (2 j).
+    A person counts as one bounded bet. Let N be B's wins minus losses in their sessions, stopped at plus or minus j. A
+    bet on B multiplies its capital by 1 + N / (2 j) for each person, between 1/2 and 3/2; a bet on A by 1 - N / (2 j).
     Capitals are products over people, averaged over the j of `LIMITS`. The verdict is "b" or "a" once the capital of
     that bet reaches 2 / alpha; the e-value is half of the larger capital.
 
@@ -284,9 +284,10 @@ class Match(NamedTuple):
 
 
 def _moved(net: Ints, step: Array | float) -> Ints:
-    """Return the stopped net wins (..., J) of people after a session, for J limits.
+    """Return people's wins minus losses after one more session of each, (..., J) for J limits at which they stop
+    changing.
 
-    `net` (..., J): before it; `step` (..., 1): 1 if B won, -1 if A won, 0 for a tie.
+    `net` (..., J): before the session; `step` (..., 1): 1 if B won it, -1 if A won, 0 for a tie.
     """
     moved: Ints = net + np.where(np.abs(net) < LIMITS, step, 0).astype(np.int64)
     return moved
@@ -295,7 +296,7 @@ def _moved(net: Ints, step: Array | float) -> Ints:
 def _log_factors(net: Ints) -> Array:
     """Return the logs of the factors (2, ..., J) by which people multiply the capitals of the bets on A and on B.
 
-    `net` (..., J): their stopped net wins, for J limits.
+    `net` (..., J): their wins minus losses, stopped at each of J limits.
     """
     share = net / (2.0 * LIMITS)
     return np.stack([np.log1p(-share), np.log1p(share)])

@@ -42,12 +42,11 @@ def probability(ranks: Ints, m: int, temperature: float) -> float:
 
 
 def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
-    """Return the weight 1/2 / P (k // 2,) of each pair of neighbours, at positions (1, 2), (3, 4), ..., of a list of k
-    items.
+    """Return a weight for each pair of neighbours (k // 2,), at positions (1, 2), (3, 4), ..., of a list of k items.
 
-    P is the probability, in `draw` at this `temperature`, of the order in which the two were shown rather than the
-    other, given the rest of the list. `ranks` (k,): the list, by ranks from 0 out of m items. With these weights both
-    orders count as if they were equally likely.
+    It is 1/2 / P, where P is the probability, in `draw` at this `temperature`, of the order in which the two were shown
+    rather than the other, given the rest of the list; so both orders count as if they were equally likely. `ranks`
+    (k,): the list, by ranks from 0 out of m items.
     """
     left, each = _left(ranks, m, temperature)
     pairs = ranks.size // 2

@@ -220,8 +220,9 @@ def _inference(rows: PairRows | Design, users: int, n: int) -> Inference:
 
 
 def _extrapolate(cov: Array, new: Array, ahead: float) -> Array:
-    """Return cov + ahead (new - cov) if that is safely positive definite, else `new`; an EM step lengthened `ahead`
-    times.
+    """Return cov + ahead (new - cov), an EM step from `cov` to `new` lengthened `ahead` times.
+
+    Return `new` if that is not safely positive definite.
     """
     if ahead == 1.0:
         return new

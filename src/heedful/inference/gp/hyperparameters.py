@@ -104,17 +104,18 @@ class QuadratureNode(NamedTuple):
 
 
 class MarginalLikelihood:
-    """Log marginal likelihood of some answers plus log prior, as a function of the hyperparameters.
+    """Log marginal likelihood of some answers plus log prior, as a function of the hyperparameters x (4,).
 
-    A point x (4,) is (log spread, logit share, logit lapse rate, log tie width); only the components in `free` are
-    learned. Each evaluation runs EP from the sites at which the last one ended.
+    x is log spread (standard deviation of utilities), logit share (the part of their variance in which people differ),
+    logit lapse rate (probability of a random answer) and log tie width; only the components in `free` are learned. Each
+    evaluation runs EP from the sites at which the last one ended.
     """
 
     def __init__(self, K: Array, users: int, rows: PairRows, prior: NoisePrior) -> None:
         """Prepare the answers `rows` of `users` people about q items.
 
-        `K` (q x q): correlations of the utilities of these items, those that the answers are about; `prior`: of the
-        response noise.
+        `K` (q x q): correlations of the utilities of these items, which are those that occur in answers; `prior`: of
+        the response noise.
         """
         self.K, self.R, self.users, self.rows, self.prior = K, K, users, rows, prior
         self.parts: tuple[UserBatch, ...] = user_batches(rows, users) if users > 1 else ()

@@ -184,9 +184,10 @@ def infer_per_user(
 
 
 def pull_sums(people: PerUserPosteriors) -> tuple[Array, Array]:
-    """Return the sums over people u of a_u (n,) and of a_u a_u' - W_u (n x n), for n items.
+    """Return the sums over people u of vectors a_u (n,) and of matrices a_u a_u' - W_u (n x n), for n items, as an EM
+    step needs them.
 
-    They are defined by the posterior of a person, N(m + S a_u, S - S W_u S), where N(m, S) is the common prior.
+    a_u and W_u are defined by the posterior of a person, N(m + S a_u, S - S W_u S), where N(m, S) is the common prior.
     """
     n = people.prior_mean.size
     a, A = np.zeros(n), np.zeros((n, n))

@@ -38,7 +38,8 @@ class Sites(NamedTuple):
 
 
 def initial_sites(sites: Sites | None, count: int) -> tuple[Array, Array]:
-    """Return the tau and nu (count,) from which EP starts: those of `sites` for the first rows, and 0 for later ones.
+    """Return the sites from which EP starts, tau and nu (count,): those of `sites` for the first rows, and 0 for later
+    ones.
 
     With `sites` None all are 0. The arrays are copies.
     """
@@ -61,11 +62,12 @@ def cavities(m: Array, v: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
 
 
 def site_steps(m: Array, v: Array, slope: Array, bend: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-    """Return by how much tau and nu of each of p rows, (p,) each, must change for its site to match the moments of its
-    likelihood.
+    """Return by how much tau and nu of each of p rows, (p,) each, must change for its site, exp(-tau g^2 / 2 + nu g),
+    to match the moments of its likelihood.
 
-    `m`, `v` (p,): mean and variance of the cavities; `slope`, `bend` (p,): first and minus the second derivative of log
-    Z by m, with Z the integral of the likelihood over the cavity; `tau`, `nu` (p,): the present sites.
+    `m`, `v` (p,): mean and variance of the cavities, the Gaussians of g without the row's site; `slope`, `bend` (p,):
+    first and minus the second derivative of log Z by m, with Z the integral of the likelihood over the cavity; `tau`,
+    `nu` (p,): the present sites.
     """
     ends = 1.0 - v * bend
     return bend / ends - tau, (slope + m * bend) / ends - nu
@@ -80,7 +82,8 @@ def site_changes(to_tau: Array, to_nu: Array, tau: Array, nu: Array) -> Array:
 
 
 def log_scales(log_z: Array, m: Array, v: Array, tau: Array, nu: Array) -> Array:
-    """Return for each of p rows (p,) its `log_z` minus the log of the integral of its site over the cavity N(m, v).
+    """Return for each of p rows (p,) its `log_z` minus the log integral of its site, exp(-tau g^2 / 2 + nu g), over its
+    cavity N(m, v).
 
     `log_z` (p,): the log integral of the likelihood over the cavity; `m`, `v` (p,): mean and variance of the cavity;
     `tau`, `nu` (p,): the sites.
@@ -203,8 +206,8 @@ class Design(NamedTuple):
     """the rows of each person"""
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return T (U x n x n) and h (U x n) for U people and n utilities: the product of a person's sites is exp(-f' T
-        f / 2 + h' f).
+        """Return T (U x n x n) and h (U x n) for U people and n utilities f: the product of a person's sites is exp(-f'
+        T f / 2 + h' f).
 
         `tau`, `nu`: the sites of all p rows, (p,) each.
         """
@@ -290,8 +293,8 @@ def _two(u: Ints, a: Ints, b: Ints, n: int) -> Ints:
 def perception_covariance(tau: Array, N: Array) -> tuple[Array, Array]:
     """Return G = (I + N T)^-1 and C = G N, (o x r x r) each, for o answers of r rows with shared noise.
 
-    `tau` (o x r): precision of the sites, T = diag(tau); `N` (o x r x r): covariance of the noise. C is the covariance
-    of the perceived differences y given the utilities f and the sites.
+    `tau` (o x r): precision of the rows' EP sites, T = diag(tau); `N` (o x r x r): covariance of the noise. C is the
+    covariance of the perceived differences y given the utilities f and the sites.
     """
     G = np.linalg.inv(np.eye(N.shape[1]) + N * tau[:, None, :]).astype(np.float64, copy=False)
     C = G @ N
