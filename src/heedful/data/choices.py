@@ -159,7 +159,9 @@ def choices_in(
 def _read_choices(
     file: str, table: Table, columns: Mapping[str, Sequence[str]] | None, words: Mapping[str, str] | None
 ) -> LoadedChoices:
-    """Read comparisons from a table whose name in messages is `file`."""
+    """Read comparisons from an open table; `file` is its name in messages, `columns` and `words` are as in
+    `load_choices`.
+    """
     words = {word(said): meaning for said, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:

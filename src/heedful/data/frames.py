@@ -135,8 +135,8 @@ def _counts(cells: Iterable[object]) -> bool:
 
 
 def frame_of(columns: Mapping[str, Sequence[Any]], package: str = "pandas") -> Any:
-    """Return columns (name to values) as a data frame of the given `package`: "pandas", "polars", or "pyarrow" for its
-    table.
+    """Return `columns` (name to values) as a data frame of the given `package`: "pandas", "polars", or "pyarrow" for
+    its table.
 
     Raise ValueError for another package, and ModuleNotFoundError, with what to install, if the package is missing.
     """

@@ -294,7 +294,9 @@ def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
 
 
 def _csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]], list[str]]:
-    """Return what `csv_table` returns, and the names of the columns that it leaves out."""
+    """Return what `csv_table` returns (column names, and rows with their lines), and the names of the columns that it
+    leaves out.
+    """
     (start, called), *rows = _csv_records(path)
     names = _header(path, start, called)
     if not rows:

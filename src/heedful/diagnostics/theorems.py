@@ -35,8 +35,8 @@ class Facts(NamedTuple):
     expected: bool = False
     """whether slacks and regrets are expectations over the answers that the person might give (Eq. 7)"""
     margins: Array = np.empty(0)
-    """(T,) -w_t . D_t of the rounds, with w_t the weights and D_t the difference in features by which round t updates;
-    empty if not known. Only Theorem 8 uses them
+    """(T,) -w_t . D_t of the rounds, with w_t the learner's weights and D_t = phi(x_t, ybar_t) - phi(x_t, y_t) the
+    features of the feedback minus those of the object shown; empty if not known. Only Theorem 8 uses them
     """
 
 

@@ -35,16 +35,16 @@ from heedful.evaluation.confidence import check_alpha
 Array = npt.NDArray[np.float64]
 
 RATES = 0.8 * 0.5 ** np.arange(6.0)
-"""The rates l of the second kind (6,); all rates are mixed with equal weights."""
+"""The rates l of the second kind of evidence (6,); all rates are mixed with equal weights."""
 PSI = -np.log1p(-RATES) - RATES
 ODDS = 3.2 * 0.5 ** np.arange(6.0)
-"""The rates l of the first kind (6,), by how much the log odds of 1 rise."""
+"""The rates l of the first kind of evidence (6,): by how much each bets that the log odds of a 1 have risen."""
 FIRST, GROWTH = 8, 1.2
-"""The first start of a change, and by how much each start is later than the one before."""
+"""The first start at which a change is looked for, in values, and the factor from each start to the next."""
 OFFSET = 8.0
 """The weight of start k is OFFSET / ((k + OFFSET) (k + 1 + OFFSET)), k = 0, 1, ...: they sum to 1."""
 STEPS = 40
-"""Steps of a search for p, each of which halves the interval."""
+"""Number of steps of a search for p, each of which halves the interval."""
 
 
 class Change(NamedTuple):

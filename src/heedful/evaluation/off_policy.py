@@ -33,13 +33,15 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Estimate(NamedTuple):
-    """Estimated value of a target ranker for lists of k slots, with its interval and what it rests on."""
+    """Estimated value of a target ranker for lists of k slots, from importance weights w and rewards r, with its
+    interval and what it rests on.
+    """
 
     value: float
     """E sum_i r_i, the expected sum of the rewards of a list, between 0 and k"""
     low: float
-    """ends of a confidence sequence, which holds whenever it is looked at. They allow for what the log does not
-    support: 0 in the lower end, its full mass in the upper one
+    """lower end (`high`: upper end) of an interval that is valid whenever it is looked at. For what the log does not
+    support, the lower end counts 0, and the upper one all of its probability
     """
     high: float
     mean_weight: float

@@ -21,7 +21,9 @@ CANDIDATES = 1000
 ROUNDING = 1e-9
 """By how much inputs may violate their bounds, because they are rounded sums."""
 STRIDE = 20
-"""Every so many candidates are bet against first; those in between only where an end of the interval lies."""
+"""Bets are made against each STRIDE-th candidate first, and against those in between only near the ends of the
+interval.
+"""
 ROWS = 4096
 """The number of people processed at a time, so that intermediate arrays stay in the processor's cache."""
 

@@ -19,8 +19,8 @@ def declare(features: Mapping[str, object]) -> Encoding:
 
     Or in full: {"kind": "number", "range": (0, 40)}, {"kind": "category", "levels": ["web", "app"]}, {"kind": "vector",
     "size": 8, "scale": 1}; with "optional": true the value may be missing, and one more feature says whether it is. The
-    range of a number is the usual one and is mapped to -1..1; values outside it are allowed and lie beyond. Raise
-    ValueError, naming the feature, for any other declaration.
+    range of a number is that of usual values, and is mapped to -1..1; other values are allowed, and mapped beyond.
+    Raise ValueError, naming the feature, for any other declaration.
     """
     if not isinstance(features, Mapping) or not features:
         raise ValueError(f"query_features: expected what each is, by name, got {describe_value(features)}")

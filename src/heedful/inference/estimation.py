@@ -29,7 +29,7 @@ Array = npt.NDArray[np.float64]
 
 MOST_ITEMS = 3_000
 MOST_ITEMS_OF_MANY = 1_000
-"""The greatest numbers of items: in a table of one person, and in one of several people."""
+"""MOST_ITEMS is the greatest number of items in a table of one person, MOST_ITEMS_OF_MANY in one of several people."""
 
 
 class Belief(NamedTuple):

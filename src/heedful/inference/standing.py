@@ -106,8 +106,8 @@ def stop_at(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: f
     """Decide whether `goal` ("best" or "ranking") is reached under `posterior` with probability `at`, as `stopping`
     does.
 
-    For the goal "best", the item and its probability are those of the `Standing` `found`; the decision to stop also
-    needs the other draws that `stopping` makes.
+    For the goal "best", the item and its probability are those of the `Standing` `found`; if the probability is high
+    enough, `stopping` must confirm it with draws of its own.
     """
     if goal != "best":
         return stopping(posterior, goal, at=at)

@@ -30,8 +30,8 @@ from heedful.inference.pairwise import PairRows
 Array = npt.NDArray[np.float64]
 
 SHRINK = 0.98
-"""Damping of messages: the step towards a new message is 1 in the first cycle, and SHRINK times smaller in each later
-one.
+"""Damping of messages: they move the whole way to new ones in the first cycle, and the fraction SHRINK^k in cycle k +
+1.
 """
 
 FIRST, PASSES = 50, 2

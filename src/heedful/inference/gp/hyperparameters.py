@@ -52,15 +52,17 @@ standard deviation.
 """
 
 ENOUGH = 5_000
-"""The greatest number of rows used to estimate the curvature and R. Of more rows, those of a random sample of people
-(or items) are used.
+"""The greatest number of rows used to estimate the curvature and R. Of more rows, those of some people are used, drawn
+at random; with one person, those about some items.
 """
 
 NATS = 1e-2
 """The search for the mode ends when a step raises the log density by less than this many nats."""
 
 NEAR = 0.05
-"""The search for the mode ends where every component of the gradient, per standard deviation, is below this."""
+"""The search for the mode ends where a step of one standard deviation along any hyperparameter changes the log density
+by less than this.
+"""
 
 BOUNDS = ((-6.0, 6.0), (-8.0, 8.0), (-9.0, 4.0), (-7.0, 4.0))
 """Bounds of the search: of log spread, logit share, logit lapse rate, log tie width."""
