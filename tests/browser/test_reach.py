@@ -48,6 +48,7 @@ PLACES = {
     "loops": "/",
     "teach": "/loops/NAME",
     "learned": "/loops/NAME/learned",
+    "health": "/loops/NAME/health",
     "keys": "/keys",
     "sign in": "/sign-in",
     "no items": "/loops/bare",
@@ -108,7 +109,7 @@ def test_in_colours_that_somebody_forces(opened: Opened, loop: Served) -> None:
         assert contrast(page.locator(seen).first) > 4.5, seen
 
 
-@pytest.mark.parametrize("place", ["loops", "teach", "learned", "keys"])
+@pytest.mark.parametrize("place", ["loops", "teach", "learned", "health", "keys"])
 def test_the_keyboard_reaches_all_of_a_page_sees_where_it_is_and_leaves_again(
     opened: Opened, taught: Served, place: str
 ) -> None:

@@ -272,32 +272,37 @@ def health(found: Health) -> list[Part]:
     """Return the health of feedback: the alarms with what to do next, what was compared, windows, and what else counts.
 
     A table that would have no rows is left out."""
-    rate = f"{found.alpha:.2g}"
     alarms = [Line(f"ALARM, {each.name}: {each.said} {each.remedy}") for each in found.alarms]
-    sound = (
-        f"Nothing is wrong with {found.feedback:,} pieces of feedback on {found.decisions:,} decisions, as far as seen."
-    )
-    compared = [
+    return there([*(alarms or [sound(found)]), *health_compared(found), *health_over_time(found), calibration(found)])
+
+
+def sound(found: Health) -> Line:
+    """Return that there is no alarm, for health without one."""
+    given = f"{found.feedback:,} pieces of feedback on {found.decisions:,} decisions"
+    return Line(f"Nothing is wrong with {given}, as far as can be seen.")
+
+
+def health_compared(found: Health) -> list[Part]:
+    """Return what may have changed, with the evidence, and why nothing can be said of the rest."""
+    rows = [
         (each.name, _percent(each.before), _percent(each.after), brief(each.evidence), "alarm" if each.alarm else "")
         for each in found.signals
     ]
     least = brief(1.0 / found.signals[0].error_rate)
-    limits = f"Evidence of {least} makes an alarm. Sound feedback ever raises one with probability {rate} at most, "
-    silent = [Line(f"{each.name.capitalize()}: {each.said}") for each in found.signals if each.before is None]
-    return there(
-        [
-            *(alarms or [Line(sound)]),
-            Table("What may have changed", ("", "before", "since", "evidence", ""), tuple(compared), (0, 4)),
-            Line(f"{limits}whenever one looks."),
-            *silent,
-            health_windows(found),
-            *health_lines(found),
-            calibration(found),
-        ]
+    limits = (
+        f"Evidence of {least} makes an alarm. Sound feedback ever raises one with probability {found.alpha:.2g} at "
     )
+    silent = [Line(f"{each.name.capitalize()}: {each.said}") for each in found.signals if each.before is None]
+    compared = Table("What may have changed", ("what", "before", "since", "evidence", "alarm"), tuple(rows), (0, 4))
+    return [compared, Line(f"{limits}most, whenever one looks."), *silent]
 
 
-def health_windows(found: Health) -> Table:
+def health_over_time(found: Health) -> list[Part]:
+    """Return the shares of feedback over time, what they mean, what corrections gain, and who counts the most."""
+    return [_windows(found), *_lines(found)]
+
+
+def _windows(found: Health) -> Table:
     """Return the shares of feedback over time, a row for each window."""
     corrects = found.corrections is not None
     rows = [
@@ -317,7 +322,7 @@ def health_windows(found: Health) -> Table:
     return Table("Over time", (*names, "alpha", "slack") if corrects else names, tuple(rows))
 
 
-def health_lines(found: Health) -> list[Line]:
+def _lines(found: Health) -> list[Line]:
     """Return what the columns mean, what corrections gain, and who counts the most, a paragraph each."""
     once, twice = duration(found.late_after), duration(2.0 * found.late_after)
     told = f"Unanswered: no feedback within {twice}, of decisions at least so old; late: later than {once}. "

@@ -1,0 +1,56 @@
+"""The page of the health of feedback: alarms with what to do next, what was compared, and shares over time.
+
+It is rendered on the server and has no script. The whole log is folded again for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from starlette.responses import Response
+
+from heedful.loop import Loop
+from heedful.loop.health import Health
+from heedful.loop.interactions import telling
+from heedful.loop.interactions.telling import Line, Part, Table
+from heedful.server.pages.page import Page, Visit, render
+
+
+class Section(NamedTuple):
+    """A part of the page under a heading."""
+
+    id: str
+    title: str
+    tables: tuple[Table, ...]
+    lines: tuple[str, ...]
+
+
+async def show(visit: Visit) -> Response:
+    """Render the health of a loop's feedback."""
+    found = await visit.read(_health, visit.loop)
+    return render(
+        visit,
+        "health.html",
+        tab="learned",
+        base=visit.base,
+        alarms=found.alarms,
+        sound=telling.sound(found).text,
+        sections=[
+            _section("compared", "What may have changed", telling.health_compared(found)),
+            _section("windows", "Over time", telling.health_over_time(found)),
+            _section("calibration", "How predictions came out", telling.there([telling.calibration(found)])),
+        ],
+    )
+
+
+def _health(loop: Loop) -> Health:
+    return loop.health()
+
+
+def _section(id: str, title: str, parts: Sequence[Part]) -> Section:
+    tables = tuple([part for part in parts if isinstance(part, Table) and part.rows])
+    return Section(id, title, tables, tuple([part.text for part in parts if isinstance(part, Line)]))
+
+
+PAGES = (Page("GET", "/loops/{loop}/health", ("read",), show),)
