@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from heedful.loop.report import Arm
 
 MUTE = "thumbs and edits, which are all that came, do not say what was wanted rather than what"
-"""Why the two arms cannot be compared if all feedback was thumbs and edits; follows "cannot be compared, because"."""
+"""Why learned and control lists cannot be compared if all feedback was thumbs and edits, in words."""
 
 
 def check_show(show: Any, settings: Settings) -> None:

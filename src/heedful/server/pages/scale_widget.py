@@ -47,7 +47,7 @@ class Board(NamedTuple):
     actions: tuple[str, ...]
     """the actions that have a button; none if the visitor did not ask for them"""
     answered: int
-    """how many of the items on offer the person has finished"""
+    """how many of the items on offer the person has rated, or acted on as much as counts for a rating"""
 
     @property
     def noun(self) -> str:

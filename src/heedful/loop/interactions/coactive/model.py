@@ -215,7 +215,7 @@ class Model:
         """Return the learner's input for a comparison of a few candidates x (m, N): `y` is the order shown, `order` the
         better one.
 
-        `chosen` is the beginning of `order`, for learners that take a part of an order."""
+        `chosen` is the beginning of `order`; a learner that takes partial orders gets that alone."""
         plain = self._plain(None, y)
         return None if plain is None else Lesson(x, plain, chosen if self._partial else order, 1.0)
 

@@ -105,9 +105,11 @@ class ChoiceModel(Numbered[ChoiceState]):
         return shared.users if person is None else int(person.state.user)
 
     def seen(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Any:
-        """Return the person's answers with their EP sites, items as indices into `numbers` (m,), which rise.
+        """Return the person's answers with their sites in expectation propagation, items as indices into `numbers`
+        (m,).
 
-        Return None if there are none, if they are about other items too, or if the learner does not keep them."""
+        `numbers` rise; `shared` is the state of all people. Return None if there are none, if they are about other
+        items too, or if the learner does not keep them."""
         if person is None or not hasattr(self.learner, "answers_of"):
             return None
         seen = self.learner.answers_of(self.ready(shared), int(person.state.user))

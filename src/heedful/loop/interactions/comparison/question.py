@@ -39,9 +39,8 @@ def propose_question(
     """Return the items to ask about for the request `asked`, with the probability of showing exactly these in this
     order.
 
-    They are those that the learner selects or, in the control, random ones; `share` is the share of the control.
-    `shared` is the state of all people, `own` the person's number, None for a new person; `rng` is the generator of
-    this decision."""
+    The learner selects them, except for a `share` of questions, which are random (the control). `shared` is the state
+    of all people, `own` the person's number, None for a new person; `rng` is the generator of this decision."""
     request, size = asked.request, _size(asked)
     m = len(request.x)
     strangers = request.strangers

@@ -1,6 +1,6 @@
 """Learners of grades by name, for loops: `averaged-prank:n_ranks=5` for grades from 1 to 5.
 
-Elsewhere the number of grades comes from the data; a loop begins without data."""
+In simulations the number of grades comes from the data; a loop begins without data, so its learner has to say it."""
 
 from __future__ import annotations
 

@@ -73,7 +73,8 @@ class GradingModel:
         return self.order(shared, person, x)
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the indices of the candidates x (m, N) by score, so by grade, the highest first.
+        """Return the indices of the candidates x (m, N) by score, the highest first, which is also the order of
+        predicted grades.
 
         Ties go to the caller's score, then to the lowest index. `shared` is the learner's state for all people,
         `person` the person's own state, None without one."""

@@ -320,8 +320,8 @@ class Rating(Interaction[RatingModel]):
     ) -> Proposal:
         """Return the best of the `eligible` candidates (indices, None for all) for the request `asked`.
 
-        In the control they are the best by the caller's score, or a random sample if there is none. `shared` is the
-        state of all people, `own` the person's number, None for a new person; `rng` is the generator of this
+        If the control decides, they are the best by the caller's score or, without scores, a random sample. `shared` is
+        the state of all people, `own` the person's number, None for a new person; `rng` is the generator of this
         decision."""
         return propose_slate(model, shared, own, asked, eligible, self.manifest.settings, rng)
 
@@ -366,8 +366,8 @@ class Rating(Interaction[RatingModel]):
         return RatingModel(rater(spec, settings.k, settings.ratings), settings.actions)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the measures by which learners are compared: the mean error of predicted ratings, and pairs in
-        order."""
+        """Return the measures by which learners are compared: the mean error of predicted ratings, and the share of
+        pairs in order."""
         low, high = self.span()
         return (
             Measure("mean error", texts.ERROR, "nothing was rated", texts.MORE, 0.0, high - low, False),

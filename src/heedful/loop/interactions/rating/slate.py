@@ -42,9 +42,9 @@ def propose_slate(
 ) -> Proposal:
     """Return the list for the request `asked`, of the candidates `left` (indices, None for all), with its probability.
 
-    It is the model's best, or in the control the best by the caller's score, a random sample without scores. `shared`
-    is the state of all people, `own` the person's number, None for a new person. `settings` gives the share of the
-    control and the length of lists, `rng` is the generator of this decision."""
+    It is the model's best; if the control decides, the best by the caller's score or, without scores, a random sample.
+    `shared` is the state of all people, `own` the person's number, None for a new person. `settings` gives the share of
+    the control and the length of lists, `rng` is the generator of this decision."""
     request, control = asked.request, asked.control
     left = np.arange(len(request.x)) if left is None else left
     strangers, size = request.strangers, min(request.show or settings.k, left.size)
@@ -136,8 +136,8 @@ def _by_control(shown: Ints, by_score: Ints | None, there: int) -> float:
 
 
 class WatchedGenerator:
-    """A random generator that notes in `drawn` whether it was used: a learner that draws nothing has one certain
-    list."""
+    """A random generator that notes in `drawn` whether it was used: a learner that draws nothing shows its list with
+    certainty."""
 
     def __init__(self, rng: Any) -> None:
         self._rng = rng

@@ -62,10 +62,11 @@ def _picked(picked: dict[str, Any]) -> str:
 
 
 def findings(report: Report, found: PredictionReport, card: Card, control: float) -> Findings:
-    """Return the report in words and pictures: how what was shown was rated in both arms, and how far predictions were
+    """Return the report in words and pictures: how learned and control lists were rated, and how far predictions were
     off.
 
-    `found` is its part on predictions, `card` describes the loop's kind, `control` is the share of control lists."""
+    `found` is its part on predictions, `card` describes the loop's kind, `control` is the share of control lists (by
+    the caller's score, or random)."""
     said = card.prediction
     low, high = (said.low or 0.0, said.high or 0.0) if said is not None else (0.0, 0.0)
     notes = (
