@@ -81,7 +81,7 @@ COMMANDS = [
     "rollback {} 2",
     "forget {} p --yes",
     "explain {} d",
-    "why {} d i",
+    "why {} d beetle",
     "evaluate {}",
 ]
 COMMANDS += ["import {} cars.csv", "export {} out.jsonl", "validate {} cars.csv", "doctor {}"]

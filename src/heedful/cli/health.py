@@ -22,11 +22,12 @@ def health(
 ) -> None:
     """Say whether feedback is sound and the model still predicts it, with alarms and what to do next.
 
-    Over time: feedback that is missing, late, empty or contradictory, the error of predictions, what corrections gain.
-    In all: how predictions came out, and who counts the most.
+    The output shows over time how much feedback is missing, late, empty or contradictory, the error of predictions, and
+    what corrections gain. It shows for all feedback together how predictions came out, and which people count the most.
 
-    An alarm says what was compared and how strong the evidence is. It may be looked at whenever you like: sound
-    feedback ever raises any alarm with probability --alpha at most. The whole log is folded again; nothing is changed.
+    An alarm says what was compared and how strong the evidence is. You may look at it as often as you like: the
+    probability that sound feedback ever raises an alarm is --alpha at most. The whole log is read again; nothing is
+    changed.
 
     Exit codes: 0 no alarm; 1 an alarm, or the loop cannot be read; 2 bad input.
     """

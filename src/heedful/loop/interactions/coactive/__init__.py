@@ -37,7 +37,6 @@ from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest
 from heedful.spaces.ranking import difference
-from heedful.worlds.users import utility
 
 if TYPE_CHECKING:
     from heedful.loop.explain import Explanation
@@ -382,6 +381,8 @@ class Coactive(Interaction[Model]):
 
         Utilities U are by the weights of `shared` and the person's offset `own` (None without one). Return None unless
         the feedback in `step` is an order or clicks."""
+        from heedful.worlds.users import utility  # needed here alone, and a decision takes no simulated people
+
         (record, x, _), feedback = step.context, step.feedback
         if feedback.form not in ("clicks", "better") or feedback.chain or not record.shown:
             return None
