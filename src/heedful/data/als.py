@@ -143,4 +143,4 @@ class _Rows(NamedTuple):
             b[r] = q.T @ self.values[lo:hi]
         A += np.maximum(regularisation * self.times, 1e-12)[:, None, None] * np.eye(k)
         P = np.linalg.solve(A, b[:, :, None])[:, :, 0].astype(np.float64)
-        return P, float(self.values @ self.values - (b * P).sum())  # of the normal equations
+        return P, float(self.values @ self.values - (b * P).sum())  # the minimum, by the normal equations

@@ -111,7 +111,7 @@ def _rank_columns(header: Sequence[str]) -> dict[str, list[str]] | None:
         words = [plain(name).removesuffix("choice").removesuffix("place") for name in header]
         spelt = {i: header[words.index(word)] for i, word in enumerate(_ORDINALS, 1) if word in words}
         if len(spelt) < 3 and not all(plain(name) not in _ORDINALS for name in spelt.values()):
-            return None  # first and second alone are sides
+            return None  # only first and second: these are sides of a pair, not ranks
         numbered = spelt
     places = sorted(numbered)
     if len(places) < 2 or places not in (list(range(1, len(places) + 1)), list(range(len(places)))):

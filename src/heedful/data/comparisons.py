@@ -113,7 +113,7 @@ def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Seq
     at = first[rising]
     shown, numbers = _as_they_come(np.column_stack([better[at], worse[at]]))
     whose, who = _as_they_come(person[at])
-    tiers: dict[tuple[int, int, bool], Tiers] = {}  # of many people's answers many are the same
+    tiers: dict[tuple[int, int, bool], Tiers] = {}  # many people give the same answer: share its tuples
     given = []
     sides = zip(*numbers.T.tolist(), tied[at].tolist(), side[at].tolist())
     for u, (a, b, level, stood), n, sure in zip(who.tolist(), sides, often[rising].tolist(), judged[at].tolist()):

@@ -35,7 +35,7 @@ class Finding(NamedTuple):
     without checksums.
     """
 
-    dataset: str  # Known.key
+    dataset: str  # DatasetInfo.key
     file: str  # below the folder that was checked; of a set without sums, its folder
     status: Literal["ok", "damaged", "missing", "unknown"]
     detail: str
@@ -117,7 +117,7 @@ KNOWN = (
         home="https://grouplens.org/datasets/movielens/1m/",
         cite="Harper & Konstan, The MovieLens Datasets: History and Context, ACM TiiS 5(4), 2015",
         files={
-            "ratings.dat": "",  # copies differ in the times of ratings, which nothing here looks at
+            "ratings.dat": "",  # copies differ in the times of ratings, which are not used here
             "movies.dat": "0140fc2356357c1a851d0f52e893a1e4d3696df632c4141cea8d5bc3d621f0b9",
             "users.dat": "1dc3a95300cb19f7c10e027daf29b8cdf1d908dab65b5edfb45950aa389a10a3",
         },
@@ -142,14 +142,14 @@ KNOWN = (
         licence="Eigentaste, Berkeley: research use with acknowledgement",
         home="https://eigentaste.berkeley.edu/dataset/",
         cite="Goldberg, Roeder, Gupta & Perkins, Eigentaste, Information Retrieval 4(2), 2001",
-        files={"jester-data-1.csv": ""},  # its home has an .xls, which every program saves as another CSV
+        files={"jester-data-1.csv": ""},  # the original is an .xls, which programs save as different CSV files
     ),
     DatasetInfo(
         key="book-crossing-subset",
         title="Book-Crossing, a subset: 100,726 ratings of 44,133 books by 5,157 people",
         format="book-crossing",
         licence="Ziegler, Freiburg: research use with acknowledgement",
-        home="http://www2.informatik.uni-freiburg.de/~cziegler/BX/",  # offline; it had the whole
+        home="http://www2.informatik.uni-freiburg.de/~cziegler/BX/",  # offline; it had the whole data set
         cite="Ziegler, McNee, Konstan & Lausen, Improving Recommendation Lists, WWW 2005",
         files={"BX-Book-Ratings.subset.csv": "494be2b3bc47c67604e9b0a0fdc25320ce13e66d7b3bf31a2c47e3ee651930a0"},
     ),

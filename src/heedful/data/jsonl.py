@@ -14,7 +14,7 @@ import msgspec
 
 from heedful.data.files import cut_repr, open_uncompressed
 
-MAX_BYTES = 16 * 2**20  # of a line with its end: what is held in memory at once
+MAX_BYTES = 16 * 2**20  # greatest length of a line with its end, which is held in memory
 MAX_DEPTH = 64  # the object of the line is the first level
 
 _DECODER = msgspec.json.Decoder()
@@ -74,11 +74,11 @@ def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
         return None, _json_problem(text, problem)
     if not isinstance(record, dict):
         return None, f"line: expected one JSON object, got {cut_repr(record)}"
-    # What opens in strings only counts too much; then the levels are counted one by one.
+    # Brackets in strings only make this count too high; then the levels are counted exactly.
     if text.count(b"{") + text.count(b"[") > MAX_DEPTH and _levels(record) > MAX_DEPTH:
         return None, too_deep
-    # The decoder keeps the last of equal keys in silence. Without white space every key ends in `":`, so when
-    # no more of those are there than keys were kept, none was lost; strings that look like it only count too much.
+    # The decoder silently keeps the last of equal keys. Without white space every key ends in `":`, so if there are
+    # no more of these than keys kept, none was lost; strings that contain it only make this count too high.
     if text.translate(None, b" \t\r\n").count(b'":') != _keys(record):
         try:
             json.loads(text, object_pairs_hook=_once)

@@ -50,7 +50,7 @@ def load_movie_choices(
         raise ValueError(f"ratings: expected somebody who rated {RATED} of the {films.size} films, got nobody")
     values = break_ties(impute(table[kept]), rng)
     if labels == "published":
-        # Columns were numbered by the order of the drawn films' numbers, where their places in it were meant
+        # [H12] numbered the columns by the sorted film numbers instead of by the films' places in the draw
         values = values[:, films.argsort().argsort()]
     known = _people(existing_or_gz(Path(folder) / "users.dat"))
     told = [known[int(user)] for user in ratings.user_ids[kept]]

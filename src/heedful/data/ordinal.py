@@ -29,7 +29,7 @@ MOST_GRADES = 100
 
 _TARGET = Target(NUMBER, "a number")
 _LOOKS_SVMLIGHT = re.compile(r"[ \t]*[+-]?[0-9.][^\s,;]*[ \t]+(?:qid:|[^\s:,;#\"]+:)")
-_EXACT = 2.0**53  # whole numbers below are told apart
+_EXACT = 2.0**53  # smaller whole numbers are exact as floats
 
 
 class OrdinalData(NamedTuple):

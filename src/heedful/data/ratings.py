@@ -207,7 +207,7 @@ def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, in
             found[field] = min(fit, key=lambda j: NAMES[field].index(called[j]))
     for field in Columns._fields:
         left = [j for j in range(len(header)) if j not in found.values()]
-        if len(left) > 1 and left[0] == 0 and is_index(header[0]):  # which pandas wrote: it numbers the ratings
+        if len(left) > 1 and left[0] == 0 and is_index(header[0]):  # an index that pandas wrote: it numbers the ratings
             left = left[1:]
         if field not in found and not left:
             raise ValueError(f"{where}: {field}: expected a column for it, got {cut_repr(', '.join(header))}")

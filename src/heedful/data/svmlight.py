@@ -12,7 +12,7 @@ from heedful.data.files import NUMBER, cut_repr, is_number, numbered_lines
 
 FloatArray = NDArray[np.floating[Any]]
 
-MAX_FEATURES = 100_000  # rows are dense: an index beyond this is a mistake, and would eat the memory
+MAX_FEATURES = 100_000  # rows are dense: a larger index is a mistake, and would use up the memory
 BLOCK = 1024  # lines parsed at once
 
 _QID = r"[^\s#\x00-\x1f]+"
@@ -78,11 +78,11 @@ def _parse(path: Path, rows: list[_Row], limit: int, kind: np.dtype[Any], target
     """
     flat = np.fromstring("".join(row.features for row in rows).replace(":", " "), sep=" ")
     index = flat[::2].astype(np.int64)
-    with np.errstate(over="ignore"):  # beyond float32 is inf, which is refused below
+    with np.errstate(over="ignore"):  # values beyond float32 become inf, which is refused below
         value = flat[1::2].astype(kind)
     row = np.repeat(np.arange(len(rows)), [line.features.count(":") for line in rows])
     previous = np.roll(index, 1)
-    previous[np.diff(row, prepend=-1) > 0] = 0  # nothing comes before the first of a row
+    previous[np.diff(row, prepend=-1) > 0] = 0  # the first index of a row has none before it
     wrong = (index <= previous) | (index > limit) | ~np.isfinite(value)
     if wrong.any():
         line = rows[row[wrong.argmax()]]

@@ -108,7 +108,7 @@ class _Coder:
 
     def __init__(self) -> None:
         self._index: defaultdict[Any, int] = defaultdict()
-        self._index.default_factory = self._index.__len__  # what is new gets the next number
+        self._index.default_factory = self._index.__len__  # a new value gets the next number
         self._parts: list[npt.NDArray[np.int64]] = []
 
     def add(self, cells: list[Any]) -> None:
@@ -202,7 +202,7 @@ def _csv(path: Path) -> Table:
         names = _header(path, 1, called)
         left = index_of(called, cells)
     except (csv.Error, ValueError):
-        _csv_rows(path)  # says where
+        _csv_rows(path)  # raises an error that says where
         raise
     warn_index(path.name, [called[j] for j in left])
 
@@ -210,7 +210,7 @@ def _csv(path: Path) -> Table:
         try:
             found = _csv_columns(path, [names.index(name) for name in expected], len(names))
         except (csv.Error, ValueError):
-            read_rows()  # says where
+            read_rows()  # raises an error that says where
             raise
         return [CodedColumn([_text_cell(cell.strip()) for cell in values], codes) for values, codes in found]
 

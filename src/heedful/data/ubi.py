@@ -46,7 +46,7 @@ ACTIONS: Mapping[str, str] = {
 }
 
 HITS = ("query_response_hit_ids", "query_response_object_ids", "query_response_objects_ids")  # newest first
-CHAIN_MINUTES = 30  # between two queries of one need
+CHAIN_MINUTES = 30  # greatest gap between two queries of one information need
 
 
 @dataclass
@@ -205,7 +205,7 @@ def _events(path: Path, found: dict[str, _Query], lost: set[str], actions: Mappi
         action = row.get("action_name")
         attributes = as_object(row.get("event_attributes"))
         thing, place = as_object(attributes.get("object")), as_object(attributes.get("position"))
-        # In a table the fields stand flat, with or without what is around them.
+        # In a CSV the fields are flat, with or without the names of the objects around them.
         item = as_name(
             first(thing.get("object_id"), row.get("event_attributes.object.object_id"), row.get("object_id"))
         )
@@ -297,7 +297,7 @@ def _needs(queries: list[_Query], chains: bool) -> list[list[_Query]]:
     and session that follow one another within CHAIN_MINUTES.
     """
     needs: list[list[_Query]] = []
-    latest: dict[str, tuple[list[_Query], str]] = {}  # of each client, with the session as far as it is known
+    latest: dict[str, tuple[list[_Query], str]] = {}  # the latest need of each client, with its session as far as known
     for query in queries:
         need, session = latest.get(query.person or "", ([], ""))
         near = bool(need) and query.time - need[-1].time <= timedelta(minutes=CHAIN_MINUTES)
@@ -337,7 +337,7 @@ def _feedback(need: list[_Query], name: str, report: Report) -> Iterator[dict[st
         report.used["events"] += len(clicks)
         decision = need[0].id
         last = max(event.time for event in clicks.values())
-        # One such event a decision: an export with more clicks is refused as changed, instead of taught again.
+        # One such event for each decision: a later export with more clicks is refused as changed, not learned again.
         chain = {"chain": [query.id for query in need[1:]]} if len(need) > 1 else {}
         yield _event(_id("clicks", decision), decision, last) | {"clicks": list(clicks)} | chain
     for query in need:

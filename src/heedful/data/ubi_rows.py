@@ -14,10 +14,10 @@ import msgspec
 from heedful.data.files import cut_repr, open_uncompressed
 from heedful.data.jsonl import Line, read_lines
 
-MAX_NAME = 200  # characters of an id, as at the door of the loop; the indices ignore those longer than 100
+MAX_NAME = 200  # greatest length of an id, as in a loop; the indices of UBI ignore ids longer than 100
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # before it, seconds were taken for milliseconds
+_EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # earlier times are probably seconds that were taken for milliseconds
 
 
 def read_rows(path: Path) -> Iterator[Line]:
@@ -34,7 +34,7 @@ def _read_csv(path: Path) -> Iterator[Line]:
     Raise ValueError if the names cannot be read or one occurs twice, because then no row can be read.
     """
     with open_uncompressed(path) as file:
-        # Bytes that are not UTF-8 come as surrogates, which UTF-8 cannot hold: their row is bad, not the file.
+        # Bytes that are not UTF-8 are read as surrogates, which UTF-8 cannot encode: so only their row is refused.
         table = csv.reader(io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline=""))
         names: list[str] | None = None
         while True:

@@ -45,7 +45,7 @@ def known_utilities(log: Iterable[Round[Floats, Y, Ints]], space: Space, w_star:
     better. If two items are shown (by a dueling bandit), the first counts. With `WithBaseScore`, the utility is that of
     the inner space with the weights w* as given.
     """
-    if isinstance(space, WithBaseScore):  # its argmax counts the caller's score once more than U does
+    if isinstance(space, WithBaseScore):  # its argmax adds the base score once more than U counts it
         space = space.space
     rows = []
     for x, y, feedback in log:

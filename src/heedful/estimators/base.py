@@ -36,10 +36,10 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
     """
 
     fit_intercept = False
-    _ordered = True  # one direction for all ranks: of labels in no order, it gets many wrong
+    _ordered = True  # one direction for all ranks, so labels without an order are often predicted wrongly
     classes_: Labels
     n_features_in_: int
-    _state: Any  # of the learner
+    _state: Any  # state of the learner
     _one: bool  # whether its rows end in a 1
 
     def __init__(
@@ -59,7 +59,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # scikit-learn asks .83 right of three groups in a triangle, where no direction with any thresholds has .74.
+        # scikit-learn expects accuracy .83 for three clusters in a triangle; no direction with thresholds has .74.
         tags.classifier_tags.poor_score = self._ordered
         return tags
 

@@ -23,9 +23,9 @@ long as loading compiled code.
 """
 FEW = 50
 """Calls with fewer rows are always interpreted: calling compiled code would take as long."""
-BLOCK = 2**18  # how many numbers are copied at a time, so that the copy stays in the cache
+BLOCK = 2**18  # numbers copied at a time, so that the copy stays in the cache
 
-_waited: Counter[str] = Counter()  # rows folded interpreted in this process, by the name of the learner
+_waited: Counter[str] = Counter()  # rows handled interpreted in this process, by the name of the learner
 
 
 def blocks(X: Floats, one: bool, order: Ints | None = None) -> Iterator[tuple[Any, Floats]]:
@@ -88,7 +88,7 @@ def fold_rows(
                 print(f"heedful: compiling {type(learner).__name__} (first time only)", file=sys.stderr, flush=True)
             loop = loop_for(learner, world, state, truth, regrets, 0, *draws)
         out = loop(learner, world, state, truth, regrets, 0, *draws)
-        state = copy_arrays(out[0])  # the compiled loop borrowed its arrays
+        state = copy_arrays(out[0])  # its arrays belong to the compiled loop
     return state
 
 

@@ -82,7 +82,7 @@ def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
             raise ValueError(f"order: expected labels of one kind, got {describe(order)}")
         if known.ndim != 1 or not 2 <= known.size == len(set(known.tolist())):
             raise ValueError(f"order: expected two distinct labels or more, lowest first, got {describe(order)}")
-        distinct(known, "order")  # labels that are none, such as NaN
+        distinct(known, "order")  # raises for invalid labels, such as NaN
     if classes is not None and set(classes.tolist()) != set(known.tolist()):
         raise ValueError(f"classes: expected the labels {describe(known.tolist())}, got {describe(classes.tolist())}")
     return known  # type: ignore[no-any-return]

@@ -60,7 +60,7 @@ class _WeightedWidrowHoff(NamedTuple):
         return WidrowHoffState(np.zeros(self.n_features), 0)
 
     def propose(self, state: WidrowHoffState, x: Floats, rng: np.random.Generator) -> int:
-        return 1  # nobody looks at it
+        return 1  # the proposal is not used
 
     def update(self, state: WidrowHoffState, x: Floats, y: int, feedback: int) -> WidrowHoffState:
         row = x[:-1]
@@ -144,7 +144,7 @@ class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
         return MulticlassPerceptron(n_features, n_ranks)
 
     def _weighted_learner(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
-        return learner, X * weights[:, None].astype(X.dtype)  # the prediction is the same, the step so much longer
+        return learner, X * weights[:, None].astype(X.dtype)  # the same prediction, the step times the weight
 
     @property
     def _directions(self) -> Array:
@@ -169,7 +169,7 @@ class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
         return self._directions[:, -1].copy()
 
     def _decisions(self, X: Floats) -> Array:
-        each = project(X, self._state.W, self._one)  # ties go to the lowest, as argmax has it
+        each = project(X, self._state.W, self._one)  # ties go to the lowest label, as in argmax
         return each if each.shape[1] > 2 else each[:, 1] - each[:, 0]
 
 
@@ -216,7 +216,7 @@ class WidrowHoffClassifier(OrdinalEstimatorWithIntercept):
         elif self.eta != "auto":
             raise ValueError(f"eta: expected 'auto' or a number above 0, got {describe(self.eta)}")
         elif afresh:
-            squares = np.einsum("ij,ij->i", X, X, dtype=np.float64) + 1.0  # with the feature 1
+            squares = np.einsum("ij,ij->i", X, X, dtype=np.float64) + 1.0  # includes the feature 1
             longest = float((squares if weights is None else squares * weights).max())
             self.eta_ = max(min(0.01, 1.0 / longest), 1e-50)
         super()._take(X, ranks, weights, epochs, shuffle, afresh)
@@ -255,6 +255,6 @@ class ConstantRankClassifier(OrdinalEstimator):
         k = self.classes_.size
         rule = self._rule(self.n_features_in_, k)
         shown = rule.propose(self._state, np.zeros(self.n_features_in_), np.random.default_rng(0))
-        inside = 0.5 - np.abs(np.arange(1, k + 1) - shown)  # of its interval, as if the score were the rank itself
+        inside = 0.5 - np.abs(np.arange(1, k + 1) - shown)  # distances as if the score were the rank itself
         one = inside if k > 2 else inside[1]
         return np.tile(one, (len(X), 1)) if k > 2 else np.full(len(X), one)

@@ -65,7 +65,7 @@ def interleave(a: Sequence[int], b: Sequence[int], size: int, rng: np.random.Gen
     while orders := _round(a, b, frozenset(item for item, _ in picks), size - len(picks)):
         coins.append(int(rng.random() < 0.5))
         picks += orders[coins[-1]]
-        # After a round the list is equally long whatever the coin, so lists of different rounds differ.
+        # After a round the length of the list does not depend on the coin, so probabilities of rounds multiply.
         probability *= 1.0 if _items(orders[0]) == _items(orders[1]) else 0.5
     return Draft(_items(picks), tuple(team for _, team in picks), tuple(coins), probability)
 

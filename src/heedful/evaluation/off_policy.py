@@ -281,7 +281,7 @@ def _known(x: Array) -> Iterator[tuple[Array, Array, Array]]:
     """
     n = np.arange(1, x.size + 1)
     sums = np.concatenate([[0.5], 0.5 + np.cumsum(x)[:-1]])
-    squares = np.concatenate([[0.5], 0.5 + np.cumsum(x * x)[:-1]])  # one value of 1/2 with variance 1/4 comes before
+    squares = np.concatenate([[0.5], 0.5 + np.cumsum(x * x)[:-1]])  # first one value of 1/2 with variance 1/4
     mean = sums / n
     variance = np.maximum(squares / n - mean * mean, 1e-9)
     for first in range(0, x.size, ROWS):

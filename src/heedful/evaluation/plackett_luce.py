@@ -28,7 +28,7 @@ def draw(m: int, size: int, temperature: float, rng: np.random.Generator) -> Int
     `temperature` > 0 says how far the list may depart from the ranking: near 0 it is the ranking itself, at infinity
     any list.
     """
-    keys = -np.log(np.arange(1.0, m + 1.0)) / temperature + rng.gumbel(size=m)  # the largest are such a draw
+    keys = -np.log(np.arange(1.0, m + 1.0)) / temperature + rng.gumbel(size=m)  # Gumbel top-k
     return np.asarray(np.argsort(-keys, kind="stable")[:size], np.int64)
 
 
@@ -51,7 +51,7 @@ def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
     left, each = _left(ranks, m, temperature)
     pairs = ranks.size // 2
     before, first, second = left[: 2 * pairs : 2], each[: 2 * pairs : 2], each[1 : 2 * pairs : 2]
-    # Either order takes the same out of what is left, so all that follows cancels.
+    # Both orders remove the same two items, so the factors of all later items cancel.
     shown, other = 1.0 / (before - first), 1.0 / (before - second)
     return np.asarray(0.5 * (shown + other) / shown, np.float64)
 
@@ -65,5 +65,5 @@ def _left(ranks: Ints, m: int, temperature: float) -> tuple[Array, Array]:
     weights = weights_of(m, temperature)
     each = weights[ranks]
     rest = weights.sum() - weights[np.sort(ranks)].sum() if ranks.size < m else 0.0
-    # Summed from the end, so that little that is left is not lost in rounding.
+    # Summed from the end, so that small remaining weights are not lost in rounding.
     return rest + np.cumsum(each[::-1])[::-1], each

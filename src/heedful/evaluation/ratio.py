@@ -63,7 +63,7 @@ def _peaks(a: Array, w: Array, m: Array) -> Array:
 
     `a`, `w` (n,): part and weight of each of n people, divided by `most`.
     """
-    # What a bet knows: one person of (1/2, 1) with variance 1/4, and all who came before.
+    # Each bet depends on all earlier people, and on one imaginary person (1/2, 1) with variance 1/4.
     start = np.array([[0.5, 1.0, 0.25, 0.5, 1.0]])
     known = np.cumsum(np.vstack([start, np.stack([a, w, a * a, a * w, w * w], axis=1)]), axis=0)
     capital, peak = np.zeros((2, m.size)), np.full(m.size, -np.inf)

@@ -107,7 +107,7 @@ class Number(_Column, frozen=True, tag="number"):
         if value is None:
             return False
         scaled = (value - self.mean) / self.scale
-        if not -LIMIT <= scaled <= LIMIT:  # a difference may have overflowed; that of halves does not
+        if not -LIMIT <= scaled <= LIMIT:  # the difference may have overflowed; that of halves does not
             scaled = _shorten((value / 2 - self.mean / 2) / self.scale * 2)
         out[at] = scaled
         return True
@@ -242,7 +242,7 @@ def number(name: str, value: object) -> float | None:
     if isinstance(given, str):
         found = number_in(given.strip())
         given = given if found is None else found
-    elif isinstance(given, int):  # booleans too
+    elif isinstance(given, int):  # including booleans
         try:
             given = float(given)
         except OverflowError:
@@ -274,7 +274,7 @@ def text(name: str, value: object) -> str | None:
     if isinstance(given, bool):
         return "true" if given else "false"
     if isinstance(given, float) and given.is_integer():
-        given = int(given)  # 4.0 is 4: other writers of the same table may not make a difference
+        given = int(given)  # 4.0 is 4, because writers of tables differ in this
     if not isinstance(given, int | float) or (isinstance(given, int) and given.bit_length() > 1024):
         raise ValueError(f"{name}: expected a text, got {describe_value(value)}")
     return str(given)
@@ -316,7 +316,7 @@ def describe_value(value: object) -> str:
     """Return a short description of a value, for error messages."""
     try:
         return describe(value)
-    except ValueError:  # Python writes no whole number of more than 4300 digits
+    except ValueError:  # Python does not print integers of more than 4300 digits
         return f"a {type(value).__name__} too long to write"
 
 

@@ -192,7 +192,7 @@ def _identifier(seen: Sequence[_ColumnSummary], given: str | None) -> str:
             raise ValueError(f"identifier: {given}: expected another name in every row, got {unique[given]}")
         return given
     named = [name for name, wrong in unique.items() if not wrong and _NAMED.fullmatch(name)]
-    if named:  # the first of those with the likeliest name
+    if named:  # the one with the most likely name; of equals the first
         ranks = ["id", "identifier", "key"]
         return min(named, key=lambda name: [*ranks, name.lower()].index(name.lower()))
     short = [
@@ -203,7 +203,7 @@ def _identifier(seen: Sequence[_ColumnSummary], given: str | None) -> str:
     ]
     titles = [name for name in unique if not unique[name] and name.lower() == "title"]
     if titles and short[:1] in ([], titles[:1]):
-        first = seen[0].name  # numbers that tell rows apart are more of a name there than anywhere else
+        first = seen[0].name  # distinct numbers in the first column are probably the names
         return titles[0] if unique[first] else first
     if short:
         return short[0]
@@ -241,7 +241,7 @@ def _kind(column: _ColumnSummary, limits: _Limits) -> tuple[str, str]:
         try:
             different = {number(column.name, v) for v in values} | ({None} if column.missing else set())
         except ValueError:
-            return "number", ""  # one is infinite: refused with its row when the column is made
+            return "number", ""  # a value is infinite: the error names its row when the column is made
         if len(different) == 1:
             return "ignored", "the same everywhere" if different != {None} else "nothing in it"
         return "number", f"{len(different - {None})} different numbers"
@@ -339,7 +339,7 @@ def _number(there: list[float], about: dict[str, Any], _: _Limits) -> Number:
         return Number(mean=0.0, scale=1.0, **about)
     there = sorted(value + 0.0 for value in there)  # the last bits of a sum depend on the order; -0.0 is 0.0
     low, high = there[0], there[-1]
-    if low == high:  # so that another value, if one comes, differs by its relative change
+    if low == high:  # a different value, if one comes, is then scaled by its relative change
         return Number(mean=low, scale=abs(low) or 1.0, example=f"{low:g}", **about)
     power, mean, scale = scaled_moments(np.array(there))
     mean = min(max(_times(mean, power), low), high)
@@ -351,7 +351,7 @@ def _vector(there: list[list[float]], about: dict[str, Any], _: _Limits) -> Vect
     if any(len(each) != size for each in there) or not size:
         got = " or ".join(str(n) for n in sorted({len(each) for each in there})[:2]) or "nothing in it"
         raise ValueError(f"{about['name']}: expected lists of one length, 1 or more, got {got}")
-    power = math.frexp(max(abs(x) for each in there for x in each))[1]  # no square overflows or vanishes
+    power = math.frexp(max(abs(x) for each in there for x in each))[1]  # so that no square overflows or underflows
     lengths = sorted(math.hypot(*(math.ldexp(x, -power) for x in each)) for each in there)
     scale = math.hypot(*lengths) / math.sqrt(len(lengths))
     return Vector(size=size, scale=_times(scale, power) or LEAST, example=f"{size} numbers", **about)

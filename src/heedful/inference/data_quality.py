@@ -185,7 +185,7 @@ def _random_answers(found: Estimate, person: int | None) -> list[Remark]:
 
     choices, random = found.choices, found.belief.noise.random
     if len(choices.people) == 1:
-        # The amplitude is the likeliest, and may be small: at best the answers are as likely as coins make them
+        # The spread of utilities is the most probable one and may be near 0, so the model fits no worse than coins do
         more = logit(PRIOR.random) - logit(random[0])
         if more > LITTLE or choices.answers < ENOUGH:
             return []

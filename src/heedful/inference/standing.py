@@ -81,7 +81,7 @@ def _descending(f: Array) -> Ints:
     """Return for each of d rows of n values f (d x n) the columns by value, highest first; of equal values the lower
     column comes first. f is overwritten.
     """
-    order = np.negative(f, out=f).argsort(axis=1)  # several times as fast as a stable one, where nothing ties
+    order = np.negative(f, out=f).argsort(axis=1)  # faster than a stable sort; ties are sorted again below
     rising = np.take_along_axis(f, order, axis=1)
     tied = (rising[:, 1:] == rising[:, :-1]).any(axis=1)
     order[tied] = f[tied].argsort(axis=1, kind="stable")

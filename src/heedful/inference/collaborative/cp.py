@@ -104,7 +104,7 @@ def _cycle(
     (t1, n1), (t2, n2), (t2w, n2w), (t2h, n2h), (t3, n3), (t4, n4) = messages
     share, moved, done, believed = 1.0, np.inf, 0, (n1 + n2) / (t1 + t2)
     while factors is None or (done < cycles and moved >= tolerance):
-        # f1, EP: each answer against what the product says of it
+        # f1, EP: the likelihood of each answer under the message of the product
         v = 1.0 / t2
         _, slope, bend = moments(likelihood, of.sign * v * n2, v)
         ends = 1.0 - v * bend
@@ -121,7 +121,7 @@ def _cycle(
         t2, n2 = _damp(t2, n2, v - t1, v * of.at_rows((mw, mh)) - n1, share)
         t2w, n2w = _damp(t2w, n2w, 1.0 / vw - t3, mw / vw - n3, share)
         t2h, n2h = _damp(t2h, n2h, 1.0 / vh - t4, mh / vh - n4, share)
-        # f4 and f3, EP: priors against what the product says
+        # f4 and f3, EP: the priors under the messages of the product
         m, v = items.marginals(t2h, n2h)
         t4, n4 = _damp(t4, n4, 1.0 / v - t2h, m / v - n2h, share)
         if people is not None:

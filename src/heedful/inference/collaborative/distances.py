@@ -28,7 +28,7 @@ def half_median(X: npt.ArrayLike) -> float:
     from scipy.spatial.distance import pdist
 
     Z = standardise(X)
-    if len(Z) > 1500:  # enough for a median
+    if len(Z) > 1500:  # a sample is enough for a median
         Z = Z[np.random.default_rng(0).choice(len(Z), 1500, replace=False)]
     d2 = pdist(Z, "sqeuclidean")
     middle = float(np.median(d2)) if d2.size else 0.0

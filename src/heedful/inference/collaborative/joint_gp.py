@@ -145,12 +145,12 @@ class _Product(NamedTuple):
         a, b = np.triu_indices(k)
         products = np.empty((a.size, U))
         triangle(np.ascontiguousarray(self.A.T), products)
-        precision = np.zeros((k, m, k, m))  # lower triangles of it, and of its inverse, are all that is set and read
+        precision = np.zeros((k, m, k, m))  # only its lower triangle, and that of its inverse, is set and read
         precision[b, :, a, :] = (products @ (self.B.T @ T @ self.B).reshape(U, m * m)).reshape(-1, m, m)
         flat = precision.reshape(k * m, k * m)
         i = np.arange(k * m)
         flat[i, i] += 1.0
-        upper, _ = dpotrf(flat.T, lower=0, overwrite_a=1)  # to Fortran, an upper one
+        upper, _ = dpotrf(flat.T, lower=0, overwrite_a=1)  # Fortran sees the transpose, an upper triangle
         log_det = 2.0 * float(np.log(upper.diagonal()).sum())
         z, _ = dpotrs(upper, (self.A.T @ h @ self.B).ravel(), lower=0)
         mean = self.A @ z.reshape(k, m) @ self.B.T
@@ -232,7 +232,7 @@ def evidence(
         np.add.at(T, (i, j), sign * tau)
     np.add.at(h, a, nu)
     np.add.at(h, b, -nu)
-    # d log Z / d theta = tr((r r' - W) dK) / 2 with W = (T^-1 + K)^-1: sites do not move it, they are stationary
+    # d log Z / d theta = tr((r r' - W) dK) / 2 with W = (T^-1 + K)^-1: the evidence is stationary in the sites
     hold = np.linalg.solve(np.eye(U * n) + T @ np.kron(K_users, K_items), np.column_stack([T, h]))
     G = 0.5 * (np.outer(hold[:, -1], hold[:, -1]) - hold[:, :-1]).reshape(U, n, U, n)
     by_items = np.einsum("uivj,uv->ij", G, K_users)

@@ -23,7 +23,7 @@ def log_evidence(fit: CPFit) -> float:
     """
     of, q = fit.cells, fit.factors
     (t1, n1), (t2, n2), (t2w, n2w), (t2h, n2h), (t3, n3), (t4, n4) = fit.messages
-    # f1: the answers against what f2 says; g with both messages
+    # f1: the answers under the messages of f2, less the integral I_g of both messages
     v = 1.0 / t2
     log_z, _, _ = moments(fit.likelihood, of.sign * v * n2, v)
     total = float(of.times @ (log_z - _overlap(t2, n2, t1, n1)))

@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 LEAST = 1e-9
 """The least variance of a value. The difference of two identical items has none, and would lead to a division by 0."""
 
-_PRODUCTS = 1 << 20  # of two of the values z, in all, that are made at once
+_PRODUCTS = 1 << 20  # greatest number of products of two values of R that are held at once
 
 
 class ItemPrior(NamedTuple):

@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 FULL = 12
 """The table is stored dense if it has at most this many cells for each answer, because BLAS is then faster."""
 
-_AT_ONCE = 1 << 13  # rows that are dealt with at a time: what is made of them stays in the cache
+_AT_ONCE = 1 << 13  # rows processed at a time, so that intermediate arrays stay in the cache
 
 Sums = tuple[Ints | slice, Array, Array, Array]
 """Indices of g people (or pairs of items), and sums over the answers of each: of t m m' (g x D x D), of t v and of n m

@@ -143,7 +143,7 @@ def user_weights(
         for _ in range(rounds):
             spread = (V @ (w * w)[:, :, None] + S @ c[:, :, None])[:, :, 0]
             left = 1.0 - spread * t1
-            sound = left > 0.0  # else the message to the answer stays as it was, as in `cp`
+            sound = left > 0.0  # elsewhere the message to the answer stays as it was, as in `cp`
             left = np.where(sound, left, 1.0)
             m = np.where(sound, ((M @ w[:, :, None])[:, :, 0] - spread * n1) / left, m)
             v = np.where(sound, spread / left, v)
@@ -191,7 +191,7 @@ def _step(
     P, D = mh.shape
     cross, spread, pull = np.zeros((D, P, D)), np.zeros((P, D)), np.zeros((P, D))
     for who, between, *sums in told.by_pair(mw, vw):
-        cross[:, who] = between.transpose(1, 0, 2)  # of one function, all pairs together
+        cross[:, who] = between.transpose(1, 0, 2)  # all pairs of one function together
         spread[who], pull[who] = sums
     for d in range(D):
         row = cross[d]

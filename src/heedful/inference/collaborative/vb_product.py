@@ -20,7 +20,7 @@ WIDE = 1000
 items.
 """
 
-_AT_ONCE, _DEEP = 1 << 18, 512  # numbers of sums that are made together, of so many at a time: they stay in the cache
+_AT_ONCE, _DEEP = 1 << 18, 512  # numbers of sums made together, and of terms at a time, so that they stay in the cache
 
 
 class Factors(NamedTuple):
@@ -85,7 +85,7 @@ def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, 
     `sums`: over their answers; `x` (A x D): their means so far; `t0`, `n0` (A x D): precision, and precision times
     mean, of the prior.
     """
-    mean, var = n0 / t0, 1.0 / t0  # of who has no row
+    mean, var = n0 / t0, 1.0 / t0  # for people or pairs without answers
     for who, cross, spread, pull in sums:
         mean[who], var[who] = coordinate_ascent(cross, spread, pull, x[who], t0[who], n0[who])
     return mean, var
@@ -128,7 +128,7 @@ def _side(T: Array, N: Array, m: Array, v: Array, x: Array, t0: Array, n0: Array
     means, of the sites.
     """
     D, (B, A) = len(m), T.shape
-    starts = np.cumsum(np.arange(D + 1, 1, -1)) - D - 1  # of the rows of the triangle: d with d, d + 1, ...
+    starts = np.cumsum(np.arange(D + 1, 1, -1)) - D - 1  # of rows of the triangle: d with d, d + 1, ...
     count = D * (D + 1) // 2
     size = max(min(_AT_ONCE // count, A), 1)
     mean, var = x.copy(), np.empty((D, A))

@@ -29,8 +29,8 @@ RULES = ("bald", "mes", "eubo", "random")
 C = math.sqrt(math.pi * math.log(2.0) / 2.0)
 """[H12] section 4.1: h[Phi(f)], in bits, is close to exp(-f^2 / (2 C^2))."""
 
-_BLOCK = 1 << 15  # pairs scored at a time: some arrays of this size stay in the cache
-_SLACK = 1e-9  # of bounds, for rounding
+_BLOCK = 1 << 15  # number of pairs scored at a time: a few arrays of this size fit the cache
+_SLACK = 1e-9  # slack of bounds, for rounding
 
 
 class Question(NamedTuple):

@@ -112,7 +112,7 @@ def drop_rows(buffer: AnswerBuffer, at: Ints) -> AnswerBuffer:
         part[: kept.size] = old[kept]
     grouped = np.flatnonzero(out.group[: kept.size] >= 0)
     _, first, which = np.unique(out.group[grouped], return_index=True, return_inverse=True)
-    out.group[grouped] = grouped[first][which]  # as if the others had never come
+    out.group[grouped] = grouped[first][which]  # as if the dropped rows had never come
     return out._replace(n=kept.size)
 
 

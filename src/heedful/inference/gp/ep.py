@@ -119,14 +119,14 @@ def infer_users(
     tau, nu = initial_sites(sites, p)
     step, last, moved, done = np.ones(U), np.full(U, np.inf), np.zeros(U), 0
     wide = np.zeros(U, bool)
-    if U == 1 and (tau < 0.0).any() and sweeps >= WIDENING:  # where it stood, sites had widened: go on from there
+    if U == 1 and (tau < 0.0).any() and sweeps >= WIDENING:  # the earlier run ended with widened sites
         tau, nu, at, moved, wide = _widen(table, likelihood, L, where, tau, nu, moved, ~wide, tolerance)
     tau = np.where(wide[user], tau, np.maximum(tau, 0.0))
     while not wide.any():
         at = _gaussian(table, likelihood, L, where, tau, nu)
         if done >= sweeps or (done > 0 and (moved <= tolerance).all()) or p == 0:
             break
-        # A lapse can make a surprising answer widen the posterior; a site may not: then it moves the mean alone
+        # With lapses, a surprising answer can widen the posterior. Here a site may not: it only moves the mean
         to_tau, to_nu = site_steps(at.m, at.v, at.slope, np.maximum(at.bend, 0.0), tau, nu)
         moved = _largest_change(to_tau, to_nu, tau, nu, user, U)
         step = np.where(moved > 0.95 * last, np.maximum(0.5 * step, 0.05), np.minimum(1.05 * step, 1.0))
@@ -173,7 +173,7 @@ class _At(NamedTuple):
 def _gaussian(table: Table | Design, likelihood: Likelihood, L: Array, prior_mean: Array, tau: Array, nu: Array) -> _At:
     T, h = table.natural(tau, nu)
     Lt = L.swapaxes(-1, -2)
-    if is_diagonal(L):  # items each for themselves: with a thousand of them, products take most of the time
+    if is_diagonal(L):  # independent items: with a thousand of them, matrix products would take most of the time
         scale = L.diagonal()
         B = np.eye(scale.size) + scale[:, None] * T * scale
         cov = scale[:, None] * inverses(B) * scale
@@ -234,7 +234,7 @@ def _widen(
         step = np.where(now > 0.95 * last, np.maximum(0.5 * step, 0.02), np.minimum(1.1 * step, 1.0))
         last = now
         length = np.where(going, step, 0.0)[user]
-        for _ in range(4):  # as far as there is a Gaussian
+        for _ in range(4):  # shorten the step until the product of sites and prior is a Gaussian
             next_tau = tau + length * to_tau
             B = one + Lt @ table.natural(next_tau, nu)[0] @ L
             none = np.linalg.eigvalsh(B)[:, 0] < LEAST
@@ -273,7 +273,7 @@ def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
     Raise ValueError if there is a tie of a person with width 0.
     """
     grouped = rows.group >= 0
-    # Of several compared at once the order is kept, whether or not two of them could have been called equally good
+    # In an answer about several items a strict order needs no least difference, even if ties are allowed elsewhere
     each = np.where(grouped & ~rows.equal, 0.0, width[rows.user])
     [tied] = rows.equal.nonzero()
     if not (each[tied] > 0.0).all():

@@ -24,7 +24,7 @@ WITHIN = 0.03
 
 MOST_ITEMS = 60
 
-_AGAIN = 1_000_003  # between the seeds of both halves of the draws
+_AGAIN = 1_000_003  # difference between the seeds of the two halves of the draws
 
 
 class EPDiagnostics(NamedTuple):

@@ -161,7 +161,7 @@ def _fit(
     trace, moved = [], np.inf
     ahead, last, length = 1.0, np.zeros(n + n * n), 0.0
     for _ in range(learning.steps):
-        # A sweep is enough on the way: sites are kept, and the next step moves the prior anyhow
+        # One sweep is enough in each step: sites are kept, and the next step moves the prior in any case
         people = infer(cov, mean, sites, noise, 0.0, SWEEPS)
         sites = people.sites
         trace.append(float(people.log_evidence.sum()))
@@ -173,7 +173,7 @@ def _fit(
         if moved < learning.tolerance and len(trace) > 1 and trace[-1] - trace[-2] < SETTLED * told.times.sum():
             mean, cov = new_mean, new_cov
             break
-        # Steps of EM are short and keep their direction, so they are lengthened while they do
+        # Steps of EM are short and mostly keep their direction; while they do, they are lengthened
         along = np.concatenate([new_mean - mean, (new_cov - cov).ravel()])
         before, length = length, float(np.linalg.norm(along))
         ahead = min(GROW * ahead, FAR) if along @ last > 0.5 * length * before else 1.0
@@ -280,7 +280,7 @@ def extend_population(population: Population, K: Array, met: Ints) -> Population
     Given the utilities of these, those of the other items are distributed as under the prior N(0, K), K (n x n).
     """
     among = np.ix_(met, met)
-    if K[met].astype(bool).sum() == met.size:  # each item for itself
+    if K[met].astype(bool).sum() == met.size:  # items are independent
         mean, cov = np.zeros(len(K)), K.copy()
     else:
         B = _solve(K[among], K[met]).T  # K_all,met K_met^-1

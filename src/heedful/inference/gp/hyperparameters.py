@@ -195,7 +195,7 @@ class MarginalLikelihood:
         out = -0.5 * off * off
         slope[0] -= off / LOG_SD
         for k, p, (a, b) in ((1, share, SHARE), (2, rate, LAPSE)):
-            if k in self.free:  # as densities of the logit
+            if k in self.free:  # Beta densities, of the logit
                 out += a * np.log(p) + b * np.log1p(-p)
                 slope[k] += a * (1.0 - p) - b * p
         if 3 in self.free:
@@ -309,7 +309,7 @@ def infer_hyperparameters(
         small.learn_shape(x)
         problem.R = small.R
         x = small.likeliest(x)
-    # The spread is learned from items or people, the rest from answers: so much more is known of each from all.
+    # Curvature of all answers from that of the sample: it grows with answers; of one person's spread, with items.
     answers = float(rows.times.sum() / some.times.sum())
     more = np.sqrt([len(K) / items if users == 1 else answers, answers, answers, answers])
     H = small.curvature(x) * np.multiply.outer(more, more)

@@ -42,10 +42,10 @@ class Kernel(NamedTuple):
             return np.zeros((len(X), len(Z)))
         unit = self.scale * self.lengthscale
         a, b = X / unit, Z / unit
-        # From differences, not from squares: the same for (a, b) and (b, a), 0 for items that are the same
+        # From differences, not from squares: symmetric, and exactly 0 for identical items
         out = np.zeros((len(X), len(Z)))
         rows = max(1, _BLOCK // max(len(Z), 1))
-        for lo in range(0, len(X), rows):  # what fits the cache at a time
+        for lo in range(0, len(X), rows):  # as many rows at a time as fit the cache
             d2 = out[lo : lo + rows]
             for i in range(a.shape[1]):
                 gap = a[lo : lo + rows, i, None] - b[None, :, i]
@@ -60,7 +60,7 @@ class Kernel(NamedTuple):
         if X.shape[1] == 0:
             return self.amplitude**2 * np.eye(len(X))
         out, rows = np.empty((len(X), len(X))), max(1, _BLOCK // max(len(X), 1))
-        for lo in range(0, len(X), rows):  # the half on the right of the diagonal; the other is the same
+        for lo in range(0, len(X), rows):  # the half on the right of the diagonal; the other half is its mirror image
             hi = lo + rows
             out[lo:hi, lo:] = self.between(X[lo:hi], X[lo:])
             out[hi:, lo:hi] = out[lo:hi, hi:].T
@@ -120,7 +120,7 @@ def median_distance(Z: Array) -> float:
     With many rows the median is over 100,000 pairs, always the same ones.
     """
     a, b = np.triu_indices(len(Z), 1)
-    if a.size > 100_000:  # enough for a median
+    if a.size > 100_000:  # a sample is enough for a median
         chosen = np.random.default_rng(0).choice(a.size, 100_000, replace=False)
         a, b = a[chosen], b[chosen]
     d2 = np.zeros(a.size)

@@ -57,7 +57,7 @@ class Posterior(NamedTuple):
         `a`, `b`: item numbers, or arrays of one shape, which the results have.
         """
         cov = self.cov
-        v = (cov[a, a] - cov[a, b]) + (cov[b, b] - cov[b, a])  # so grouped, it is the same for b and a
+        v = (cov[a, a] - cov[a, b]) + (cov[b, b] - cov[b, a])  # grouped in this way, the result is symmetric in a and b
         return self.mean[a] - self.mean[b], np.maximum(v, 0.0)
 
     def beats(self, a: Index, b: Index) -> Array:
@@ -165,7 +165,7 @@ def _correlate(z: Array, cov: Array, items: Ints) -> None:
     L, order, rank, _ = dpstrf(cov if whole else cov[np.ix_(items, items)], lower=1)
     L[:, rank:] = 0.0
     at = items[order - 1]
-    # What is above the diagonal is not looked at
+    # Entries above the diagonal are not read
     z[:, at] = dtrmm(1.0, L, (z if whole else z[:, items]).T, lower=1).T
 
 

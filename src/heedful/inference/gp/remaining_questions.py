@@ -49,7 +49,7 @@ class _Rollouts(NamedTuple):
     posterior; `winner`, `loser`, `tau`, `nu` (F x (p + t)): answers and their EP sites.
     """
 
-    number: Ints  # F; which of the futures
+    number: Ints  # F; which simulation
     truth: Array  # F x n
     mean: Array  # F x n
     cov: Array  # F x n x n
@@ -202,7 +202,7 @@ def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generato
         cov - down[:, :, None] * down[:, None, :],
         np.column_stack([played.winner, winner]),
         np.column_stack([played.loser, loser]),
-        np.column_stack([played.tau, shrink / left]),  # the site that moves the Gaussian as far
+        np.column_stack([played.tau, shrink / left]),  # the site that changes the Gaussian by as much
         np.column_stack([played.nu, (shift + gap * shrink) / left]),
     )
 

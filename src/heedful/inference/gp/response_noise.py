@@ -191,7 +191,7 @@ def _widths(
     m, s = cavities[0][at], np.sqrt(cavities[1][at] + np.where(alone, 1.0, 0.0))
     rate = np.where(alone, noise.lapse[user], 0.0)
     with np.errstate(divide="ignore"):
-        odds = np.log1p(-rate) - np.log(rate / 3.0)  # of an answer that is meant, before what it says is looked at
+        odds = np.log1p(-rate) - np.log(rate / 3.0)  # prior log odds that an answer is no lapse
     U = noise.width.size
     of = np.zeros(user.size, np.int64) if shared else user
     count = 1 if shared else U
@@ -270,7 +270,7 @@ def random_log_odds(rows: PairRows, log_evidence: Array, noise: ResponseNoise) -
     tied = sum_by(rows.user, np.where(alone & rows.equal, rows.times, 0.0), U)
     chosen = sum_by(rows.user, np.where(alone & ~rows.equal, rows.times, 0.0), U)
     guessed: Array = -chosen * np.log(2.0)
-    # Of three answers how often "equally good" is nobody knows: Beta(1, 2), a third
+    # How often random answers are "equally good" is unknown: Beta(1, 2), a third on average
     guessed += np.where(noise.width > 0.0, betaln(1.0 + tied, 2.0 + chosen) - betaln(1.0, 2.0), 0.0)
     known: dict[bytes, float] = {}
     for at in _groups(rows):
@@ -304,6 +304,6 @@ def _log_orders(pairs: Ints, tied: npt.NDArray[np.bool_]) -> float:
         for a, b in pairs[tied]:  # of one tier
             level[a] = level[b] = max(level[a], level[b])
     sizes = np.bincount(level)
-    if sizes.size == 1:  # all are equally good, where otherwise one of them is called the best
+    if sizes.size == 1:  # all tie; the other possible answers name one item as the best
         return math.log(n + 1)
     return math.lgamma(n + 1) - sum(math.lgamma(size + 1) for size in sizes.tolist())

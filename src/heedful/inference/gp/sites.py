@@ -303,7 +303,7 @@ def perception_covariance(tau: Array, N: Array) -> tuple[Array, Array]:
 
 def sum_by(where: Ints, values: Array, size: int) -> Array:
     """Return the sums (size,) of the `values` with each index 0 to size - 1; `where` has the index of each value."""
-    return np.bincount(where, values, size).astype(np.float64, copy=False)  # of no values, whole numbers
+    return np.bincount(where, values, size).astype(np.float64, copy=False)  # without values, bincount returns integers
 
 
 def _gap_covariances(cov: Array, where: Ints, count: int) -> Array:

@@ -30,7 +30,7 @@ GOALS = {"best": "eubo", "ranking": "bald"}
 NEGLIGIBLE = 1e-4
 """Items that together are the best with less than this probability are left out of P(best)."""
 
-_AGAIN = 1_000_003  # between the seeds of the two looks
+_AGAIN = 1_000_003  # difference between the seeds of the first draws and the confirming ones
 
 FEW = 200
 """Importance weights are used only if the effective number of draws is at least FEW."""
@@ -132,7 +132,7 @@ def log_likelihoods(f: Array, seen: AnswerSites) -> tuple[Array, Array]:
 
     rows = seen.rows
     known = np.column_stack([rows.pairs, rows.equal])
-    kinds, which = np.unique(known, axis=0, return_inverse=True)  # what was asked again is looked at once
+    kinds, which = np.unique(known, axis=0, return_inverse=True)  # repeated answers are evaluated once
     which = which.ravel()
     times, tau, nu = (np.bincount(which, rows.times * x) for x in (np.ones(rows.size), seen.sites.tau, seen.sites.nu))
     g = f[:, kinds[:, 0]] - f[:, kinds[:, 1]]

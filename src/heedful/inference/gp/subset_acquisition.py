@@ -112,7 +112,7 @@ def next_set(
     part = Posterior(posterior.mean[offered], posterior.cov[np.ix_(offered, offered)])
     here = {tuple(np.searchsorted(offered, one).tolist()) for one in gone}
     chosen = next(_greedy_sets(part, rule, size, here), None)
-    if chosen is None:  # all that pairs grow to are gone: any that is left
+    if chosen is None:  # all sets grown from pairs are ruled out: take any that is left
         chosen = np.array(next(one for one in combinations(range(offered.size), size) if one not in here))
     return offered[np.sort(chosen)]
 

@@ -23,7 +23,7 @@ def choice_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Arra
     log_z = log_ndtr(z)
     ratio = np.exp(-0.5 * z * z - HALF_LOG_TAU - log_z)  # phi / Phi
     slope = ratio / s
-    # 0 < phi/Phi (z + phi/Phi) < 1; far in the tail rounding would leave that interval
+    # 0 < phi/Phi (z + phi/Phi) < 1; clipped, because rounding far in the tail may leave this interval
     bend = np.clip(ratio * (ratio + z), 0.0, 1.0 - 1e-9) / (s * s)
     return log_z, slope, bend
 
@@ -38,7 +38,7 @@ def tie_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
     from scipy.special import log_ndtr
 
     side = np.where(m < 0.0, -1.0, 1.0)
-    up, low = (width - np.abs(m)) / s, (-width - np.abs(m)) / s  # even in m; both ends in the accurate tail
+    up, low = (width - np.abs(m)) / s, (-width - np.abs(m)) / s  # Z is even in m; this tail is accurate
     log_up = log_ndtr(up)
     log_z = log_up + np.log(-np.expm1(log_ndtr(low) - log_up))
     at_up = np.exp(-0.5 * up * up - HALF_LOG_TAU - log_z)
