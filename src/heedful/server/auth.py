@@ -79,7 +79,7 @@ class Authenticator:
         clock: Callable[[], float] = time.monotonic,
         every: float = 0.5,
     ) -> None:
-        """Admit by `keys`, whose errors are raised here.
+        """Admit requests that have one of `keys`; an error of reading these is raised here.
 
         `rate`, in requests per second, limits keys that have no rate of their own (None: no limit). `clock` gives
         seconds; the database is read for changes every `every` seconds."""

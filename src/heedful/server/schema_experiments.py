@@ -131,7 +131,8 @@ class Promote(_Body):
 
 
 class Promoted(msgspec.Struct, kw_only=True):
-    """The result of a promotion."""
+    """The result of letting another learner serve the loop: which one served before, and the evidence for the
+    change."""
 
     answer: Answer
     learner: str
@@ -141,7 +142,7 @@ class Promoted(msgspec.Struct, kw_only=True):
 
 
 class Promotion(msgspec.Struct, kw_only=True):
-    """The change to another learner, with its evidence then and now."""
+    """The change of a loop's learner to another one, with its evidence then and now."""
 
     id: str
     seq: int
@@ -159,7 +160,7 @@ class Promotion(msgspec.Struct, kw_only=True):
 
 
 class Promotions(msgspec.Struct, kw_only=True):
-    """All promotions of a loop, the newest first."""
+    """All changes of the loop's learner to another one, the newest first."""
 
     promotions: list[Promotion]
 

@@ -161,8 +161,9 @@ class Coactive(Interaction[Model]):
         return Model(self.learner, self._shrink)
 
     def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
-        """Return the weights of all people, and the person's own offset unless it is 0, as bytes, to detect a
-        change."""
+        """Return, as bytes, the weights of all people, and the person's own offset unless it is 0.
+
+        They are compared to see whether feedback changed what is predicted."""
         own = own_state(model.people, person)
         parts: list[Any] = [model.learner.weights(model.shared)]
         if own is not None and (offset := model.learner.weights(own.state)[:-1]).any():
