@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from heapq import merge
 from shlex import quote
 from typing import Any, NamedTuple
@@ -24,13 +25,15 @@ from heedful.data.frames import frame_of
 from heedful.evaluation.change import interval
 from heedful.loop.interactions.protocol import LoopModel, Step
 from heedful.loop.projection import Projection
-from heedful.loop.signals import Signal, Watched, one_person, rise_signal
+from heedful.loop.signals import Signal, Valued, Watched, one_person, rise_signal
 from heedful.loop.windows import windows
 
 Array = npt.NDArray[np.float64]
 
 WINDOWS = 10
 """The most windows of time."""
+SIGNALS = 6
+"""The number of things that may be wrong, each of which has its share of alpha."""
 BINS = 5
 """How many intervals of equal length predictions are sorted into."""
 SECOND = 1e6
@@ -201,38 +204,39 @@ def health(projection: Projection, alpha: float = 0.05) -> Health:
 # ---------------------------------------------------------------------------- reading the log
 
 
-class _Shown:
-    """A decision that was shown: when, to whom, and when its first feedback came."""
+@dataclass(slots=True)
+class Shown:
+    """A decision that was shown."""
 
-    __slots__ = ("first", "person", "when")
-
-    def __init__(self, when: int, person: str | None) -> None:
-        self.when, self.person = when, person
-        self.first: int | None = None  # when the first feedback came
-
-
-class _Given(NamedTuple):
-    """A piece of feedback that was not undone or rolled back, with what is counted of it."""
-
-    row: int  # of its decision
-    time: int
-    """when it was given, in microseconds since 1970"""
+    when: int
+    """when, in microseconds since 1970"""
     person: str | None
-    """whom the decision was for; None for nobody in particular"""
-    empty: bool
-    """whether there is nothing to learn in it"""
-    repeated: int
+    first: int | None = None
+    """when the first feedback came; None without any"""
+
+
+class Given(NamedTuple):
+    """A piece of feedback, as the interaction reads it."""
+
+    row: int
+    """the number of its decision, 0 for the first that was shown"""
+    time: int
+    """when it came, in microseconds since 1970"""
+    person: str | None
+    empty: bool = False
+    """whether there is nothing to learn"""
+    repeated: int = 0
     """how many questions it answers that the person had answered before"""
-    contradictory: int
-    """how many of those it answers otherwise than the last time"""
-    error: float | None
-    """the error of the prediction, from 0 to 1; None if nothing was predicted"""
-    gains: tuple[float, float] | None
-    """(utility gained by the correction, the most that could be gained); None if it corrects no list"""
-    moved: float
-    """by how much learning from it moved the model: the sum of |change| of the weights, or of predictions"""
-    outcomes: tuple[tuple[float, float], ...]
-    """(prediction, outcome) for each item that the answer says something about"""
+    contradictory: int = 0
+    """how many of these it answers otherwise"""
+    error: float | None = None
+    """how far off the prediction was, from 0 to 1; None if there was none"""
+    gains: tuple[float, float] | None = None
+    """what a correction gained, and what the best list would have; None if it corrects no list"""
+    moved: float = 0.0
+    """how far it moved the model"""
+    outcomes: tuple[tuple[float, float], ...] = ()
+    """what was predicted and what came, of each item shown"""
 
 
 class _Reading:
@@ -246,8 +250,8 @@ class _Reading:
         """person -> question -> what the person answered to it last"""
         self._rows: dict[int, int] = {}
         """sequence number of a decision -> its index in `shown`"""
-        self.shown: list[_Shown] = []
-        self.given: list[_Given] = []
+        self.shown: list[Shown] = []
+        self.given: list[Given] = []
 
     def read(self) -> None:
         projection, waiting = self._projection, dict[int, str | None]()
@@ -272,7 +276,7 @@ class _Reading:
 
     def _show(self, seq: int, when: int, person: str | None) -> None:
         self._rows[seq] = len(self.shown)
-        self.shown.append(_Shown(when, person))
+        self.shown.append(Shown(when, person))
 
     def _take(self, step: Step) -> None:
         row = self._rows.get(step.decision.seq)
@@ -299,7 +303,7 @@ class _Reading:
         outcomes = interaction.outcomes(step.decision, step.feedback)
         repeated, contradictory = self._compare(person, interaction.claims(step))
         self.given.append(
-            _Given(
+            Given(
                 row, event.time, person, empty, repeated, contradictory, error, gains,
                 moved if math.isfinite(moved) else 0.0, tuple(outcomes),
             )
@@ -325,6 +329,8 @@ class _Reading:
         times = [each.when for each in shown] + [each.time for each in given]
         until = max(times, default=None)
         delays = [delay for each in shown if (delay := _delay(each)) is not None]
+        name = quote(self._projection.path.name.removesuffix(".heedful"))
+        watched = Watched(name, self._projection.manifest.learner, late_after, alpha / SIGNALS)
         corrections = _corrections([each.gains for each in given if each.gains is not None])
         bins, uncalibrated = self._calibration(alpha)
         return Health(
@@ -336,7 +342,7 @@ class _Reading:
             late_after,
             float(np.quantile(delays, 0.95)) if delays else None,
             self._windows(until or 0, None if corrections is None else corrections.alpha),
-            self._signals(until or 0, alpha),
+            signals(shown, given, until or 0, watched),
             corrections,
             "" if corrections is not None else NO_CORRECTIONS if self._interaction.corrects_lists else NO_GAINS,
             bins,
@@ -345,7 +351,7 @@ class _Reading:
         )
 
     def _windows(self, until: int, alpha: float | None) -> tuple[Window, ...]:
-        of: list[list[_Given]] = [[] for _ in self.shown]
+        of: list[list[Given]] = [[] for _ in self.shown]
         for each in self.given:
             of[each.row].append(each)
         limit = self._projection.settings.late_after
@@ -377,26 +383,6 @@ class _Reading:
                 )
             )
         return tuple(found)
-
-    def _signals(self, until: int, alpha: float) -> tuple[Signal, ...]:
-        limit = self._projection.settings.late_after
-        statuses = [(each, _status(each, until, limit)) for each in self.shown]
-        settled = [(each, status) for each, status in statuses if status is not None]
-        given, projection = self.given, self._projection
-        name = quote(projection.path.name.removesuffix(".heedful"))
-        watched = Watched(name, projection.manifest.learner, limit, alpha / 6.0)
-        series = {
-            "unanswered": [(float(status == "none"), each.person, each.when) for each, status in settled],
-            "late": [(float(status == "late"), each.person, each.when) for each, status in settled if status != "none"],
-            "empty": [(float(each.empty), each.person, each.time) for each in given],
-            "contradictory": [
-                (each.contradictory / each.repeated, each.person, each.time) for each in given if each.repeated
-            ],
-            "error": [(each.error, each.person, each.time) for each in given if each.error is not None],
-        }
-        signals = [rise_signal(kind, values, watched) for kind, values in series.items()]
-        signals.insert(4, one_person([(each.person, each.time) for each in given], watched))
-        return tuple(signals)
 
     def _calibration(self, alpha: float) -> tuple[tuple[Bin, ...], str]:
         prediction = self._interaction.describe().prediction
@@ -444,12 +430,32 @@ class _Reading:
 # ---------------------------------------------------------------------------- parts of it
 
 
-def _delay(shown: _Shown) -> float | None:
+def signals(shown: Sequence[Shown], given: Sequence[Given], until: int, watched: Watched) -> tuple[Signal, ...]:
+    """Return the six signals of decisions that were shown and the feedback on them, both in order; the last event was
+    at `until`."""
+    limit = watched.late_after
+    statuses = [(each, _status(each, until, limit)) for each in shown]
+    settled = [(each, status) for each, status in statuses if status is not None]
+    series: dict[str, list[Valued]] = {
+        "unanswered": [(float(status == "none"), each.person, each.when) for each, status in settled],
+        "late": [(float(status == "late"), each.person, each.when) for each, status in settled if status != "none"],
+        "empty": [(float(each.empty), each.person, each.time) for each in given],
+        "contradictory": [
+            (each.contradictory / each.repeated, each.person, each.time) for each in given if each.repeated
+        ],
+        "error": [(each.error, each.person, each.time) for each in given if each.error is not None],
+    }
+    found = [rise_signal(kind, values, watched) for kind, values in series.items()]
+    found.insert(4, one_person([(each.person, each.time) for each in given], watched))
+    return tuple(found)
+
+
+def _delay(shown: Shown) -> float | None:
     """Return the seconds from a decision to its first feedback; None without feedback."""
     return None if shown.first is None else max(shown.first - shown.when, 0) / SECOND
 
 
-def _status(shown: _Shown, until: int, limit: float) -> str | None:
+def _status(shown: Shown, until: int, limit: float) -> str | None:
     """Return "in time", "late" or "none", by when the first feedback on a decision came.
 
     It is late after more than `limit` seconds, and none if it did not come within twice that. Return None if twice
