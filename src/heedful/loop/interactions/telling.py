@@ -77,7 +77,8 @@ def there(parts: Iterable[Part]) -> list[Part]:
 
 
 def explanation(told: Explanation) -> list[Part]:
-    """Return an explanation as lines and tables: the lead of the first item and its reason, features and feedback."""
+    """Return an explanation as lines and tables: the lead of the first item over the second, its reason, features and
+    feedback."""
     other = "" if told.second is None else f" before {told.second}"
     head = Line(f"{told.first}{other}, by {signed(told.margin)}")
     return there([head, sentence(told.because), features_table(told), lessons_table(told)])

@@ -116,7 +116,7 @@ def _constant(form: Form) -> object:
 
 
 def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[str, object]:
-    """Return the fields of the feedback from a posted form (`given`) on the cards `names`.
+    """Return the fields of the feedback in the HTML form `given`, as posted for the cards `names`.
 
     Raise ValueError, naming the field, if one is missing or invalid."""
     kind, forms = given.get("kind", ""), {form.name: form for form in loop.projection.interaction.describe().forms}
@@ -131,7 +131,8 @@ def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[st
 
 
 def _value(field: Field, names: Sequence[str], given: Mapping[str, str]) -> object:
-    """Return the value of a field from a posted form on the cards `names`; None if it was left empty."""
+    """Return the value of a field in the HTML form `given`, as posted for the cards `names`; None if it was left
+    empty."""
     if field.kind == "items":
         return [name for name in names if given.get(field.input_name_of(name))] or None
     if field.on_cards and field.kind != "item":

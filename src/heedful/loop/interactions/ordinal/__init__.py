@@ -392,9 +392,10 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ the health of feedback
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return the grade of each item graded in `step`, scaled so that two grades apart (one, if there are two) is 1.
+        """Return the grade of each item graded in `step`, scaled so that a difference of two grades is 1.
 
-        Two answers of a person about an item contradict each other if these numbers differ by 1 or more."""
+        In a loop with only two grades, a difference of one is 1. Two answers of a person about an item contradict each
+        other if these numbers differ by 1 or more."""
         apart = float(min(2, self._k - 1))
         given = zip(step.feedback.chosen, step.feedback.values) if step.feedback.form == "grade" else ()
         return {item_key(step, j): grade / apart for j, grade in given}
