@@ -726,6 +726,41 @@ def test_evaluate_a_table(folder: Path) -> None:
     assert "always: expected an action of the table, got 'c'" in got.err
 
 
+def test_evaluate_draws_values_and_differences_with_their_intervals(folder: Path) -> None:
+    from matplotlib.image import imread
+
+    rows = [f"{'ab'[i % 2]},0.5,{int(i % 6 == 1)}" for i in range(600)]
+    (folder / "clicks.csv").write_text("\n".join(["action,probability,reward", *rows]))
+    got = heedful("evaluate clicks.csv --always b --plot out.png --json")
+    assert (got.code, got.err) == (0, "")
+    assert got.json["learners"][1]["learner"] == "always b"
+    width = imread(folder / "out.png").shape[1]
+    assert _blue(folder / "out.png", slice(0, width // 2)) > 150  # values
+    assert _blue(folder / "out.png", slice(width // 2, width)) > 50  # differences
+    assert heedful("evaluate clicks.csv --always b --plot out.svg").code == 0
+    assert "<svg" in (folder / "out.svg").read_text()
+    bad(
+        heedful("evaluate clicks.csv --plot out.txt"),
+        "--plot: expected a name that ends in .png or .pdf or .svg, got 'out.txt'",
+    )
+
+
+def _blue(path: Path, columns: slice) -> int:
+    """The number of pixels in these columns of a picture that have the colour of the marks."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.image import imread
+
+    pixels = imread(path)[:, columns, :3]
+    return int((abs(pixels - to_rgb("C0")).max(axis=2) < 0.02).sum())
+
+
+def test_evaluate_says_that_there_is_nothing_to_draw(taught: Any, folder: Path) -> None:
+    got = heedful("evaluate cars --learner pairwise-logistic --plot out.png")
+    told = "heedful: --plot: the log determines none of the values, so there is nothing to draw in out.png\n"
+    assert (got.code, got.err) == (0, told)
+    assert not (folder / "out.png").exists()
+
+
 def test_evaluate_takes_targets_of_tables_alone(taught: Any) -> None:
     got = heedful("evaluate cars --target column")
     assert (got.code, got.out) == (2, "")

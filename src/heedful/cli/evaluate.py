@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.common import Json, Own, asking, open_loop
-from heedful.cli.console import BadInput, print_json, reading_input
+from heedful.cli.console import BadInput, check_extra, note, print_json, reading_input
+from heedful.cli.output import check_path
 from heedful.cli.parts import print_parts
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ def evaluate(
     alpha: Annotated[
         float, typer.Option(min=1e-6, max=0.5, help="The probability with which an interval may miss.")
     ] = 0.05,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the values with their intervals (.png, .pdf, .svg).")
+    ] = None,
     own: Own = None,
     json: Json = False,
 ) -> None:
@@ -62,33 +66,43 @@ def evaluate(
     for spec in learner or ():
         if (learner or []).count(spec) > 1:
             raise BadInput(f"--learner: expected each once, got {spec} {(learner or []).count(spec)} times")
+    with reading_input():
+        check_path("--plot", plot, (".png", ".pdf", ".svg"))
+    if plot is not None:
+        check_extra("matplotlib", "plot", "--plot")
     if Path(name).is_file():
-        told = _of_table(Path(name), learner or (), target or (), always or (), alpha, json)
+        found, told = _of_table(Path(name), learner or (), target or (), always or (), alpha)
     elif Path(name).suffix in TABLES:
         raise BadInput(f"{name}: there is no such file")
     elif target or always:
         raise BadInput(f"{'--target' if target else '--always'}: expected a table, got the loop {name}")
     else:
-        told = _of_loop(name, own, learner or (), alpha, json)
-    print_parts(told)
+        found, told = _of_loop(name, own, learner or (), alpha)
+    if json:
+        from heedful.loop.records import plain
+
+        print_json(plain(found))
+    else:
+        print_parts(told)
+    if plot is not None:
+        _plot(plot, found, name)
 
 
-def _of_loop(name: str, own: Own, learners: Sequence[str], alpha: float, json: bool) -> list[Part]:
-    """Evaluate `learners` on the log of the loop `name`; return lines and tables to print, or print JSON and return [].
+def _of_loop(name: str, own: Own, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part]]:
+    """Evaluate `learners` on the log of the loop `name`; return the evaluation, and it as lines and tables to print.
 
     `own` names the loop's learner again if it is one of the user's own; an interval misses with probability `alpha`.
     """
-    with open_loop(name, own) as loop:
-        with asking():
-            found = loop.evaluate(*learners, alpha=alpha)
-        return _printed(found) if json else loop.projection.interaction.tell_evaluation(found)
+    with open_loop(name, own) as loop, asking():
+        found = loop.evaluate(*learners, alpha=alpha)
+        return found, loop.projection.interaction.tell_evaluation(found)
 
 
 def _of_table(
-    path: Path, learners: Sequence[str], targets: Sequence[str], always: Sequence[str], alpha: float, json: bool
-) -> list[Part]:
-    """Evaluate learners and other policies on the table `path`; return lines and tables to print, or print JSON, return
-    [].
+    path: Path, learners: Sequence[str], targets: Sequence[str], always: Sequence[str], alpha: float
+) -> tuple[Evaluation, list[Part]]:
+    """Evaluate learners and other policies on the table `path`; return the evaluation, and it as lines and tables to
+    print.
 
     The other arguments are those of `evaluate_table`.
     """
@@ -98,12 +112,46 @@ def _of_table(
 
     with reading_input(), asking():
         found = evaluate_table(read_table(path), learners=learners, targets=targets, always=always, alpha=alpha)
-    return _printed(found) if json else telling.evaluation(found)
+    return found, telling.evaluation(found)
 
 
-def _printed(found: Evaluation) -> list[Part]:
-    """Print the evaluation `found` as JSON, and return [], as nothing is left to print."""
-    from heedful.loop.records import plain
+def _plot(path: Path, found: Evaluation, title: str) -> None:
+    """Draw the values of each measure, and the differences to the first learner, with intervals into the file `path`.
 
-    print_json(plain(found))
-    return []
+    A measure that the log does not determine for any learner is left out; a note says so if none remains."""
+    from matplotlib.figure import Figure
+
+    known = [
+        (measure, [(each.learner, each.values[j]) for each in found.learners if each.values[j].value is not None])
+        for j, measure in enumerate(found.measures)
+    ]
+    known = [(measure, rows) for measure, rows in known if rows]
+    if not known:
+        note(f"--plot: the log determines none of the values, so there is nothing to draw in {path}")
+        return
+    heights = [0.9 + 0.32 * len(rows) for _, rows in known]
+    figure = Figure(figsize=(8.4, 0.4 + sum(heights)), dpi=160, layout="constrained")
+    grid = figure.subplots(len(known), 2, squeeze=False, height_ratios=heights)
+    for (left, right), (measure, rows) in zip(grid, known):
+        better = "higher" if measure.more_is_better else "lower"
+        values = [(name, v.value, v.low, v.high) for name, v in rows]
+        apart = [(name, v.difference, v.difference_low, v.difference_high) for name, v in rows]
+        for axes, drawn, label in (
+            (left, values, f"{measure.name} ({better} is better)"),
+            (right, apart, f"difference to {found.learners[0].learner}"),
+        ):
+            for y, (_, value, low, high) in enumerate(drawn):
+                if value is None or low is None or high is None:
+                    continue
+                axes.plot((low, high), (y, y), color="C0", linewidth=4, alpha=0.4, solid_capstyle="butt")
+                axes.plot((value,), (y,), "|", color="C0", markersize=11, markeredgewidth=2.5)
+            axes.set_ylim(len(drawn) - 0.5, -0.5)
+            axes.set_yticks(range(len(drawn)), [name for name, *_ in drawn] if axes is left else [""] * len(drawn))
+            axes.set_xlabel(label)
+            axes.grid(axis="x", alpha=0.25)
+            axes.spines[["top", "right"]].set_visible(False)
+        right.axvline(0.0, color="0.4", linestyle="--", linewidth=1.0)
+        right.set_visible(any(value.difference is not None for _, value in rows))
+    sure = f"{100.0 * (1.0 - found.alpha):.6g} %"
+    figure.suptitle(f"{title}: what the log says, with {sure} intervals", fontsize=10)
+    figure.savefig(path)
