@@ -45,11 +45,11 @@ class PairRows(NamedTuple):
 def pair_rows(
     pairs: npt.ArrayLike, times: npt.ArrayLike | None = None, equal: npt.ArrayLike = False, user: npt.ArrayLike = 0
 ) -> PairRows:
-    """Return a table of p independent comparisons (group -1) from `pairs` (p, 2) of item numbers, winner first.
+    """Return a table of p independent comparisons from `pairs` (p, 2) of item numbers, winner first.
 
     `times` (how often each answer was given, by default once), `equal` (whether it is a tie) and `user` (the number of
-    the person) are (p,), or one value for all rows. The columns are copies. Raise ValueError if an item is compared
-    with itself.
+    the person) are (p,), or one value for all rows. The group number of each is -1: it is an answer of its own. The
+    columns are copies. Raise ValueError if an item is compared with itself.
     """
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
     p, same = len(pairs), pairs[:, 0] == pairs[:, 1]
@@ -65,11 +65,11 @@ def pair_rows(
 
 
 def one_answer(pairs: npt.ArrayLike, times: float = 1.0, user: int = 0, equal: npt.ArrayLike = False) -> PairRows:
-    """Return the rows of a single answer that compares several items, such as a ranking: they form group 0.
+    """Return the rows of a single answer that compares several items, such as a ranking; they share the group number 0.
 
     `pairs`: p comparisons (p, 2) of item numbers, winner first; `equal`: (p,) or one value, whether a pair ties;
     `times`: how often the answer was given; `user`: the number of the person. Rows of a group share their noise
-    (`PairRows`). A single pair is a plain choice and stays in group -1.
+    (`PairRows`). A single pair is a plain choice, with group number -1.
     """
     alone = pair_rows(pairs, times, equal, user)
     return alone if alone.size < 2 else alone._replace(group=np.zeros(alone.size, np.int64))
@@ -100,8 +100,9 @@ def order_rows(
 
 
 def concatenate(parts: Sequence[PairRows]) -> PairRows:
-    """Return several tables `parts` as one, in the given order. Groups get new numbers, so that groups of different
-    tables differ.
+    """Return several tables `parts` as one, in the given order.
+
+    Group numbers, which mark the rows of one answer, are changed so that those of different tables differ.
     """
     groups, free = [], 0
     for part in parts:
@@ -114,18 +115,20 @@ def concatenate(parts: Sequence[PairRows]) -> PairRows:
 
 
 def take_rows(rows: PairRows, at: Selection) -> PairRows:
-    """Return the rows selected by `at` (an array of indices, a boolean mask, or a slice), in that order; groups keep
-    their numbers.
+    """Return the rows selected by `at` (an array of indices, a boolean mask, or a slice), in that order.
+
+    Group numbers, which mark the rows of one answer, stay as they are.
     """
     user, pairs, equal, times, group = rows
     return PairRows(user[at], pairs[at], equal[at], times[at], group[at])
 
 
 def merge_equal(rows: PairRows) -> PairRows:
-    """Return the table with identical independent rows of a person merged into one row, whose `times` is their sum.
+    """Return the table with identical rows of a person merged into one row, whose `times` is their sum.
 
-    Items of a tie are put in rising order first, so that a ~ b and b ~ a are identical. Merged rows are sorted by
-    person and items; rows that belong to a group follow unchanged.
+    Only rows that are answers of their own are merged; rows of answers about several items follow unchanged. Items of a
+    tie are put in rising order first, so that a ~ b and b ~ a are identical. Merged rows are sorted by person and
+    items.
     """
     alone = rows.group < 0
     pairs = np.where(rows.equal[:, None], np.sort(rows.pairs, axis=1), rows.pairs)[alone]

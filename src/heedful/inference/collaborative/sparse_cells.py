@@ -194,7 +194,8 @@ def cells(rows: PairRows, users: int, n: int, pairs: tuple[Ints, Ints] | None = 
     """Return the table of the answers `rows` of `users` people about n items.
 
     `pairs`: first and second items of pairs that are numbered first, in this order, whether or not they occur in
-    answers; the others follow in rising order. Raise ValueError if rows share noise (rankings, best-of-k).
+    answers; the others follow in rising order. Raise ValueError for rankings and best-of-k answers, whose rows share
+    noise.
     """
     if (rows.group >= 0).any():
         raise ValueError("rows: expected answers that stand alone, got some of a ranking or a best of several")

@@ -113,7 +113,11 @@ def coordinate_ascent(cross: Array, spread: Array, pull: Array, x: Array, t0: Ar
 
 
 def _sweep_dense(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
-    """Do the pass of `sweep` on a dense table: functions are rows, and only the upper triangle of t m m' is summed."""
+    """Return the factors `q` after one pass of coordinate ascent, as `sweep` does, for a dense table.
+
+    `told`, `to_w`, `to_h` are as there. Functions are rows here, and of the symmetric sums over products of means only
+    the upper triangle is computed.
+    """
     mw, vw = _side(told.t.T, told.n.T, q.mh, q.vh, q.mw.T, to_w[0].T, to_w[1].T)
     mh, vh = _side(told.t, told.n, mw, vw, q.mh, *to_h)
     return Factors(np.ascontiguousarray(mw.T), np.ascontiguousarray(vw.T), mh, vh)

@@ -100,9 +100,10 @@ def double_capacity(buffer: AnswerBuffer) -> AnswerBuffer:
 
 
 def drop_rows(buffer: AnswerBuffer, at: Ints) -> AnswerBuffer:
-    """Return a new buffer without the rows with indices `at`. Groups are renumbered as if these rows had never come.
+    """Return a new buffer without the rows with indices `at`.
 
-    `at` may contain some rows of an answer; those that remain still share their noise.
+    `at` may contain some rows of an answer; the others still share their noise. Group numbers, which mark the rows of
+    one answer, become what they were if the dropped rows had never come.
     """
     kept = np.delete(np.arange(buffer.n), at)
     out = empty_buffer()

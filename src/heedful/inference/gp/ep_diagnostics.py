@@ -31,8 +31,8 @@ class EPDiagnostics(NamedTuple):
     """Whether EP's choice probabilities are accurate to WITHIN, the largest error found, and the effective number of
     draws.
 
-    With fewer than 200 effective draws `reliable` is False and `max_error` 1. If rows share noise, or there are none,
-    nothing is checked: `reliable` is True, and `effective_draws` and `max_error` are 0.
+    With fewer than 200 effective draws `reliable` is False and `max_error` 1. If there are rankings or best-of-k
+    answers, or no answers, nothing is checked: `reliable` is True, and `effective_draws` and `max_error` are 0.
     """
 
     reliable: bool

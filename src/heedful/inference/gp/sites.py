@@ -93,8 +93,9 @@ def log_scales(log_z: Array, m: Array, v: Array, tau: Array, nu: Array) -> Array
 
 
 class Group(NamedTuple):
-    """o answers of r rows each, whose rows share noise (such as rankings of one length), and the indices where their
-    sites act.
+    """Sites of o answers of r rows each, whose rows share noise (such as rankings of one length): where they act.
+
+    T (U x n x n) and h (U x n) are the arrays of `Table`, for U people and n items.
     """
 
     at: Ints

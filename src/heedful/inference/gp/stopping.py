@@ -77,9 +77,9 @@ def stopping(
     so a probability that is high enough must be confirmed by four times as many other draws; then theirs is returned.
 
     With `seen`, P(best) is that of the exact posterior given these answers; but it is that of the Gaussian if fewer
-    than FEW effective draws remain, or if rows share noise (rankings, best-of-k). For "ranking" the result is exact for
-    the Gaussian. Items with identical utilities count as best together, and as in the right order. Raise ValueError,
-    naming the argument, if one is invalid.
+    than FEW effective draws remain, or if there are rankings or best-of-k answers, whose rows share noise. For
+    "ranking" the result is exact for the Gaussian. Items with identical utilities count as best together, and as in the
+    right order. Raise ValueError, naming the argument, if one is invalid.
     """
     check_goal(posterior, goal, at)
     check_count("draws", draws)
@@ -113,8 +113,8 @@ def weights(f: Array, seen: AnswerSites) -> Array:
     """Return importance weights (d,), which sum to 1, of d draws f (d x n) of n utilities, from EP's Gaussian for its
     exact posterior.
 
-    They are proportional to the likelihood of the answers `seen` over the product of their sites. No rows may share
-    noise.
+    They are proportional to the likelihood of the answers `seen` over the product of their sites (the Gaussian factors
+    that EP puts in place of it). Answers with shared noise (rankings, best-of-k) are not allowed.
     """
     said, assumed = log_likelihoods(f, seen)
     log_w = said - assumed
@@ -124,9 +124,9 @@ def weights(f: Array, seen: AnswerSites) -> Array:
 
 def log_likelihoods(f: Array, seen: AnswerSites) -> tuple[Array, Array]:
     """Return the log likelihood of the answers `seen` at each of d vectors of n utilities f (d x n), and the log of the
-    product of their sites, (d,) each.
+    product of their sites (EP's Gaussian factors), (d,) each.
 
-    No rows may share noise.
+    Answers with shared noise (rankings, best-of-k) are not allowed.
     """
     from scipy.special import ndtr
 

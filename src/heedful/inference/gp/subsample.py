@@ -35,8 +35,8 @@ def sample_items(rows: PairRows) -> PairRows:
     """Return the comparisons of `rows` among NEAR items that are well connected by them; all, if there are no more
     items.
 
-    The most compared item comes first, then those reached from it, breadth first. Answers that share noise are kept
-    only as a whole.
+    The most compared item comes first, then those reached from it, breadth first. Rankings and best-of-k answers are
+    kept only as a whole.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order
