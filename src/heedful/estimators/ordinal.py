@@ -133,9 +133,9 @@ class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
 
     Parameters are those of `PRankClassifier`, and `fit_intercept`, whether each row gets a feature that is always 1.
     `sample_weight` multiplies the step of a row. There is no `predict_proba`, because scores are not probabilities.
-    After fitting to rows of N features: `classes_` (k,), `coef_` (k, N) and `intercept_` (k,), `n_features_in_`, `t_`
-    (number of rows learned from). With two labels these are (1, N) and (1,): those of the higher label minus those of
-    the lower.
+    After fitting to rows of N features: `classes_` (k,), `coef_` (k, N), `intercept_` (k,), `n_features_in_`, `t_`
+    (number of rows learned from). With two labels, `coef_` is (1, N) and `intercept_` (1,): those of the higher label
+    minus those of the lower.
     """
 
     _ordered = False
@@ -148,8 +148,8 @@ class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
 
     @property
     def _directions(self) -> Array:
-        """The directions of k labels over N features (k, N + 1), their last column the intercept; with two labels their
-        difference (1, N + 1).
+        """The directions of k labels over N features (k, N + 1), their last column the intercept; with two labels that
+        of the higher minus that of the lower (1, N + 1).
         """
         W: Array = self._state.W if self._one else np.pad(self._state.W, ((0, 0), (0, 1)))
         return W if len(W) > 2 else W[1:] - W[:1]
