@@ -15,7 +15,8 @@ class _Before(msgspec.Struct):
 
 
 def predicted_before(written: bytes) -> tuple[int | float, ...]:
-    """Return the predictions in a record's JSON `written` that are under an earlier name; () if there are none."""
+    """Return the predictions in a record's JSON `written` if they are under an earlier name of `predicted`; () if
+    not."""
     if b'"grades":' not in written and b'"ratings":' not in written and b'"chances":' not in written:
         return ()
     before = _decode_before(written)

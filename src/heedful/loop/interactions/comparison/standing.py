@@ -170,7 +170,9 @@ def _asked(model: ChoiceModel, state: PublishedState, users: list[int], numbers:
 
 
 def _ranked(found: Found, names: list[str], asked: Ints) -> tuple[Standing, ...]:
-    """Return the ranking `found`; `names` and `asked` (m,) are those of the items."""
+    """Return the items of the ranking `found`, best first, as `Standing`s.
+
+    `names` and `asked`, how many pairs each occurred in, are in the order of the posterior's m items (m,)."""
     level = [*(found.better < SURE).tolist(), False]
     return tuple([
         Standing(

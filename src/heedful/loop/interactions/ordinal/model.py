@@ -86,10 +86,10 @@ class GradingModel:
         return np.lexsort(keys)
 
     def scores(self, shared: Any, person: Person | None, x: Floats) -> Array:
-        """Return the score s (see this module) of each of m candidates x (m, N) for this person (m,); the learner has
-        weights.
+        """Return the score of each of m candidates x (m, N) for this person (m,); the learner has weights.
 
-        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
+        It is w . x + c (v . x - a): w are the weights of all people, v and a the person's offset, c is how much that
+        counts. `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         s: Array = scores(self._whole(x), self.effective(shared, person))
         return s if person is None else s - self.level(person)
 
