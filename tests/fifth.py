@@ -258,8 +258,13 @@ class BestWorstScaling(Interaction[Folding]):
 
     # ------------------------------------------------------------------------ reporting
 
-    def tally(self, model: Folding, shared: Any, people: dict[str, Person]) -> _Tally:
-        return _Tally(shared)
+    def tally(self) -> BestTally:
+        return BestTally()
+
+    def contradicts(self, model: Folding, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
+        """Whether the model likes the worst more than the best."""
+        best, worst = step.context.x[lesson[1]] @ shared.w
+        return bool(worst > best)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Whether what was likeliest was called the best by the first answer that says so."""
@@ -328,16 +333,12 @@ class BestWorst(NamedTuple):
 # ---------------------------------------------------------------------------- what is reported
 
 
-class _Tally:
-    def __init__(self, shared: Any) -> None:
-        self._shared = shared
+class BestTally:
+    """How often the likeliest was called the best."""
+
+    def __init__(self) -> None:
         self._scored: list[Scored] = []
         self._claimed: list[float] = []
-
-    def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Whether the model likes the worst more than the best."""
-        best, worst = step.context.x[lesson[1]] @ self._shared.w
-        return bool(worst > best)
 
     def take(self, decision: LoggedDecision, given: Any) -> None:
         """Whether what was likeliest was called the best, next to a guess."""

@@ -19,7 +19,9 @@ from heedful.loop import records
 from heedful.loop.approval import Approval, Approved
 from heedful.loop.cluster_robust import Difference, difference
 from heedful.loop.interactions.findings import interval, prediction_sentences, sentence
+from heedful.loop.interactions.protocol import Step
 from heedful.loop.log import Event
+from heedful.loop.model import own_state
 from heedful.loop.prediction_report import PredictionReport
 from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
@@ -174,7 +176,7 @@ def report(projection: Projection, last: int) -> Report:
         _series(lists),
         Counts(**looked.counts),
         None if looked.truth is None else looked.truth.measured(looked.whole),
-        prediction=looked.tally.report(),
+        prediction=None if looked.tally is None else looked.tally.report(),
         thumbs=looked.approved.measured(),
         unknown=looked.unknown or None,
     )
@@ -187,8 +189,8 @@ class _Look:
 
     def __init__(self, projection: Projection) -> None:
         self._ledger = projection
-        state = projection.published
-        self.tally = projection.interaction.tally(projection.model, state.shared, state.people)
+        self._state = projection.published
+        self.tally = projection.interaction.tally()
         self._reader = projection.interaction.order_reader()
         self.approved = Approved()
         self._retractions = projection.log.retractions()
@@ -248,14 +250,20 @@ class _Look:
             counts["given"] += 1
             counts["late"] += event.time - when > 1e6 * projection.settings.late_after
             counts["empty"] += lesson is None
-            counts["contradictory"] += lesson is not None and self.tally.contradicts(step, lesson)
+            counts["contradictory"] += lesson is not None and self._contradicts(step, lesson)
             order = None
             if truth is not None and lesson is not None and self._reader is not None:
                 order = self._reader.lesson(step.context, feedback, step.extra)
             read.append(Said(event, feedback, order))
         if truth is not None:
             truth.take(decision, projection.requests.context(decision).x, read, self._reader)
-        self.tally.take(decision, given)
+        if self.tally is not None:
+            self.tally.take(decision, given)
+
+    def _contradicts(self, step: Step, lesson: Any) -> bool:
+        interaction, state = self._ledger.interaction, self._state
+        own = own_state(state.people, interaction.person(step.decision.person))
+        return interaction.contradicts(self._ledger.model, state.shared, own, step, lesson)
 
 
 # ---------------------------------------------------------------------------- the arms

@@ -230,17 +230,14 @@ class Past(Protocol[M_co]):
 
 
 class Tally(Protocol):
-    """A counter for a report, which is given a loop's decisions one by one, the newest first."""
-
-    def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Return whether a `lesson` (what `LoopModel.lesson` makes of the feedback in `step`) contradicts the present
-        model."""
+    """A counter of how well answers were predicted, for a report. It is given a loop's decisions one by one, the newest
+    first."""
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """Count a decision; `given` is the feedback on it that was not undone, each with its event, in order."""
 
-    def report(self) -> PredictionReport | None:
-        """Return how well answers were predicted; None if this kind of feedback predicts nothing."""
+    def report(self) -> PredictionReport:
+        """Return how well the answers of all these decisions were predicted."""
 
 
 class Interaction(Protocol[M]):
@@ -668,10 +665,13 @@ class Interaction(Protocol[M]):
 
     # ------------------------------------------------------------------------ reporting
 
-    def tally(self, model: M, shared: Any, people: dict[str, Person]) -> Tally:
-        """Return a counter of a loop's feedback, for a report; it finds what contradicts the present model.
+    def tally(self) -> Tally | None:
+        """Return a new counter of how well answers were predicted; None if this kind of feedback predicts nothing."""
+        return None
 
-        The present model is `shared`, the state that all people share, and the own states of `people`."""
+    def contradicts(self, model: M, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
+        """Return whether a `lesson` (what `LoopModel.lesson` makes of the feedback in `step`) contradicts the present
+        model."""
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Return how good the list of a decision was, by the feedback on it (`answers`); None if that does not say.

@@ -31,7 +31,6 @@ from heedful.loop.interactions.lists import (
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step, item_key
-from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
@@ -327,9 +326,18 @@ class Coactive(Interaction[Model]):
 
     # ------------------------------------------------------------------------ reporting
 
-    def tally(self, model: Model, shared: Any, people: dict[str, Person]) -> _Tally:
-        """Return a counter of feedback that contradicts the present model: `shared` and the offsets of `people`."""
-        return _Tally(model, shared, people, order_reader(self.learner))
+    def contradicts(self, model: Model, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
+        """Return whether w . D < 0 for the present weights w, so that the model ranks the opposite way of what the
+        feedback in `step` prefers.
+
+        D is the direction in feature space that the feedback points to, see `direction`; the negative parts of w . D
+        are those in Shivaswamy & Joachims (JAIR 2015)."""
+        reader = order_reader(self.learner)
+        said = reader.lesson(step.context, step.feedback, step.extra)
+        if said is None:
+            return False
+        products = model.effective(shared, own) * direction(reader, said)
+        return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Return the reciprocal rank: 1 / the position in the list of the item that the first informative answer
@@ -490,39 +498,6 @@ def _pairs(record: DecisionRecord, swap: float) -> tuple[int, Array] | None:
         return None
     swapped = np.array(said["swapped"], np.bool_)[: max((n - start) // 2, 0)]
     return start, 0.5 / np.where(swapped, swap, 1.0 - swap)
-
-
-# ---------------------------------------------------------------------------- what is reported
-
-
-class _Tally:
-    """A counter of contradictions, for a report: feedback with w . D < 0 for the present weights w.
-
-    D is the direction in feature space that the feedback points to, see `direction`; the negative parts of w . D are
-    those in Shivaswamy & Joachims (JAIR 2015)."""
-
-    def __init__(self, model: Model, shared: Any, people: dict[str, Person], reader: Model) -> None:
-        self._model, self._shared, self._people, self._reader = model, shared, people, reader
-        self._weights: dict[str | None, Array] = {}
-
-    def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Return whether the present model ranks the opposite way of what the feedback in `step` prefers."""
-        said = self._reader.lesson(step.context, step.feedback, step.extra)
-        if said is None:
-            return False
-        person = step.decision.person
-        own = own_state(self._people, person)
-        key = person if own is not None else None
-        if key not in self._weights:
-            self._weights[key] = self._model.effective(self._shared, own)
-        products = self._weights[key] * direction(self._reader, said)
-        return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
-
-    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Do nothing: this kind predicts nothing."""
-
-    def report(self) -> None:
-        """Return None: this kind predicts nothing."""
 
 
 # ---------------------------------------------------------------------------- feedback as an order

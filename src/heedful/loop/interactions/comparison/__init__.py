@@ -30,6 +30,7 @@ from heedful.loop.interactions.protocol import (
     Proposal,
     Question,
     Step,
+    Tally,
     first_of,
     item_key,
 )
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.comparison.standing import Standings
     from heedful.loop.interactions.findings import Findings
-    from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.projection import Projection
     from heedful.loop.report import Arm, Report
 
@@ -381,12 +381,24 @@ class Comparison(Interaction[ChoiceModel]):
 
     # ------------------------------------------------------------------------ reporting
 
-    def tally(self, model: ChoiceModel, shared: Any, people: dict[str, Person]) -> _Tally:
-        """Return a counter of how often the predicted item was chosen, and of feedback that contradicts the present
-        model.
+    def tally(self) -> Tally:
+        """Return a counter of how often the predicted item was chosen."""
+        from heedful.loop.interactions.comparison.prediction_report import ChoiceTally
 
-        The present model is `shared`, the state of all people, with the numbers of `people`."""
-        return _Tally(model, shared, people)
+        return ChoiceTally()
+
+    def contradicts(self, model: ChoiceModel, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
+        """Return whether the present model is 90 % sure that another item shown is better than the one put first in
+        `lesson`."""
+        from heedful.loop.interactions.comparison.standing import SURE
+
+        best = chosen_place(lesson)
+        if best is None:
+            return False
+        k = lesson.items.size
+        others = np.array([i for i in range(k) if i != best])
+        believed = model.posterior(shared, own, lesson.items)
+        return bool(believed.better(others, np.full(k - 1, best)).max() >= SURE)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Return 1 if the first answer that chose an item chose the likeliest one, 0 if not, less than 1 if several
@@ -484,38 +496,3 @@ def chosen_place(heard: ChoiceAnswer) -> int | None:
     if isinstance(answer, np.ndarray):
         return int(answer[0])
     return None if answer == EQUAL else int(answer)
-
-
-# ---------------------------------------------------------------------------- what is reported
-
-
-class _Tally:
-    """A counter for a report: how often the predicted item was chosen, and which feedback contradicts the present
-    model."""
-
-    def __init__(self, model: ChoiceModel, shared: Any, people: dict[str, Person]) -> None:
-        from heedful.loop.interactions.comparison.prediction_report import ChoiceTally
-
-        self._model, self._shared, self._people = model, shared, people
-        self._compared = ChoiceTally()
-
-    def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Return whether the present model is 90 % sure that another item shown is better than the one put first in
-        `lesson`."""
-        from heedful.loop.interactions.comparison.standing import SURE
-
-        best = chosen_place(lesson)
-        if best is None:
-            return False
-        k = lesson.items.size
-        believed = self._model.posterior(self._shared, self._people.get(step.decision.person or ""), lesson.items)
-        others = np.array([i for i in range(k) if i != best])
-        return bool(believed.better(others, np.full(k - 1, best)).max() >= SURE)
-
-    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Count a decision; `given` is the feedback on it that was not undone, each with its event."""
-        self._compared.take(decision, given)
-
-    def report(self) -> PredictionReport:
-        """Return the share of answers that chose the likeliest item, compared with guessing."""
-        return self._compared.report()

@@ -31,9 +31,17 @@ from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.ordinal import texts
 from heedful.loop.interactions.ordinal.learners import complete_spec, grader, is_grading, spec_with_grades
 from heedful.loop.interactions.ordinal.model import GradingModel
-from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step, item_key
+from heedful.loop.interactions.protocol import (
+    Interaction,
+    ItemPrediction,
+    Past,
+    Proposal,
+    Question,
+    Step,
+    Tally,
+    item_key,
+)
 from heedful.loop.interactions.telling import Part
-from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import Feedback, FeedbackRecord
@@ -44,7 +52,6 @@ if TYPE_CHECKING:
     from heedful.loop.explain import Explanation
     from heedful.loop.explain import Part as Counts
     from heedful.loop.interactions.findings import Findings
-    from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.report import Arm, Report
 
 INTERCEPT, LEVEL = "always 1", "how much she asks for"
@@ -370,11 +377,17 @@ class Ordinal(Interaction[GradingModel]):
 
     # ------------------------------------------------------------------------ reporting
 
-    def tally(self, model: GradingModel, shared: Any, people: dict[str, Person]) -> _Tally:
-        """Return a counter of how well grades were predicted, and of feedback that contradicts the present model.
+    def tally(self) -> Tally:
+        """Return a counter of how well grades were predicted."""
+        from heedful.loop.interactions.ordinal.prediction_report import GradeTally
 
-        The present model is `shared`, the state for all people, and the offsets of `people`."""
-        return _Tally(model, shared, people, self._k)
+        return GradeTally(self._k)
+
+    def contradicts(self, model: GradingModel, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
+        """Return whether the present model's grade for an item in `lesson` differs from the grade given by two or
+        more."""
+        predicted = model.grades(shared, own, lesson.x)
+        return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Return the reciprocal rank: 1 / the position in the list of the item that the first informative answer grades
@@ -399,30 +412,3 @@ class Ordinal(Interaction[GradingModel]):
         apart = float(min(2, self._k - 1))
         given = zip(step.feedback.chosen, step.feedback.values) if step.feedback.form == "grade" else ()
         return {item_key(step, j): grade / apart for j, grade in given}
-
-
-class _Tally:
-    """A counter for a report: how well grades were predicted, and which feedback contradicts the present model."""
-
-    def __init__(self, model: GradingModel, shared: Any, people: dict[str, Person], k: int) -> None:
-        from heedful.loop.interactions.ordinal.prediction_report import GradeTally
-
-        self._model, self._shared, self._people = model, shared, people
-        self._compared = GradeTally(k)
-
-    def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Return whether the present model's grade for an item in `lesson` differs from the grade given by two or
-        more."""
-        person = step.decision.person
-        own = own_state(self._people, person)
-        predicted = self._model.grades(self._shared, own, lesson.x)
-        return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
-
-    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Count a decision; `given` is the feedback on it that was not undone, each with its event."""
-        self._compared.take(decision, given)
-
-    def report(self) -> PredictionReport:
-        """Return the mean |predicted - given| over all grades given, compared with that of predicting the median so
-        far."""
-        return self._compared.report()

@@ -21,7 +21,16 @@ from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.lists import credit_list
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
-from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step, item_key
+from heedful.loop.interactions.protocol import (
+    Interaction,
+    ItemPrediction,
+    Past,
+    Proposal,
+    Question,
+    Step,
+    Tally,
+    item_key,
+)
 from heedful.loop.interactions.rating import texts
 from heedful.loop.interactions.rating.explanation import RatingPrediction, explain_rating, rating_contributions
 from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater
@@ -38,7 +47,6 @@ from heedful.spaces.slate import WeightedRatings
 if TYPE_CHECKING:
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.findings import Findings
-    from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.report import Arm, Report
 
 
@@ -410,11 +418,17 @@ class Rating(Interaction[RatingModel]):
 
     # ------------------------------------------------------------------------ reporting
 
-    def tally(self, model: RatingModel, shared: Any, people: dict[str, Person]) -> _Tally:
-        """Return a counter of how well ratings were predicted, and of feedback that contradicts the present model.
+    def tally(self) -> Tally:
+        """Return a counter of how well ratings were predicted."""
+        from heedful.loop.interactions.rating.prediction_report import RatingTally
 
-        The present model is `shared`, the state of all people, with the numbers of `people`."""
-        return _Tally(model, shared, people, *self.span())
+        return RatingTally(*self.span())
+
+    def contradicts(self, model: RatingModel, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
+        """Return whether a rating in `lesson` differs from what the present model expects by over a quarter of the
+        range."""
+        (low, high), found = self.span(), model.ratings(shared, own, lesson.items)
+        return found is not None and bool(np.abs(found - lesson.ratings).max() > (high - low) / 4.0)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Return the mean of all ratings in the feedback on a decision; None if there is none."""
@@ -453,33 +467,3 @@ class Rating(Interaction[RatingModel]):
 def _in_full(value: float) -> str:
     """Return a number with as many digits as it takes to tell it from a bound that it exceeds: "6", "5.0000001"."""
     return short if float(short := f"{value:g}") == value else repr(value)
-
-
-# ---------------------------------------------------------------------------- what is reported
-
-
-class _Tally:
-    """A counter for a report: how well ratings were predicted, and which feedback contradicts the present model."""
-
-    def __init__(self, model: RatingModel, shared: Any, people: dict[str, Person], low: float, high: float) -> None:
-        from heedful.loop.interactions.rating.prediction_report import RatingTally
-
-        self._model, self._shared, self._people, self._far = model, shared, people, (high - low) / 4.0
-        self._compared = RatingTally(low, high)
-
-    def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Return whether a rating in `lesson` differs from what the present model expects by over a quarter of the
-        range."""
-        person = step.decision.person
-        own = own_state(self._people, person)
-        found = self._model.ratings(self._shared, own, lesson.items)
-        return found is not None and bool(np.abs(found - lesson.ratings).max() > self._far)
-
-    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Count a decision; `given` is the feedback on it that was not undone, each with its event."""
-        self._compared.take(decision, given)
-
-    def report(self) -> PredictionReport:
-        """Return the mean |predicted - given| over all ratings, compared with that of predicting the item's mean so
-        far."""
-        return self._compared.report()
