@@ -150,16 +150,14 @@ def one_loop(worlds: dict[str, tuple[Any, Any]]) -> list[list[str]]:
 def compiled_worlds() -> dict[str, list[str]]:
     """Of each learner the worlds it is compiled in: all in `make test-long`.
 
-    A loop takes seconds to compile, most of a case's time. So `make test` compiles a learner in the first kind of world
-    (of two kinds: in one) and in another, which is the next learner's next kind: every world with some learner.
+    A loop takes seconds to compile, most of a case's time. So `make test` compiles a learner in one kind of world, and
+    the next learner in the next kind: every learner in some world, and every world with some learner.
     """
     chosen, turns = {}, dict.fromkeys([(kind, ranks) for kind in WORLDS for ranks in (False, True)], 0)
     for cls in find_learners().values():
         kinds, turn = one_loop(worlds_of(cls)), (summarise(cls).interaction, cls.__name__ in RANKERS)
-        few = FACTOR == 1 and not must_interpret(made(cls, next(iter(worlds_of(cls).values()))[1]))
-        if few:
-            always, others = (kinds[:1], kinds[1:]) if len(kinds) > 2 else ([], kinds)
-            kinds = [*always, others[turns[turn] % len(others)]]
+        if FACTOR == 1 and not must_interpret(made(cls, next(iter(worlds_of(cls).values()))[1])):
+            kinds = [kinds[turns[turn] % len(kinds)]]
             turns[turn] += 1
         chosen[cls.__name__] = [name for kind in kinds for name in kind]
     return chosen

@@ -225,11 +225,11 @@ def _session_world(learner: AnyLearner, world: AnyWorld, seed: int, abandon: boo
 
 def _check_abandoned(learner: AnyLearner, world: AnyWorld) -> str:
     """proposals that nobody answers leave no trace"""
-    if not identical(
-        tuple(_session_world(learner, world, 6, True)[0]), tuple(_session_world(learner, world, 6, False)[0])
-    ):
+    shown, state = _session_world(learner, world, 6, True)
+    shown_without, state_without = _session_world(learner, world, 6, False)
+    if not identical(tuple(shown), tuple(shown_without)):
         raise CheckFailed("other objects are shown after proposals that nobody answered")
-    if not identical(_session_world(learner, world, 6, True)[1], _session_world(learner, world, 6, False)[1]):
+    if not identical(state, state_without):
         raise CheckFailed("the state is another after proposals that nobody answered")
     return "a session with two abandoned proposals before each answered one"
 

@@ -21,6 +21,8 @@ from numba.extending import intrinsic, overload
 from heedful.jit import kernel
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "forceinline": True}
+# Only compiled code calls these functions: wrappers for Python and C would take a quarter of the compile time.
+_INNER: dict[str, Any] = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _AHEAD = 4096  # the prefetch is this many bytes ahead of the sum
 _registered: set[Any] = set()  # kernels and names of methods that numba knows already
 
@@ -166,7 +168,7 @@ def _register_kernel(f: Callable[..., Any], loop: Callable[..., Any]) -> None:
         def visible(y: Any) -> Any:
             return (lambda y: y[0]) if isinstance(y, types.BaseTuple) else (lambda y: y)
 
-        overload(f, jit_options=OPTIONS, strict=False)(visible)
+        overload(f, jit_options=_INNER, strict=False)(visible)
     elif f is kernel.eight_lanes:
         overload(f, strict=False)(
             lambda X, j, w, lo, count: lambda X, j, w, lo, count: _eight_lanes(X, j, w, lo, count)
@@ -174,7 +176,7 @@ def _register_kernel(f: Callable[..., Any], loop: Callable[..., Any]) -> None:
     elif f is kernel.fetch_row:
         overload(f, strict=False)(lambda X, j: lambda X, j: _fetch_row(X, j))
     else:
-        options = OPTIONS | {"forceinline": not getattr(f, "__noinline__", False)}
+        options = _INNER | {"forceinline": not getattr(f, "__noinline__", False)}
         if getattr(f, "__no_refcount__", False):
             options["_nrt"] = False
         overload(f, jit_options=options, strict=False)(lambda *args: loop)
@@ -219,4 +221,4 @@ def _register_method(name: str) -> None:
             return types.BoundFunction(Bound, typ)
 
     infer_getattr(Method)
-    overload(resolve, jit_options=OPTIONS, strict=False)(resolve)
+    overload(resolve, jit_options=_INNER, strict=False)(resolve)
