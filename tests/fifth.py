@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from heedful.core.fold import copy_arrays, generators
@@ -261,6 +262,10 @@ class BestWorstScaling(Interaction[Folding]):
     def tally(self) -> BestTally:
         return BestTally()
 
+    @staticmethod
+    def prediction_details() -> type:
+        return Claimed
+
     def contradicts(self, model: Folding, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
         """Whether the model likes the worst more than the best."""
         best, worst = step.context.x[lesson[1]] @ shared.w
@@ -331,6 +336,12 @@ class BestWorst(NamedTuple):
 
 
 # ---------------------------------------------------------------------------- what is reported
+
+
+class Claimed(msgspec.Struct):
+    """What is added to the report of predictions."""
+
+    claimed: float | None
 
 
 class BestTally:

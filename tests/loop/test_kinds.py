@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from heedful import Loop
@@ -334,6 +335,21 @@ def test_an_explanation_says_what_was_known_then(kind: Kind, folder: Path) -> No
                 loop.explain(what)
     with Loop.open(folder / "loop", learner=kind.own) as loop:
         assert loop.explain("why") == why
+
+
+@each_kind
+def test_what_a_report_adds_of_predictions_is_what_its_kind_declares(kind: Kind, folder: Path) -> None:
+    """Before anything was predicted, too, and with no field more or less."""
+    with kind.make(folder / "loop") as loop:
+        declared = type(loop.projection.interaction).prediction_details()
+        for rounds in (range(0), range(24)):
+            teach(kind, loop, rounds)
+            found = loop.report().prediction
+            assert (found is None) == (declared is None)
+            if found is not None and declared is not None:
+                details = json.loads(json.dumps(plain(found.details)))
+                assert list(details) == list(declared.__struct_fields__)
+                assert msgspec.to_builtins(msgspec.convert(details, declared)) == details
 
 
 @each_kind

@@ -46,6 +46,21 @@ OPERATIONS = [(method.upper(), path) for path, methods in DESCRIBED["paths"].ite
 MODES = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
 
 
+def test_what_kinds_add_to_a_report_of_predictions_is_described() -> None:
+    """By name, each with its fields; a kind of one's own may add anything."""
+    schemas = DESCRIBED["components"]["schemas"]
+    *named, own = schemas["PredictionReport"]["properties"]["details"]["anyOf"]
+    assert {each["$ref"].rpartition("/")[2] for each in named} == {"GradeDetails", "RatingDetails", "ChoiceDetails"}
+    assert own["type"] == "object"
+    fields = {name: set(schemas[name]["properties"]) for name in ("GradeDetails", "RatingDetails", "ChoiceDetails")}
+    assert fields == {
+        "GradeDetails": {"exact"},
+        "RatingDetails": {"mean", "picked"},
+        "ChoiceDetails": {"by_chance", "right_by_chance", "equal", "unsure"},
+    }
+    assert all(schemas[name]["required"] == list(schemas[name]["properties"]) for name in fields)
+
+
 def bare() -> Any:
     """No configuration but this one, whatever lies around."""
     return schemathesis.Config(suppress_health_check=[])

@@ -9,7 +9,7 @@ import msgspec
 
 from heedful.server.events import KINDS
 from heedful.server.problems import TITLES
-from heedful.server.schema import MOST, NAME, PRINTABLE, Problem
+from heedful.server.schema import DETAILS, MOST, NAME, PRINTABLE, Problem
 
 if TYPE_CHECKING:
     from heedful.server.routes import Route
@@ -79,7 +79,9 @@ _QUERY: dict[str, dict[str, Any]] = {
 def openapi(routes: Sequence[Route], version: str) -> bytes:
     """Return the OpenAPI 3.1 document of these routes as JSON; `version` is heedful's."""
     bodies = [each for route in routes for each in (route.takes, route.gives) if not isinstance(each, Text | None)]
-    schemas, components = msgspec.json.schema_components([*bodies, Problem], ref_template="#/components/schemas/{name}")
+    schemas, components = msgspec.json.schema_components(
+        [*bodies, Problem, *DETAILS], ref_template="#/components/schemas/{name}"
+    )
     known = dict(zip([*map(str, bodies), "problem"], schemas))
     paths: dict[str, Any] = {}
     for route in routes:

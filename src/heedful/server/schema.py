@@ -520,6 +520,10 @@ class PredictionWindow(msgspec.Struct):
     baseline: float
 
 
+DETAILS: list[Any] = [details for kind in interactions().values() if (details := kind.prediction_details()) is not None]
+"""The structs of what kinds add to the report of their predictions."""
+
+
 class PredictionReport(msgspec.Struct):
     """How well answers were predicted, each before it was known, compared with a baseline on the same answers."""
 
@@ -532,7 +536,18 @@ class PredictionReport(msgspec.Struct):
     difference: Annotated[Difference | None, Meta(description="score less baseline")]
     unsaid: Annotated[str, Meta(description="why there is no difference; empty where there is one")]
     series: list[PredictionWindow]
-    details: Annotated[dict[str, Any], Meta(description="what only this kind of feedback has to say")] = {}
+    details: Annotated[
+        dict[str, Any],
+        Meta(
+            description="what only this kind of feedback has to say",
+            extra_json_schema={
+                "anyOf": [
+                    *({"$ref": f"#/components/schemas/{each.__name__}"} for each in DETAILS),
+                    {"type": "object", "description": "of a kind of feedback of your own"},
+                ]
+            },
+        ),
+    ] = {}
 
 
 class Report(msgspec.Struct, kw_only=True):

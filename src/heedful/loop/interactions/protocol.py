@@ -669,6 +669,11 @@ class Interaction(Protocol[M]):
         """Return a new counter of how well answers were predicted; None if this kind of feedback predicts nothing."""
         return None
 
+    @staticmethod
+    def prediction_details() -> type | None:
+        """Return the msgspec struct of `PredictionReport.details`, for the OpenAPI document; None if it has none."""
+        return None
+
     def contradicts(self, model: M, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
         """Return whether a `lesson` (what `LoopModel.lesson` makes of the feedback in `step`) contradicts the present
         model."""

@@ -70,6 +70,41 @@ class Standings(msgspec.Struct):
     ]
 
 
+# ---------------------------------------------------------------------------- what a report says of predictions
+
+
+class GradeDetails(msgspec.Struct):
+    """What a loop of grades adds to the report of its predictions."""
+
+    exact: Annotated[float | None, Meta(description="the share of grades predicted exactly; null without any")]
+
+
+class Picked(msgspec.Struct):
+    """The mean rating of one item of a list, chosen in three ways, over control lists with two or more rated items."""
+
+    lists: Annotated[int, Meta(description="the number of lists")]
+    learned: Annotated[float, Meta(description="for the item with the highest predicted rating")]
+    popular: Annotated[float, Meta(description="for the item with the highest mean rating so far")]
+    chance: Annotated[float, Meta(description="for an item chosen at random")]
+    difference: Annotated[Difference | None, Meta(description="learned less popular")]
+
+
+class RatingDetails(msgspec.Struct):
+    """What a loop of ratings adds to the report of its predictions."""
+
+    mean: Annotated[float | None, Meta(description="of the ratings of what was shown; null without any")]
+    picked: Annotated[Picked | None, Meta(description="null without a control list that has two or more rated items")]
+
+
+class ChoiceDetails(msgspec.Struct):
+    """What a loop of choices adds to the report of its predictions."""
+
+    by_chance: Annotated[int, Meta(description="answers to questions that chance picked")]
+    right_by_chance: Annotated[float | None, Meta(description="their score; null without any")]
+    equal: Annotated[int, Meta(description="how often all were called equally good")]
+    unsure: Annotated[int, Meta(description="how often nobody could judge, or nothing was chosen")]
+
+
 # ---------------------------------------------------------------------------- what is added to what every loop says
 
 

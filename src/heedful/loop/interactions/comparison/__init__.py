@@ -387,6 +387,13 @@ class Comparison(Interaction[ChoiceModel]):
 
         return ChoiceTally()
 
+    @staticmethod
+    def prediction_details() -> type:
+        """Return the msgspec struct of what the report of predictions adds."""
+        from heedful.loop.interactions.schemas import ChoiceDetails
+
+        return ChoiceDetails
+
     def contradicts(self, model: ChoiceModel, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
         """Return whether the present model is 90 % sure that another item shown is better than the one put first in
         `lesson`."""

@@ -383,6 +383,13 @@ class Ordinal(Interaction[GradingModel]):
 
         return GradeTally(self._k)
 
+    @staticmethod
+    def prediction_details() -> type:
+        """Return the msgspec struct of what the report of predictions adds."""
+        from heedful.loop.interactions.schemas import GradeDetails
+
+        return GradeDetails
+
     def contradicts(self, model: GradingModel, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
         """Return whether the present model's grade for an item in `lesson` differs from the grade given by two or
         more."""

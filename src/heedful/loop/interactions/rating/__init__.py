@@ -424,6 +424,13 @@ class Rating(Interaction[RatingModel]):
 
         return RatingTally(*self.span())
 
+    @staticmethod
+    def prediction_details() -> type:
+        """Return the msgspec struct of what the report of predictions adds."""
+        from heedful.loop.interactions.schemas import RatingDetails
+
+        return RatingDetails
+
     def contradicts(self, model: RatingModel, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
         """Return whether a rating in `lesson` differs from what the present model expects by over a quarter of the
         range."""
