@@ -95,12 +95,13 @@ def evaluate_table(
 ) -> Evaluation:
     """Return the mean reward of a logged table, and what other policies would have earned in its place.
 
-    A policy is one of `learners` (specs such as "perceptron": each learns from the rows in order and shows the action
-    that it ranks first), one of `targets` (columns with the policy's probability of the row's action), or the constant
-    choice of an action in `always`. If none of the three is given, each action of the table is tried as a constant.
-    `rows` and its columns are described at the top of this module. Values are means weighted by the policy's
-    probability over the logged one; each interval misses with probability `alpha` at most. The log itself comes first
-    in the result, then targets, constants and learners.
+    A row is one impression, by column: `action`, the item shown; `probability` (0, 1], with which it was shown;
+    `reward`; perhaps `person`; all other columns are the context. A policy is one of `learners` (specs such as
+    "perceptron": each learns from the rows in order and shows the action that it ranks first), one of `targets`
+    (columns with the policy's probability of the row's action), or the constant choice of an action in `always`. If
+    none of the three is given, each action of the table is tried as a constant. Values are means weighted by the
+    policy's probability over the logged one; each interval misses with probability `alpha` at most. The log itself
+    comes first in the result, then targets, constants and learners.
 
     Raise ValueError, naming the row and the column, if the table makes no sense, or if learners are named and a reward
     is not 0 or 1.
