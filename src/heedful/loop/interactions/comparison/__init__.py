@@ -263,11 +263,12 @@ class Comparison(Interaction[ChoiceModel]):
         eligible: Ints | None,
         rng: Any,
     ) -> Proposal:
-        """Return the items to ask about, in random order: those that the learner's rule selects, for a share of
-        questions random.
+        """Return the items to ask about, in random order: those that the learner's rule selects or, in the control,
+        random ones.
 
-        `asked` is the request, `shared` the state of all people, `own` the person's number, None for a new person;
-        `eligible` is not used; `rng` is the generator of this decision."""
+        The control is a fixed share of the questions, asked for comparison. `asked` is the request, `shared` the state
+        of all people, `own` the person's number, None for a new person; `eligible` is not used; `rng` is the generator
+        of this decision."""
         return propose_question(model, shared, own, asked, self.manifest.settings.control, rng)
 
     # ------------------------------------------------------------------------ taking feedback
