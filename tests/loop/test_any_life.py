@@ -3,6 +3,7 @@ shown, what counts, what is learned."""
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from collections import Counter
@@ -364,6 +365,22 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
             why = self.loop(which).explain(id)
             assert why.decision == id
             self.reference.check_explanation(why, self.decisions[id], id in self.before_forgetting)
+
+        @precondition(lambda self: self.decisions)
+        @rule(which=SOME, pick=SOME, place=SOME, exactly=st.booleans())
+        def why(self, which: int, pick: int, place: int, exactly: bool) -> None:
+            """Of any candidate: exact parts sum to its score, and what moved it is in effect and came before."""
+            id, loop = self.pick(self.decisions, pick), self.loop(which)
+            known = loop.projection.find_decision(id)
+            assert known is not None
+            if not known.names:
+                return
+            told = loop.why(id, self.pick(known.names, place), top=1000, seconds=1e9 if exactly else 0.0)
+            assert {each.event for each in told.events} <= self.feedback.keys() - self.undone
+            assert all(each.seq <= told.version for each in told.events)
+            if told.score is not None and told.features_by == "exact":
+                total = math.fsum(part.counts for part in told.features)
+                assert total == pytest.approx(told.score, rel=1e-9, abs=1e-9)
 
         @precondition(lambda self: self.feedback)
         @rule(which=SOME)
