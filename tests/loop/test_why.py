@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful import Loop
+from heedful import Loop, infer
 from heedful.loop import why as why_module
 from heedful.loop.model import own_state
 from heedful.loop.why import Why
@@ -262,6 +262,7 @@ def test_a_thumb_does_not_add_up_nor_do_a_persons_own_weights(tmp_path: Path) ->
                 loop.feedback(f"d{i}", id=f"e{i}", clicks=[shown[3]])
             if thumb:
                 loop.feedback("d3", id="t", thumb="up")
+                loop.feedback("d2", id="c", clicks=[loop.decide(id="d2", person="p").shown[2]])
             item = loop.decide(id="last", person="p").shown[0]
             assert loop.why("last", item, seconds=0.0).events_by == method
 
@@ -377,7 +378,7 @@ def test_what_it_is_compared_with(tmp_path: Path) -> None:
         assert (loop.why("one", "i0").next, loop.why("one", "i0").lead) == (None, None)
 
 
-def test_a_lesson_that_the_learner_fails_on_is_left_out(tmp_path: Path) -> None:
+def test_a_lesson_that_the_learner_fails_on_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = tmp_path / "fails.py"
     own.write_text(
         '''
@@ -415,6 +416,56 @@ class Fails(NamedTuple):
         assert told.considered == 2
         assert {each.event for each in told.events} <= {"e0", "e1"}
         assert told.events
+        monkeypatch.setattr(why_module, "BYTES", 1)
+        quickly = loop.why("last", item)
+        assert (quickly.events_by, quickly.considered) == ("movement", 2)
+
+
+def test_a_lesson_that_fails_without_an_earlier_one_is_left_out_of_that_fold(tmp_path: Path) -> None:
+    own = tmp_path / "first.py"
+    own.write_text(
+        '''
+from typing import NamedTuple
+import numpy as np
+
+class State(NamedTuple):
+    w: np.ndarray
+    t: int
+
+class First(NamedTuple):
+    """Fails on a first lesson about three candidates, having begun with it. Interaction: coactive."""
+    n_features: int
+    space: object
+
+    def init(self, rng):
+        return State(np.zeros(self.n_features), 0)
+    def propose(self, state, x, rng):
+        return self.space.argmax(state.w, x)
+    def update(self, state, x, y, feedback):
+        self.space.add_difference(state.w, x, feedback, y, 1.0 + state.t)
+        if state.t == 0 and x.shape[0] == 3:
+            raise ArithmeticError("three")
+        return State(state.w, state.t + 1)
+    def weights(self, state):
+        return state.w
+'''
+    )
+    with small_loop(tmp_path / "l", f"{own}:First") as loop:
+        for i, size in enumerate((5, 3, 3, 6)):
+            shown = loop.decide(NAMES[:size], id=f"d{i}").shown
+            loop.feedback(f"d{i}", id=f"e{i}", clicks=[shown[2]])
+        d = loop.decide(NAMES, id="last")
+        told = loop.why("last", d.shown[0], seconds=1000.0)
+        x = loop.projection.requests.context(loop.projection.find_decision("last")).x  # type: ignore[arg-type]
+        without = loop.projection.fresh()
+        for event, decision, feedback in loop.projection.lessons():
+            if event.id == "e3":  # e1 and e2 fail, the first being left out
+                loop.projection.teach(without, event, decision, feedback)
+        place = NAMES.index(d.shown[0])
+        assert told.score is not None
+        by = {each.event: each.by for each in told.events}
+        change = told.score - float(without.effective(without.shared, None) @ x[place])
+        assert by["e0"] == pytest.approx(change, abs=1e-12)
 
 
 @pytest.mark.parametrize("back", [False, True])
@@ -443,6 +494,36 @@ def test_a_decision_from_before_a_promotion_is_of_the_learner_that_made_it(tmp_p
     assert (after.score == late.score) == back
     if not back:
         assert late.features != after.features
+
+
+def test_an_item_that_was_withdrawn_since_is_explained_as_it_was(tmp_path: Path) -> None:
+    """Its ratings went with it from the model of today, not from that of the decision."""
+    with rating_loop(tmp_path / "l") as loop:
+        for i in range(8):
+            d = loop.decide(id=f"d{i}", person=f"p{i % 3}", repeats=True)
+            loop.feedback(d.id, id=f"e{i}", rating={name: 1 + (i + int(name[1:])) % 5 for name in d.shown})
+        item = loop.decide(id="last", person="p0", repeats=True).shown[0]
+        exactly, quickly = (loop.why("last", item, seconds=seconds) for seconds in (1000.0, 0.0))
+        assert exactly.events
+        loop.withdraw(item)
+        assert loop.why("last", item, seconds=1000.0) == exactly
+        assert loop.why("last", item, seconds=0.0) == quickly
+
+
+def test_what_moved_the_next_item_alone_is_listed(tmp_path: Path) -> None:
+    """An answer that leaves the score as it is and lifts the next item moves the lead."""
+    rows = [{"id": "a", "x": 1.0, "y": 0.0}, {"id": "b", "x": 0.0, "y": 1.0}, {"id": "c", "x": -1.0, "y": 0.0}]
+    encoding = infer(rows, identifier="id", kinds={"x": "number", "y": "number"})
+    with Loop.create(tmp_path / "l", encoding=encoding, items=rows, learner="perceptron") as loop:
+        loop.record(["a", "c"], ["c", "a"], id="r")
+        loop.feedback("r", id="e", better=["a"])
+        loop.record(["b", "a", "c"], ["b", "a", "c"], id="d")
+        for seconds in (1000.0, 0.0):
+            [each] = loop.why("d", "b", seconds=seconds).events
+            assert (each.event, loop.why("d", "b").next) == ("e", "a")
+            assert each.by == 0.0
+            assert each.lead is not None
+            assert each.lead < 0.0
 
 
 def test_a_frame_and_a_notebook(tmp_path: Path) -> None:
