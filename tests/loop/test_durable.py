@@ -90,6 +90,41 @@ def test_what_a_power_cut_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         assert answer.status == ("rejected" if durable == "feedback" else "applied")
 
 
+def test_only_what_has_to_be_on_the_disk_waits_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decisions, asked once or again, do not, nor what is refused; feedback does, and its repetition."""
+    waits = list[str]()
+    writing, sync = Log.writing, Log.sync
+
+    @contextmanager
+    def traced(self: Log, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        with writing(self, *args, **kwargs) as connection:
+            before = connection.total_changes
+            yield connection
+            if connection.total_changes > before and connection.execute("PRAGMA synchronous").fetchone()[0] >= FULL:
+                waits.append("commit")
+
+    with small_loop(tmp_path / "loop", control=0.0, durable="feedback") as loop, Loop.open(loop.path) as other:
+        monkeypatch.setattr(Log, "writing", traced)
+        monkeypatch.setattr(Log, "sync", lambda self: waits.append("sync") or sync(self))
+        for i in range(3):
+            for each in (loop, other, loop):
+                each.decide(id=f"d{i}", person="ann")
+        loop.decide(id="deferred", deferred=True)
+        assert waits == []
+        for expected in ("commit", "sync"):
+            other.feedback("d0", id="e", clicks=["i3"])
+            assert waits == [expected]
+            waits.clear()
+            loop.decide()  # with what the other process wrote
+            assert waits == []
+        late = loop.feedback_reader.read("d1", "late", None, {"clicks": ["i3"]})
+        other.forget("ann")
+        waits.clear()
+        [refused] = loop.projection.submit([late])
+        assert (refused.status, refused.reason) == ("rejected", "what it is about was forgotten")
+        assert waits == []
+
+
 def test_a_repeat_of_what_another_process_still_waits_for_is_on_the_disk_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -437,6 +437,7 @@ class Projection:
             answers: list[Any] = [None] * len(drafts)
             fresh: list[int] = []
             group: dict[tuple[str, str], Event] = {}
+            repeated = list[PendingEvent]()
             with self.log.writing(patient, durable=durable and self.waits_for_disk(drafts)):
                 version = self._version
                 if not patient and (self._stale or self.log.head() != self._head):
@@ -449,6 +450,7 @@ class Projection:
                     before = group.get(key) or there.get(key)
                     if before is not None:
                         answers[i] = self._answer_repeat(event, before)
+                        repeated.append(draft)
                     elif refusal := self._refusal(event):
                         answers[i] = self.reject(event.id, refusal)
                     elif draft.again and self._version != version:
@@ -458,7 +460,7 @@ class Projection:
                         group[key] = Event(head, *event[1:])
                         fresh.append(i)
                 self.log.append(group.values())
-            if durable and not group and self.settings.durable == "feedback" and self.waits_for_disk(drafts):
+            if durable and not group and self.settings.durable == "feedback" and self.waits_for_disk(repeated):
                 # Nothing was written, so nothing was waited for; what is repeated may be of a process that still waits.
                 self.log.sync()
             self._stale = True  # until all of it is learned: whatever interrupts, the next one folds anew
