@@ -13,7 +13,8 @@ the evidence A-(p) that it is below. From these come
 
     interval   the p for which both are below 2 / alpha;
     excess     that the mean is above a limit L from some value on: sum over starts s of w_s A+_{after s}(L);
-    rise       that it is higher from some value on: sum over s of w_s min over p of A-_{before s}(p) A+_{after s}(p).
+    rise       that it is higher from some value on: sum over s of w_s min over p of A-_{before s}(p) A+_{after s}(p),
+               half of it with all values before s, half with those from s / 2 to s, as a mean may have fallen at first.
 
 The starts s and their weights w_s, which sum to at most 1, do not depend on the values. If the mean never rises, some p
 lies between what comes after s and what comes before, so each term, hence the sum, is at most a nonnegative
@@ -34,11 +35,11 @@ from heedful.evaluation.confidence import check_alpha
 
 Array = npt.NDArray[np.float64]
 
-RATES = 0.8 * 0.5 ** np.arange(6.0)
-"""The rates l of the second kind of evidence (6,); all rates are mixed with equal weights."""
+RATES = 0.8 * 0.5 ** np.arange(4.0)
+"""The rates l of the second kind of evidence (4,); all rates are mixed with equal weights."""
 PSI = -np.log1p(-RATES) - RATES
-ODDS = 3.2 * 0.5 ** np.arange(6.0)
-"""The rates l of the first kind of evidence (6,): by how much each bets that the log odds of a 1 have risen."""
+ODDS = 3.2 * 0.5 ** np.arange(5.0)
+"""The rates l of the first kind of evidence (5,): by how much each bets that the log odds of a 1 have risen."""
 FIRST, GROWTH = 8, 1.2
 """The first start at which a change is looked for, in values, and the factor from each start to the next."""
 OFFSET = 8.0
@@ -55,7 +56,7 @@ class Change(NamedTuple):
     start: int
     """the number of values before the likeliest change"""
     before: float
-    """the mean of the values before it; nan if there are none"""
+    """the mean of the values before it, or of the latter half of them, whichever tells more; nan if there are none"""
     after: float
     """the mean of the values from it on; nan if there are none"""
 
@@ -87,17 +88,18 @@ def rise(values: npt.NDArray[Any]) -> Change:
     found = starts(x.size)
     if not found.size:
         return Change(0.0, 0, math.nan, _mean(x))
-    whole = _sums(x)
-    before = _Sums(found.astype(float), whole.total[found], whole.squares[found])
-    after = _after(x, found)
-    low, high = np.zeros(found.size), np.ones(found.size)
+    firsts = np.concatenate([np.zeros_like(found), found // 2])  # of the values before each start
+    twice = np.concatenate([found, found])
+    before, after = _mirrored(_segments(x, firsts, twice)), _segments(x, twice, np.full(twice.size, x.size))
+    low, high = np.zeros(twice.size), np.ones(twice.size)
     for _ in range(STEPS):  # the log of the evidence is convex in p
         p = (low + high) / 2.0
-        falls = _above(after, p)[1] < _above(_mirrored(before), 1.0 - p)[1]
+        falls = _above(after, p)[1] < _above(before, 1.0 - p)[1]
         low, high = np.where(falls, p, low), np.where(falls, high, p)
     p = (low + high) / 2.0
-    log_e = _above(_mirrored(before), 1.0 - p)[0] + _above(after, p)[0]
-    return _likeliest(log_e + _log_weights(found.size), found, x)
+    log_e = _above(before, 1.0 - p)[0] + _above(after, p)[0]
+    weights = _log_weights(found.size) - math.log(2.0)
+    return _likeliest(log_e + np.concatenate([weights, weights]), firsts, twice, x)
 
 
 def excess(values: npt.NDArray[Any], limit: float) -> Change:
@@ -109,8 +111,8 @@ def excess(values: npt.NDArray[Any], limit: float) -> Change:
     if not x.size:
         return Change(0.0, 0, math.nan, math.nan)
     found = np.concatenate([[0], starts(x.size)])
-    log_e, _ = _above(_after(x, found), np.full(found.size, limit))
-    return _likeliest(log_e + _log_weights(found.size), found, x)
+    log_e, _ = _above(_segments(x, found, np.full(found.size, x.size)), np.full(found.size, limit))
+    return _likeliest(log_e + _log_weights(found.size), np.zeros_like(found), found, x)
 
 
 def interval(values: npt.NDArray[Any], alpha: float = 0.05) -> tuple[float, float, float]:
@@ -162,10 +164,11 @@ def _sums(x: Array) -> _Sums:
     return _Sums(n, total, np.concatenate([[0.0], np.cumsum((x - expected) ** 2)]))
 
 
-def _after(x: Array, found: npt.NDArray[np.int64]) -> _Sums:
-    """Return the sums over the values of x (n,) from each start in `found` on, with means that begin again there."""
-    ends = [[each[-1] for each in _sums(x[start:])] for start in found.tolist()]
-    return _Sums(*np.array(ends).T)
+def _segments(x: Array, firsts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> _Sums:
+    """Return the sums of the values from each of `firsts` to the one before each of `ends` (G,); the means begin again
+    in each segment."""
+    parts = zip(firsts.tolist(), ends.tolist())
+    return _Sums(*np.array([[each[-1] for each in _sums(x[first:end])] for first, end in parts]).T)
 
 
 def _mirrored(sums: _Sums) -> _Sums:
@@ -195,11 +198,9 @@ def _log_weights(n: int) -> Array:
     return weights
 
 
-def _likeliest(log_terms: Array, found: npt.NDArray[np.int64], x: Array) -> Change:
-    """Return the change with the log of the total evidence over all starts `found`, and the start with the most.
-
-    `log_terms`: log evidence of each start; `x` (n,): the n values.
-    """
+def _likeliest(log_terms: Array, firsts: npt.NDArray[np.int64], found: npt.NDArray[np.int64], x: Array) -> Change:
+    """Return the sum of the terms, with the start of the greatest and the means on both sides that it compares."""
     top = float(log_terms.max())
-    start = int(found[int(log_terms.argmax())])
-    return Change(top + math.log(float(np.exp(log_terms - top).sum())), start, _mean(x[:start]), _mean(x[start:]))
+    at = int(log_terms.argmax())
+    first, start = int(firsts[at]), int(found[at])
+    return Change(top + math.log(float(np.exp(log_terms - top).sum())), start, _mean(x[first:start]), _mean(x[start:]))
