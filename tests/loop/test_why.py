@@ -144,7 +144,7 @@ def test_movements_sum_to_the_score(taught: Loop) -> None:
     item = shown_in(taught, id)[0]
     told = taught.why(id, item, top=100, seconds=0.0)
     assert told.events_by == "movement"
-    assert f"{ROUNDS - 1} folds exceed the budget of 1,000 folds and 0 s" in told.events_about
+    assert f"{ROUNDS - 1} folds exceed the budget of 1,000 folds, 0 s and 256,000,000 bytes" in told.events_about
     known = taught.projection.find_decision(id)
     assert known is not None
     seqs = [taught.projection.log.find("feedback", f"e{i}").seq for i in range(ROUNDS - 1)]  # type: ignore[union-attr]

@@ -154,13 +154,12 @@ class _Inquiry:
         shown = decision.record.shown
         now = self._scores(self._model)
         parts = interaction.contributions(self._model, decision.person, self._x, self._place)
-        steps = self._in_memory()
-        given, undone = self._count(steps)
+        given, undone = self._count()
         found: list[Influence] | None = None
         by: EventMethod = "none"
         if math.isnan(now.own) and not self._gives_scores(self._model):
             told, found = f"{type(self._interaction.learner).__name__} gives items no score", []
-        elif steps is not None and given <= EVENTS:
+        elif given <= EVENTS and (steps := self._in_memory()) is not None:
             found = self._leave_one_out(steps, now, seconds)
             by, told = "leave-one-out", _exactly(given)
         if found is None:
@@ -242,18 +241,15 @@ class _Inquiry:
             steps.append(step)
         return steps
 
-    def _count(self, steps: Sequence[Step | Event] | None) -> tuple[int, int]:
+    def _count(self) -> tuple[int, int]:
         """Return (how many pieces of feedback the model was made of that still count, how many were undone or rolled
-        back since).
-
-        `steps` is what `_in_memory` returned."""
-        if steps is None:
-            seqs = [event.seq for event, _, _ in self._projection.lessons(up_to=self._decision.version)]
-            seqs = [seq for seq in seqs if seq not in self._past.failed]
-        else:
-            seqs = [step.event.seq for step in steps if isinstance(step, Step)]
-        undone = sum(seq in self._retractions for seq in seqs)
-        return len(seqs) - undone, undone
+        back since)."""
+        version, log = self._decision.version, self._projection.log
+        then = log.retractions(version)
+        learned = [seq for seq in log.places("feedback") if seq <= version and seq not in then]
+        learned = [seq for seq in learned if seq not in self._past.failed]
+        undone = sum(seq in self._retractions for seq in learned)
+        return len(learned) - undone, undone
 
     def _take(self, model: Any, step: Step | Event) -> None:
         """Let `model` learn from one step: feedback, or the event of an item."""
@@ -372,5 +368,5 @@ def _to_first_order(given: int, seconds: float) -> str:
     `seconds` is the time that it may take."""
     return (
         "first order: by how much the score moved when each piece of feedback was learned, and not what leaving it out "
-        f"would change, as {given:,} folds exceed the budget of {EVENTS:,} folds and {seconds:g} s"
+        f"would change, as {given:,} folds exceed the budget of {EVENTS:,} folds, {seconds:g} s and {BYTES:,} bytes"
     )
