@@ -32,9 +32,9 @@ def test_why_is_the_loops_answer(kind: Kind, tmp_path: Path, monkeypatch: pytest
         got = heedful(" ".join(["why l", decision, item, "--top 3 --json", *own]))
         assert (got.code, got.err, got.json) == (0, "", plain(told))
         words = " ".join(heedful(" ".join(["why l", decision, item, *own])).out.split())
-        assert words.startswith(f"{item.capitalize()} was shown in place {told.place}")
-        assert told.events_about in words
-        assert told.features_about in words
+        assert words.startswith(f"{item} was shown in place {told.place}")
+        assert told.events_about[1:] in words
+        assert told.features_about[1:] in words
         for each in told.events:
             assert each.event in words
     bad(heedful(" ".join(["why l d0 i99", *own])), "item i99 is not among the candidates of decision d0")

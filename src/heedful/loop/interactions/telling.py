@@ -125,8 +125,8 @@ def why(told: Why, top: int = 0) -> list[Part]:
         many = f"{told.undone_since:,} pieces" if told.undone_since > 1 else "1 piece"
         undone = [Line(f"Not listed: {many} of feedback that the model had learned and that were undone since.")]
     return there([
-        sentence(head), features, sentence(f"contributions: {told.features_about}"),
-        events, sentence(f"feedback: {told.events_about}"), *undone,
+        Line(f"{head}."), features, sentence(told.features_about),
+        events, sentence(told.events_about), *undone,
     ])  # fmt: skip
 
 
