@@ -286,7 +286,7 @@ def sound(found: Health) -> Line:
 def health_compared(found: Health) -> list[Part]:
     """Return what may have changed, with the evidence, and why nothing can be said of the rest."""
     rows = [
-        (each.name, _percent(each.before), _percent(each.after), brief(each.evidence), "alarm" if each.alarm else "")
+        (each.name, _percent(each.before), _percent(each.after), brief(each.evidence), "alarm" if each.alarm else "no")
         for each in found.signals
     ]
     least = brief(1.0 / found.signals[0].error_rate)
