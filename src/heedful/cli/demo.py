@@ -1,4 +1,5 @@
-"""`heedful demo`: a web page with 406 cars on which you teach a loop; with `--once` a simulated person teaches it."""
+"""`heedful demo`: a web page with 406 cars on which you teach a loop; with `--once` a simulated person teaches it, and
+with `--proof` other learners are tried in a made shop."""
 
 from __future__ import annotations
 
@@ -12,8 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli import demo_loops, demo_once
-from heedful.cli.console import BadInput, Failure, check_extra, check_server, console, has_display, note, notes
+from heedful.cli import demo_loops, demo_once, demo_proof
+from heedful.cli.console import (
+    BadInput,
+    Failure,
+    check_extra,
+    check_server,
+    console,
+    has_display,
+    note,
+    notes,
+    reading_input,
+)
+from heedful.cli.output import check_path
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -38,9 +50,17 @@ def demo(
     once: Annotated[
         bool, typer.Option("--once", help="No page: a simulated person teaches, it tells what was learned, and ends.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="As --once, and prints JSON and nothing else on stdout.")
+    proof: Annotated[
+        bool,
+        typer.Option("--proof", help="No page: three learners are tried in a made shop, and the best is promoted."),
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As --once unless --proof is given, and prints nothing on stdout but JSON.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Of --proof: draw the evidence (.png, .pdf, .svg).")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of --proof: another shop.")] = 0,
 ) -> None:
     """Teach it what you like: a page with real cars, which learns from every click.
 
@@ -51,13 +71,29 @@ def demo(
 
     With --once nothing waits for anybody: for scripts, and for a first look without a browser.
 
-    Exit codes: 0 ended with Ctrl-C, or --once is done; 1 it cannot listen or write; 2 bad input; 130 interrupted before
-    the page was there.
+    With --proof it makes a shop with simulated people, whose tastes are known to the program and not to the loop. Three
+    learners are tried next to the one that serves: by the log, without being shown, in interleaved lists, and at the
+    gate; the one that was promoted is rolled back. What comes out is printed next to the truth.
+
+    Exit codes: 0 ended with Ctrl-C, or --once or --proof is done; 1 it cannot listen or write; 2 bad input; 130
+    interrupted before the page was there.
     """
-    once = once or as_json
+    if once and proof:
+        raise BadInput("--once: expected without --proof")
+    if not proof and (plot is not None or seed):
+        raise BadInput(f"{'--seed' if plot is None else '--plot'}: expected --proof with it, got none")
+    once = once or (as_json and not proof)
     for name, given in (("--dir", folder), ("--port", port)):
-        if once and given is not None:
-            raise BadInput(f"{name}: expected without --once, which keeps nothing and serves nobody")
+        if (once or proof) and given is not None:
+            option = "--proof" if proof else "--once"
+            raise BadInput(f"{name}: expected without {option}, which keeps nothing and serves nobody")
+    if proof:
+        with reading_input():
+            check_path("--plot", plot, (".png", ".pdf", ".svg"))
+        if plot is not None:
+            check_extra("matplotlib", "plot", "--plot")
+        demo_proof.run(as_json, plot, seed)
+        return
     check_extra("vega_datasets", "demo", "the demo")
     check_server("demo", "the demo")
     if once:

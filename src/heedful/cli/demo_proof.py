@@ -1,0 +1,555 @@
+"""`heedful demo --proof`: three candidate learners are tried in a made shop, and each step is compared with the truth.
+
+The people are simulated, so the program knows how many clicks each ranker would get. The loop does not: it sees lists
+and clicks alone. Nothing that is printed is fixed beforehand; another seed gives other numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from heedful.cli.console import console, notes, print_json
+from heedful.cli.parts import print_parts
+
+if TYPE_CHECKING:
+    from heedful.jit.kernel import Floats
+    from heedful.loop import Loop
+    from heedful.loop.evaluate import Evaluation
+    from heedful.loop.experiment import Agreement, Experiment
+    from heedful.loop.interactions.telling import Part
+    from heedful.loop.serving import Side
+    from heedful.worlds.shop import Shop, ShopRequest
+
+SERVED = "pairwise-logistic:rate=0.005"
+"""The learner that serves: its learning rate is too small, so that it hardly leaves the shop's own order."""
+CANDIDATES = {
+    "dueling-bandit": "learns only from lists that it drafted itself, so nothing from this log",
+    "pairwise-logistic:rate=0.0052": "the learner that serves, with 1.04 times its learning rate",
+    "pairwise-logistic": "the learner that serves, with the default learning rate",
+}
+"""The learners that are tried, in this order, with what they are."""
+ALPHA = 0.05
+"""The probability with which any of the verdicts may be wrong; each experiment gets an equal part of it."""
+SHARE = 0.5
+"""The share of people whose lists are interleaved."""
+SAMPLED = 0.2
+"""The share of lists that are drawn at random."""
+GROUP = 20
+"""The number of lists after which the answers are committed together."""
+
+
+class Sizes(NamedTuple):
+    """How many lists each step of the demonstration takes, in a shop of how many people."""
+
+    people: int = 300
+    """the number of people"""
+    blind: int = 500
+    """the number of lists without exploration"""
+    log: int = 2000
+    """the number of lists with exploration"""
+    shadow: int = 200
+    """the number of lists next to which each candidate only proposes"""
+    limit: int = 4000
+    """the greatest number of lists in an experiment, those of people who take no part included"""
+    look: int = 100
+    """the number of lists between two looks at an experiment"""
+    after: int = 200
+    """the number of lists that the promoted learner serves before it is rolled back"""
+    truth: int = 1000
+    """the number of requests over which the true value of a ranker is the mean"""
+
+    @property
+    def lists(self) -> int:
+        """the greatest number of lists in all steps together"""
+        return self.blind + self.log + len(CANDIDATES) * (self.shadow + self.limit) + self.after
+
+
+class PlannedWin(NamedTuple):
+    """What an experiment would find if a candidate won a certain share of the sessions that are not ties."""
+
+    share: float
+    """that share"""
+    found: float
+    """the probability of the verdict that the candidate is better"""
+    sessions: int | None
+    """the median number of sessions until that verdict; None if most experiments of that length would not reach it"""
+
+
+class Plan(NamedTuple):
+    """What an experiment would find, by `plan_experiment`; in sessions, as a made shop has no days."""
+
+    people: int
+    """how many people would take part"""
+    sessions: int
+    """how many lists would be interleaved and answered"""
+    ties: float
+    """the estimated share of sessions that neither side wins"""
+    wins: tuple[PlannedWin, ...]
+    """for several shares of wins of the candidate, what the experiment would find"""
+
+
+class Look(NamedTuple):
+    """An experiment as it stood at one of the looks."""
+
+    sessions: int
+    """how many interleaved lists had been answered"""
+    e_value: float
+    """the evidence that people prefer one side"""
+
+
+class Trial(NamedTuple):
+    """What became of one candidate."""
+
+    learner: str
+    """the candidate, by name and parameters"""
+    about: str
+    """what it is, in words"""
+    served: float
+    """the true value of the learner that serves, as it ranks in the experiment: expected clicks a list"""
+    value: float
+    """the true value of the candidate, likewise"""
+    shadow: Agreement
+    """how much its lists agree with those shown, before anybody saw one of them"""
+    found: Experiment
+    """what the experiment says at its end"""
+    looks: tuple[Look, ...]
+    """how it stood at each look"""
+    promoted: bool
+    """whether the gate let it pass"""
+    reason: str
+    """why the gate did not let it pass; "" if it did"""
+
+
+class Rollback(NamedTuple):
+    """How the promotion was undone, and what was checked."""
+
+    learner: str
+    """the learner that had been promoted"""
+    to: int
+    """the version before the promotion"""
+    left_out: int
+    """how many answers the rollback left out"""
+    again: str
+    """the learner that serves after it"""
+    other_bits: bool
+    """whether the promoted model had another state than the one before (True if the check can tell anything)"""
+    same_bits: bool
+    """whether the state of the model is the one before the promotion, bit for bit"""
+    same_lists: bool
+    """whether it ranks the items of some requests as it did before the promotion"""
+    problems: tuple[str, ...]
+    """what `Loop.verify`, which makes the model from the whole log again, finds wrong"""
+
+
+class Proof(NamedTuple):
+    """The result of `heedful demo --proof`."""
+
+    seed: int
+    """the seed of the shop and of all that people do"""
+    sizes: Sizes
+    """how many lists each step took"""
+    caller: float
+    """the true value of the shop's own order: expected clicks a list"""
+    best: float
+    """the true value of the order by the mean taste of all people, which no common ranker exceeds by much"""
+    blind: Evaluation
+    """what a log without exploration says"""
+    blind_true: dict[str, float]
+    """the true value of each learner after that log, by name: expected clicks a list"""
+    log: Evaluation
+    """what a log with exploration says"""
+    log_true: dict[str, float]
+    """the true value of each learner after that log"""
+    plan: Plan
+    """what an experiment would find, estimated before the first one"""
+    trials: tuple[Trial, ...]
+    """the candidates, in the order in which they were tried"""
+    rollback: Rollback | None
+    """how the promotion was undone; None if no candidate was promoted"""
+
+
+# ---------------------------------------------------------------------------- the steps
+
+
+def prove(sizes: Sizes, seed: int, advance: Callable[[str, int], None] = lambda step, lists: None) -> Proof:
+    """Make a shop with `seed`, try the candidates in it, and return what came out.
+
+    `advance` is called with the name of the present step and how many lists were shown since the last call."""
+    from heedful.worlds.shop import make_shop
+
+    shop = make_shop(seed, people=sizes.people)
+    with TemporaryDirectory(prefix="heedful-proof-", ignore_cleanup_errors=True) as folder:
+        with _loop(Path(folder) / "blind", shop, 0.0, seed) as loop:
+            _Visits(loop, shop, seed).show(sizes.blind, lambda n: advance("a log without exploration", n))
+            blind = loop.evaluate(*CANDIDATES)
+            blind_true = _after_log(shop, seed, sizes, blind)
+        with _loop(Path(folder) / "shop", shop, SAMPLED, seed) as loop:
+            visits = _Visits(loop, shop, seed)
+            visits.show(sizes.log, lambda n: advance("a log with exploration", n))
+            log, plan = loop.evaluate(*CANDIDATES), _plan(loop, sizes)
+            log_true = _after_log(shop, seed, sizes, log)
+            trials, rollback = [], None
+            for learner in CANDIDATES:
+                if rollback is None:
+                    trial, rollback = _try(visits, sizes, learner, advance)
+                    trials.append(trial)
+    caller = _value(shop, seed, sizes, shop.scores)
+    best = _value(shop, seed, sizes, shop.X @ shop.tastes.mean(axis=0))
+    return Proof(seed, sizes, caller, best, blind, blind_true, log, log_true, plan, tuple(trials), rollback)
+
+
+def _loop(path: Path, shop: Shop, sampled: float, seed: int) -> Loop:
+    """Return a new loop of the items of `shop` in the folder `path`, with this share of `sampled` lists."""
+    from heedful import Loop, Settings, infer
+
+    rows = shop.rows()
+    settings = Settings(k=shop.size, control=0.0, sampled=sampled, durable="feedback", seed=seed)
+    return Loop.create(path, encoding=infer(rows), items=rows, learner=SERVED, settings=settings)
+
+
+class _Visits:
+    """People who come to a shop whose lists a loop makes, one after the other."""
+
+    def __init__(self, loop: Loop, shop: Shop, seed: int) -> None:
+        import numpy as np
+
+        self.loop, self.shop, self.seed = loop, shop, seed
+        self.names = [row["id"] for row in shop.rows()]
+        self._items = {name: j for j, name in enumerate(self.names)}
+        self._clicks = np.random.default_rng([seed, 1])
+        self._requests = shop.requests(np.random.default_rng([seed, 2]))
+        self._count = 0
+
+    def show(self, lists: int, advance: Callable[[int], None]) -> None:
+        """Let people see and click `lists` lists; `advance` is called with the number of lists of each group."""
+        for start in range(0, lists, GROUP):
+            group = min(GROUP, lists - start)
+            self.loop.feedback_many([self._visit(request) for request in islice(self._requests, group)])
+            advance(group)
+
+    def _visit(self, request: ShopRequest) -> dict[str, Any]:
+        self._count += 1
+        candidates, prior = self.offered(request)
+        made = self.loop.decide(candidates, person=f"person-{request.person}", prior=prior, show=self.shop.size,
+                                id=f"list-{self._count}")  # fmt: skip
+        clicked = self.shop.click(request.person, [self._items[name] for name in made.shown], self._clicks)
+        answer = {"clicks": [self.names[j] for j in clicked]} if clicked else {"none": True}
+        return {"decision": made.id, "id": f"answer-{self._count}", **answer}
+
+    def offered(self, request: ShopRequest) -> tuple[list[str], list[float]]:
+        """Return the names of the candidates of `request`, and the shop's scores of them."""
+        return [self.names[j] for j in request.candidates], self.shop.scores[request.candidates].tolist()
+
+    def features(self, request: ShopRequest) -> Any:
+        """Return the features of the candidates of `request` as learners see them."""
+        candidates, prior = self.offered(request)
+        return self.loop.decider.parse(candidates, None, prior, None).x
+
+    def rankings(self, requests: int) -> list[tuple[str, ...]]:
+        """Return how the learner that serves ranks the candidates of some `requests`."""
+        found = []
+        for request in islice(_truth_requests(self.shop, self.seed), requests):
+            candidates, prior = self.offered(request)
+            found.append(tuple(self.loop.ranking(candidates, prior=prior).ranking))
+        return found
+
+
+def _try(
+    visits: _Visits, sizes: Sizes, learner: str, advance: Callable[[str, int], None]
+) -> tuple[Trial, Rollback | None]:
+    """Try one candidate: shadow, interleaving, gate; if it was promoted, roll it back. Return (trial, rollback)."""
+    loop = visits.loop
+    loop.start_experiment(learner, alpha=ALPHA / len(CANDIDATES), id=f"shadow {learner}")
+    visits.show(sizes.shadow, lambda n: advance(f"shadow: {learner}", n))
+    shadow = loop.experiment().agreement
+    loop.stop_experiment(id=f"shadow {learner}")
+    loop.start_experiment(learner, share=SHARE, frozen=True, alpha=ALPHA / len(CANDIDATES), id=f"try {learner}")
+    served, value = _true_values(visits, sizes)
+    found, looks, shown = loop.experiment(), list[Look](), 0
+    while shown < sizes.limit and found.verdict.verdict == "undecided":
+        group = min(sizes.look, sizes.limit - shown)
+        visits.show(group, lambda n: advance(f"interleaving: {learner}", n))
+        shown, found = shown + group, loop.experiment()
+        looks.append(Look(found.verdict.sessions, found.verdict.e_value))
+    reason, rollback = "", None
+    before = _State.of(visits)
+    try:
+        loop.promote(by="demo", reason="heedful demo --proof", id=f"promote {learner}")
+    except ValueError as error:
+        reason = str(error)
+        loop.stop_experiment(id=f"try {learner}")
+    else:
+        visits.show(sizes.after, lambda n: advance(f"promoted: {learner}", n))
+        rollback = _roll_back(visits, learner, before)
+    about = CANDIDATES[learner]
+    return Trial(learner, about, served, value, shadow, found, tuple(looks), not reason, reason), rollback
+
+
+class _State(NamedTuple):
+    """What has to come back after a rollback: the version, the bytes of the model's arrays, and some rankings."""
+
+    version: int
+    arrays: dict[str, tuple[str, tuple[int, ...], bytes]]
+    rankings: list[tuple[str, ...]]
+
+    @classmethod
+    def of(cls, visits: _Visits) -> _State:
+        from heedful.core.serialization import arrays_of
+
+        state = visits.loop.projection.published
+        arrays = arrays_of(state.shared, "shared")
+        kept = {name: (str(each.dtype), each.shape, each.tobytes()) for name, each in arrays.items()}
+        return cls(state.version, kept, visits.rankings(20))
+
+
+def _roll_back(visits: _Visits, learner: str, before: _State) -> Rollback:
+    promoted = _State.of(visits)
+    back = visits.loop.rollback(before.version, reason="heedful demo --proof", id="back")
+    after = _State.of(visits)
+    return Rollback(
+        learner, before.version, back.left_out, visits.loop.manifest.learner, promoted.arrays != before.arrays,
+        after.arrays == before.arrays, after.rankings == before.rankings, tuple(visits.loop.verify()),
+    )  # fmt: skip
+
+
+def _plan(loop: Loop, sizes: Sizes) -> Plan:
+    """Return the plan of an experiment of `sizes.limit` lists."""
+    from heedful.loop.experiment import MICROSECONDS, MOST_SESSIONS, plan_experiment
+
+    # A plan counts days, and people come here as fast as the program runs: so many days are this many lists.
+    times = [event.time for event in islice(loop.projection.log.newest_first(2**62, "decision"), MOST_SESSIONS)]
+    days = max((max(times) - min(times)) / MICROSECONDS, 1e-6) * sizes.limit / len(times)
+    found = plan_experiment(loop.projection, SHARE, days, ALPHA / len(CANDIDATES))
+    wins = [
+        PlannedWin(win.share, win.found, None if win.days is None else round(found.sessions * win.days / days))
+        for win in found.wins
+    ]
+    return Plan(found.people, found.sessions, found.ties, tuple(wins))
+
+
+# ---------------------------------------------------------------------------- the truth
+
+
+def _truth_requests(shop: Shop, seed: int) -> Iterator[ShopRequest]:
+    import numpy as np
+
+    return shop.requests(np.random.default_rng([seed, 3]))
+
+
+def _value(shop: Shop, seed: int, sizes: Sizes, scores: Floats) -> float:
+    """Return the true value of ranking items by their `scores` (m,)."""
+    import numpy as np
+
+    return _mean_clicks(shop, seed, sizes, lambda each: np.argsort(-scores[each.candidates], kind="stable"))
+
+
+def _after_log(shop: Shop, seed: int, sizes: Sizes, found: Evaluation) -> dict[str, float]:
+    """Return the true value of each learner with the weights that it has at the end of the log, by name."""
+    import numpy as np
+
+    true = {}
+    for each in found.learners:
+        *features, own = each.weights.values()  # the last is that of the caller's score
+        true[each.learner] = _value(shop, seed, sizes, shop.X @ np.array(features) + own * shop.scores)
+    return true
+
+
+def _true_values(visits: _Visits, sizes: Sizes) -> tuple[float, float]:
+    """Return the true values of the two sides of the experiment that runs: (the learner that serves, the candidate)."""
+    loop = visits.loop
+    loop.projection.look()
+    running = loop.projection.published.running
+    if running is None or running.own is None:
+        raise RuntimeError("expected an experiment with frozen sides")
+
+    def value(side: Side) -> float:
+        return _mean_clicks(visits.shop, visits.seed, sizes, lambda each: side.order(None, visits.features(each)))
+
+    return value(running.own), value(running.candidate)
+
+
+def _mean_clicks(shop: Shop, seed: int, sizes: Sizes, order: Callable[[ShopRequest], Any]) -> float:
+    """Return the mean of the expected clicks on the lists of a ranker, over the same requests for each ranker.
+
+    `order` returns the positions of a request's candidates, best first."""
+    total = 0.0
+    for request in islice(_truth_requests(shop, seed), sizes.truth):
+        total += shop.expected_clicks(request.person, request.candidates[order(request)][: shop.size].tolist())
+    return total / sizes.truth
+
+
+# ---------------------------------------------------------------------------- printing
+
+
+def run(as_json: bool, plot: Path | None, seed: int = 0) -> None:
+    """Run `heedful demo --proof` in a temporary folder and print the result, as JSON with `as_json`.
+
+    With `plot` it draws the evidence of the experiments into that file."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    sizes, screen = Sizes(), notes()
+    columns = BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        bar = progress.add_task("", total=sizes.lists)
+        proof = prove(sizes, seed, lambda step, lists: progress.update(bar, description=step, advance=lists))
+    if as_json:
+        from heedful.loop.records import plain
+
+        print_json(plain(proof))
+    else:
+        for title, parts in _told(proof):
+            console().print(f"[bold]{title}[/]\n")
+            print_parts(parts, apart=True)
+    if plot is not None:
+        _plot(plot, proof)
+
+
+def _told(proof: Proof) -> Iterator[tuple[str, list[Part]]]:
+    """Yield the title of each step and what came out, as lines and tables."""
+    from heedful.loop.interactions.telling import Line, Table
+
+    sizes = proof.sizes
+    about = f"A made shop, seed {proof.seed}: {sizes.people} simulated people with known tastes, who look at lower "
+    about += "positions less often. The truth is the expected number of clicks a list: the shop's own order gets "
+    about += f"{proof.caller:.3f}, the order by the mean taste {proof.best:.3f}. {SERVED} serves. The loop sees lists "
+    about += "and clicks alone; the columns called true are for you."
+    rows = tuple((learner, what) for learner, what in CANDIDATES.items())
+    yield "The shop", [Line(about), Table("Candidates", ("learner", "what it is"), rows, (0, 1))]
+    yield f"1. What a log of {sizes.blind:,} lists says without exploration", _log(proof.blind, proof.blind_true)
+    told = Line(f"{100 * SAMPLED:g} % of lists are drawn at random, with a known probability: Settings(sampled=...).")
+    yield f"2. What a log of {sizes.log:,} lists says with exploration", [told, *_log(proof.log, proof.log_true)]
+    yield f"3. Shadow: what {sizes.shadow} lists would have been", _shadow(proof)
+    yield f"4. Plan: what {sizes.limit:,} lists would find", _planned(proof)
+    yield "5. Interleaving: whose items are clicked", _interleaved(proof)
+    yield "6. The gate", [Line(_gate(trial)) for trial in proof.trials]
+    yield "7. Rollback", [Line(_back(proof.rollback))]
+
+
+def _log(found: Evaluation, true: dict[str, float]) -> list[Part]:
+    """Return what an evaluation says: each learner's values with intervals, and why some cannot be told.
+
+    `true` are the true values of the learners, by name."""
+    from heedful.loop.interactions.telling import Line, Table
+
+    parts: list[Part] = []
+    remedies = dict[str, None]()
+    for j, measure in enumerate(found.measures):
+        rows, reasons = [], dict[str, list[str]]()
+        for each in found.learners:
+            value, truth = each.values[j], f"{true[each.learner]:.3f}"
+            if value.value is None:
+                rows.append((each.learner, "unknown", "", "", truth))
+                reasons.setdefault(value.refused, []).append(each.learner)
+                remedies |= dict.fromkeys([value.remedy] if value.remedy else [])
+            else:
+                limits = f"{value.low:.3f} to {value.high:.3f}"
+                rows.append((each.learner, f"{value.value:.3f}", limits, value.verdict, truth))
+        columns = ("learner", measure.name, f"{1.0 - found.alpha:.0%} interval", "than the first", "true clicks")
+        parts.append(Table(measure.name.capitalize(), columns, tuple(rows), (0, 2, 3)))
+        for reason, names in reasons.items():
+            of = "All" if len(names) == len(found.learners) else ", ".join(names)
+            parts.append(Line(f"{of}: the log cannot tell, because {reason}."))
+    return [*parts, *(Line(f"What would make it tell: {remedy}") for remedy in remedies)]
+
+
+def _shadow(proof: Proof) -> list[Part]:
+    from heedful.loop.interactions.telling import Line, Table
+
+    rows = []
+    for trial in proof.trials:
+        split = trial.shadow
+        moves = ", ".join(f"{each.item} {each.proposed - each.shown:+d}" for each in split.moves[:3])
+        rows.append((trial.learner, f"{split.same_first or 0.0:.0%}", f"{split.overlap or 0.0:.0%}", moves))
+    columns = ("candidate", "same first item", "items in common", "lists that items would enter or leave most")
+    why = "Nobody sees a candidate's lists. This tells how much would change, not whether that is better."
+    return [Table("Lists shown, and the candidate's", columns, tuple(rows), (0, 3)), Line(why)]
+
+
+def _planned(proof: Proof) -> list[Part]:
+    from heedful.loop.interactions.telling import Line, Table
+
+    plan = proof.plan
+    rows = [
+        (f"{win.share:.0%}", f"{win.found:.2f}", "" if win.sessions is None else f"{win.sessions:,}")
+        for win in plan.wins
+    ]
+    told = (
+        f"{SHARE:.0%} of the people take part: about {plan.people:,} people and {plan.sessions:,} sessions, of which "
+    )
+    told += f"{plan.ties:.0%} are ties. By simulation, from how the log was used."
+    columns = ("sessions won", "found to be better", "median sessions")
+    return [Table("If a candidate won so many of the others", columns, tuple(rows)), Line(told)]
+
+
+def _interleaved(proof: Proof) -> list[Part]:
+    from heedful.loop.interactions.telling import Line, Table
+
+    rows, trends = [], []
+    longest = max(len(trial.looks) for trial in proof.trials)
+    for trial in proof.trials:
+        said, limit = trial.found.verdict, 1.0 / trial.found.alpha
+        won = f"{said.share:.3f} ({said.low:.3f} to {said.high:.3f})"
+        rows.append((trial.learner, VERDICTS[said.verdict], f"{said.e_value:.3g}", won, f"{said.sessions:,}",
+                     f"{said.people}", f"{trial.value - trial.served:+.3f}"))  # fmt: skip
+        heights = [_height(look.e_value, limit) for look in trial.looks]
+        trends.append((*heights, *[None] * (longest - len(heights))))
+    columns = ("candidate", "people prefer", "e-value", "won", "sessions", "people", "true gain")
+    table = Table("Candidate against the learner that serves, both frozen", columns, tuple(rows), (0, 1), tuple(trends))
+    limit = 1.0 / proof.trials[0].found.alpha
+    told = f"Over time: the e-value at each look, on a log scale from 1 to {limit:g}, where it is decided. It may be "
+    told += (
+        f"looked at as often as one likes: equal rankers are ever decided with probability {1.0 / limit:.3g} at most."
+    )
+    return [table, Line(told)]
+
+
+VERDICTS = {"a": "the learner that serves", "b": "the candidate", "undecided": "undecided"}
+
+
+def _height(e_value: float, limit: float) -> float:
+    """Return log `e_value` / log `limit`, at least 0 and at most 1."""
+    return min(max(math.log(e_value) / math.log(limit), 0.0), 1.0) if e_value > 0.0 else 0.0
+
+
+def _gate(trial: Trial) -> str:
+    truth = f"True clicks a list: {trial.value:.3f} against {trial.served:.3f}."
+    return f"{trial.learner}: promoted. {truth}" if trial.promoted else f"Refused. {trial.reason}. {truth}"
+
+
+def _back(back: Rollback | None) -> str:
+    if back is None:
+        return "Nobody was promoted, so there is nothing to roll back."
+    checks = {
+        "the promoted model had another state": back.other_bits,
+        "the state of the model is the one before the promotion, bit for bit": back.same_bits,
+        "so are the rankings of 20 requests": back.same_lists,
+        "the model made from the whole log again is the same": not back.problems,
+    }
+    told = "; ".join(f"{name}: {'yes' if right else 'NO'}" for name, right in checks.items())
+    where = f"{back.learner} had served; a rollback to version {back.to:,} left out {back.left_out:,} answers, and "
+    return f"{where}{back.again} serves again. Checked: {told}."
+
+
+def _plot(path: Path, proof: Proof) -> None:
+    """Draw the e-value of each experiment over its sessions into the file `path`."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 4.0), dpi=160, layout="constrained")
+    axes = figure.subplots()
+    for i, trial in enumerate(proof.trials):
+        points = [(0, 1.0), *((look.sessions, look.e_value) for look in trial.looks)]
+        gain = f"{trial.learner} (true gain {trial.value - trial.served:+.3f})"
+        axes.plot(*zip(*points), color=f"C{i}", label=gain, linewidth=1.6, marker=".")
+    axes.axhline(1.0 / proof.trials[0].found.alpha, color="grey", linestyle="--", label="decided")
+    axes.set_yscale("log")
+    axes.set_xlabel("sessions")
+    axes.set_ylabel("e-value")
+    axes.grid(which="major", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=9)
+    figure.savefig(path)

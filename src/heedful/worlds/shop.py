@@ -1,0 +1,112 @@
+"""A made shop: items with features, and simulated people with known tastes who click with position bias.
+
+Everything is drawn from one seed, so the true value of any ranking is known. For demonstrations and tests of what a log
+or an experiment says about rankers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heedful.core.validation import check_between, check_count
+from heedful.jit.kernel import Floats, Ints
+from heedful.worlds.clicks import PositionBiased, attraction
+
+
+class ShopRequest(NamedTuple):
+    """A request of a person: which items they could be shown."""
+
+    person: int
+    """the number of the person"""
+    candidates: Ints
+    """the numbers of the candidates (c,)"""
+
+
+class Shop(NamedTuple):
+    """A shop of m items with N features, and P people with a taste each; `make_shop` makes one."""
+
+    X: Floats
+    """the features of the items (m, N)"""
+    tastes: Floats
+    """the weight that each person gives to each feature (P, N)"""
+    grades: Floats
+    """how much each person likes each item, 0 to 1 (P, m)"""
+    scores: Floats
+    """the shop's own score of each item (m,), the same for everybody, before anything was learned"""
+    clicker: PositionBiased
+    """how people look at a list and click"""
+    candidates: int
+    """the number of candidates of a request"""
+    size: int
+    """the number of items that a list shows"""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the items as rows with an id ("item-1", ...) and a column for each feature ("f1", ...)."""
+        return [{"id": f"item-{j}"} | {f"f{i}": x for i, x in enumerate(row, 1)} for j, row in
+                enumerate(self.X.tolist(), 1)]  # fmt: skip
+
+    def requests(self, rng: np.random.Generator) -> Iterator[ShopRequest]:
+        """Yield requests without end: a person and their candidates, each drawn uniformly from `rng`."""
+        people, items = self.grades.shape
+        while True:
+            yield ShopRequest(int(rng.integers(people)), rng.choice(items, self.candidates, replace=False))
+
+    def click(self, person: int, shown: Sequence[int], rng: np.random.Generator) -> list[int]:
+        """Return which items of the list `shown`, by number, the person with the number `person` clicks, drawn from
+        `rng`."""
+        grades = self.grades[person]
+        order = np.asarray(shown, np.int64)
+        clicked: list[int] = self.clicker.rank(order.size, grades, grades, 0.0, order, rng).tolist()
+        return clicked
+
+    def expected_clicks(self, person: int, shown: Sequence[int]) -> float:
+        """Return how many items of the list `shown` the person with the number `person` clicks on average: the truth
+        about a list."""
+        model = self.clicker
+        return sum(
+            math.exp(-model.eta * math.log(i + 1.0)) * attraction(self.grades[person, j], model.highest, model.noise)
+            for i, j in enumerate(shown)
+        )
+
+
+def make_shop(
+    seed: int = 0,
+    *,
+    items: int = 60,
+    people: int = 300,
+    features: int = 12,
+    candidates: int = 12,
+    size: int = 6,
+    spread: float = 0.3,
+    known: float = 0.4,
+    eta: float = 1.0,
+) -> Shop:
+    """Return a shop with so many `items`, `people` and `features`, drawn with `seed`.
+
+    A request has `candidates` candidates, a list shows `size` items. Tastes are a common taste plus one's own part,
+    whose length is about `spread` times that of the common one. The shop's scores correlate with the mean taste by
+    about `known`. A person looks at position i with probability (1/i)^eta. Raise ValueError, naming the field, for a
+    number out of range.
+    """
+    for name, count in (("items", items), ("people", people), ("features", features), ("candidates", candidates),
+                        ("size", size)):  # fmt: skip
+        check_count(name, count)
+    check_between("spread", spread, 0.0, 100.0)
+    check_between("known", known, 0.0, 1.0)
+    if not size <= candidates <= items:
+        raise ValueError(f"candidates: expected from size, {size}, to items, {items}, got {candidates}")
+    clicker = PositionBiased(eta, 0.02, clicks_only=True, highest=1.0)
+    clicker.check()
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((items, features)).round(3)
+    common = rng.standard_normal(features)
+    own = rng.standard_normal((people, features)) / math.sqrt(features)
+    tastes = common / np.linalg.norm(common) + spread * own
+    grades = 1.0 / (1.0 + np.exp(4.0 - 4.0 * (tastes @ X.T)))
+    liked = X @ tastes.mean(axis=0)
+    scores = known * liked / liked.std() + math.sqrt(1.0 - known**2) * rng.standard_normal(items)
+    return Shop(X, tastes, grades, scores.round(3), clicker, candidates, size)
