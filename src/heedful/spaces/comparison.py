@@ -1,4 +1,6 @@
-"""The space of comparisons: a learner shows two or more items, and the person says which is best."""
+"""The space of comparisons: a learner shows two or more items, and the person answers which is best, or in which order
+they are.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ to k positions, best first."""
 
 
 class ComparisonPool(NamedTuple):
-    """A context of comparisons: a user, and the candidate questions, each a pair (or set) of items to compare."""
+    """The context of a comparison: the index of the `user`, and the candidate questions `pairs` (p x k), each row the
+    indices of the k items to compare (k = 2 for pairs), in the order in which they are shown.
+    """
 
     user: int
     """the index of the user"""
@@ -42,12 +46,13 @@ class ComparisonPool(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The space of comparisons of k out of `n_items` items: a proposal is one row of a `ComparisonPool`, k item indices
-    (k,).
+    """The space of comparisons of k out of `n_items` items: a learner picks one row of a `ComparisonPool`, the indices
+    (k,) of the items shown.
 
-    The answer is the position of the best item, 0 to k - 1; EQUAL (-1), if `equal`; UNSURE (-2); or an array of
-    positions from the best on, where positions left out come after the others, in no order. Callers may also give
-    words: "equal", "unsure" and, for a pair, "first" and "second".
+    The answer is the position of the best item, 0 to k - 1; EQUAL (-1), equally good, allowed if `equal`; UNSURE (-2),
+    cannot judge; or an array of positions from the best on, where positions left out are worse than these, in no order.
+    Callers may also give words: "equal", "unsure" and, for a pair, "first" and "second". `features` (n_items x d) are
+    those of the items, (0, 0) if they have none.
     """
 
     n_items: int
@@ -68,7 +73,8 @@ class Choice(NamedTuple):
                 raise ValueError(f"features: expected {self.n_items} rows, one for each item, got {len(X)}")
 
     def check_context(self, x: object, n_features: int = 0) -> ComparisonPool:
-        """Return `x` = (user, pairs) as a ComparisonPool; `n_features` is ignored.
+        """Return `x` = (user, pairs), a user's index and the candidate questions (p x k item indices), as a
+        ComparisonPool; `n_features` is ignored.
 
         Raise ValueError, naming the part, unless the user is an index below MOST and pairs are at least one row of two
         or more different items from 0 to n_items - 1.
@@ -90,10 +96,12 @@ class Choice(NamedTuple):
         return ComparisonPool(int(x[0]), np.ascontiguousarray(pairs.astype(np.int64)))
 
     def check_object(self, name: str, x: ComparisonPool, y: object) -> Answer:
-        """Return `y`, the caller's answer to a question from the pool `x`, as an int, or as an order of 1 to k
-        positions (int64), for questions of k items.
+        """Return the caller's answer `y` to a question about k items of the pool `x` in its standard form.
 
-        Raise ValueError, beginning with `name`, if it is not an answer that this space allows.
+        That is an int: the position of the best item, 0 to k - 1, EQUAL (-1) or UNSURE (-2, cannot judge); or an int64
+        array of 1 to k different positions, best first. `y` may be one of these, a list of positions, or a word:
+        "equal", "unsure" and, for a pair, "first" or "second". Raise ValueError, beginning with `name`, for anything
+        else, and for "equal" if the space does not allow it.
         """
         k = x.pairs.shape[1]
         said = {word: place for word, place in WORDS.items() if place < 0 and (self.equal or place != EQUAL)}
@@ -111,13 +119,15 @@ class Choice(NamedTuple):
         raise ValueError(f"{name}: expected {places}{expected}, or places from the best on, got {describe(y)}")
 
     def another_context(self, x: ComparisonPool) -> ComparisonPool:
-        """Return a valid pool other than `x` for `heedful.core.conformance`: of another user, with only the last
-        row."""
+        """Return a valid context other than `x`, for the tests of `heedful.core.conformance`: the next user, with only
+        the last candidate question.
+        """
         return ComparisonPool(x.user + 1, x.pairs[-1:])
 
     def invalid_contexts(self, x: ComparisonPool) -> list[object]:
-        """Return contexts made from the valid pool `x`, each of which `check_context` must reject; for
-        `heedful.core.conformance`."""
+        """Return contexts made from the valid pool `x`, each of which `check_context` must reject, for the tests of
+        `heedful.core.conformance`.
+        """
         user, pairs = x
         last = pairs[-1:]
         wrong: list[object] = [pairs[:0], pairs[0], pairs[:, :1], pairs + 0.5, pairs[None], "text", None, [[0], [0, 1]]]
@@ -129,8 +139,9 @@ class Choice(NamedTuple):
         return [*spoiled, user, pairs, (user, pairs, pairs), "text", None]
 
     def invalid_objects(self, x: ComparisonPool, y: Ints) -> list[object]:
-        """Return answers to a question with the items `y` (k,), each of which `check_object` must reject; for
-        `heedful.core.conformance`."""
+        """Return answers to a question about the items `y` (k,), each of which `check_object` must reject, for the
+        tests of `heedful.core.conformance`.
+        """
         k = y.size
         wrong: list[object] = [k, -3, 0.5, np.nan, True, "left", "", None, 1j, 10**400, np.array(0)]
         wrong += [[k], [-1], [0, 0], [0.0], [[0, 1]], np.arange(k + 1), np.empty(0, np.int64), [True, False]]
@@ -154,15 +165,17 @@ def _order(y: object, k: int) -> Ints | None:
 
 
 def order_of(feedback: Answer, k: int) -> Answer:
-    """Return the answer `feedback` to a question about `k` items in the form of an order: the position of the best item
-    becomes an array of one position; orders, EQUAL and UNSURE are unchanged."""
+    """Return the answer `feedback` to a question about `k` items as an order: a position of the best item becomes an
+    array of this one position. Arrays of positions, EQUAL (equally good) and UNSURE (cannot judge) are returned
+    unchanged.
+    """
     if isinstance(feedback, np.ndarray):
         return feedback
     return feedback if feedback in (EQUAL, UNSURE) else np.array([feedback], np.int64)
 
 
 def check_choice(space: object) -> None:
-    """Raise ValueError unless `space` is a `Choice` with valid parameters."""
+    """Raise ValueError unless `space` is a `Choice`, the space of comparisons, with valid parameters."""
     if not isinstance(space, Choice):
         raise ValueError(f"space: expected a choice among items, such as Choice(10), got {describe(space)}")
     space.check()

@@ -31,7 +31,8 @@ class Ranks(NamedTuple):
 
     def check_object(self, name: str, x: Floats, y: object) -> int:
         """Return `y`, a rank given by a caller, as an int. Raise ValueError, beginning with `name`, if it is not a
-        whole number from 1 to k. `x` is ignored."""
+        whole number from 1 to k. The instance `x` is ignored.
+        """
         number: object = y
         if isinstance(y, np.generic | np.ndarray) and y.ndim == 0 and y.dtype.kind in "iuf" and not hasattr(y, "mask"):
             number = y.item()

@@ -1,4 +1,5 @@
-"""Spaces of rankings and of assignments for coactive learners, each with its features phi(x, y) and its argmax.
+"""Spaces of rankings and of assignments for coactive learners (learners that get a better object as feedback), each
+with its features phi(x, y) and the argmax of w . phi(x, y).
 
 A space is a NamedTuple with the methods of `heedful.core.space.Space`. Any update rule works with any space ([J15]
 Algorithm 3). `WithBaseScore` wraps a space for callers who have a score for each candidate already: with weights w = 0
@@ -6,7 +7,7 @@ it shows the candidates by that score.
 
 An object y here is a choice among the rows x_p of a context x (such as candidates), with utility U(x, y) = sum_p c_p(y)
 w . x_p for coefficients c(y) that depend on the object. So a space needs the scores w . x_p to find its argmax, and the
-differences of coefficients between two objects to update w; it reads a row once for each.
+differences of coefficients between two objects to update w; it reads each row once for either.
 
 [J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
 """
@@ -72,8 +73,11 @@ class Ranking(NamedTuple):
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
         """Add to `out` (N,) in place the gradient in `w` (N,) of sum log sigma(w . (x_a - x_b)) over the pairs of
-        candidates "a is better than b" that correcting the order `y` to `ybar` implies (`add_implied_pairs`); sigma is
-        the logistic function."""
+        candidates "a is better than b" that correcting the order `y` to `ybar` implies; sigma is the logistic function.
+
+        A candidate among the first k of ybar beats every candidate that the person looked at and did not put there, and
+        any other of these k that it overtook (`add_implied_pairs`).
+        """
         coef = np.zeros(x.shape[0])
         add_implied_pairs(coef, scores(x, w), ybar, y, self.k)
         add_rows(out, x, coef, 1.0)
@@ -144,7 +148,9 @@ class Assignment(NamedTuple):
         return best_assignment(scores(x.reshape(m * slots, n), w).reshape(m, slots))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two assignments `ybar` and `y` (slots,)."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two assignments `ybar` and `y` (slots,) of
+        the people in `x` (m x slots x N).
+        """
         self.add_objects(out, x, ybar, y, scale, -scale)
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
@@ -221,7 +227,9 @@ class WithBaseScore(NamedTuple):
         return k
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return the features phi(x, y) (N,) of the inner space; the last is that of the caller's score."""
+        """Return the features phi(x, y) (N,) of the object `y` in the context `x`, as the inner space has them; the
+        last one comes from the caller's score.
+        """
         phi: Array = self.space.phi(x, y)
         return phi
 
@@ -274,14 +282,16 @@ class WithBaseScore(NamedTuple):
         check_flag("adjusted", self.adjusted)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return `x` as the inner space's `check_context` does; the last of the `n_features` features is the caller's
-        score."""
+        """Return `x` as the inner space's `check_context` does, as a checked float array; the last of the `n_features`
+        features is the caller's score. Raise ValueError if it is not valid.
+        """
         checked: Floats = self.space.check_context(x, n_features)
         return checked
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return `y` as the inner space's `check_object` does: as an object of the context `x`. Raise ValueError,
-        beginning with `name`, if it is not one."""
+        """Return `y` as the inner space's `check_object` does, as the int64 indices of an object of the context `x`.
+        Raise ValueError, beginning with `name`, if it is not one.
+        """
         checked: Ints = self.space.check_object(name, x, y)
         return checked
 

@@ -20,7 +20,9 @@ MOST_WEIGHT = 1e6
 
 
 class SlateContext(NamedTuple):
-    """A context of ratings: a user, and the items that may be shown to them."""
+    """The context in which a user is shown items to rate: the index of the `user`, and the indices of the available
+    `items` (c,), ascending.
+    """
 
     user: int
     """the index of the user"""
@@ -35,7 +37,7 @@ class SlateRatings(NamedTuple):
     ratings: Array
 
     def weight(self, r: int) -> float:
-        """Return the weight of the rating at position `r`: always 1."""
+        """Return how many ratings the one at position `r` counts for: always 1."""
         return 1.0
 
 
@@ -51,13 +53,14 @@ class WeightedRatings(NamedTuple):
     weights: Array
 
     def weight(self, r: int) -> float:
-        """Return the weight of the rating at position `r`."""
+        """Return how many ratings the one at position `r` counts for."""
         return self.weights[r]  # type: ignore[no-any-return]
 
 
 class Slate(NamedTuple):
-    """The space of slates: a proposal is up to `size` of the available items (indices, best first). Ratings lie in
-    [low, high]."""
+    """The space of slates: a learner shows up to `size` of the available items (indices, best first), and the user
+    rates them from `low` to `high`.
+    """
 
     size: int = 1
     low: float = -1e50
@@ -72,7 +75,8 @@ class Slate(NamedTuple):
             raise ValueError(f"high: expected more than low = {self.low:g}, got {self.high:g}")
 
     def check_context(self, x: object, n_features: int = 0) -> SlateContext:
-        """Return `x` = (user, items) as a SlateContext, the items in ascending order; `n_features` is ignored.
+        """Return `x` = (user, items), the indices of a user and of the available items, as a SlateContext with the
+        items in ascending order; `n_features` is ignored.
 
         Raise ValueError, naming the part, unless the user is an index below MOST and items are one or more different
         indices below MOST.
@@ -143,7 +147,7 @@ class Slate(NamedTuple):
 
 
 def check_slate(space: object) -> None:
-    """Raise ValueError unless `space` is a `Slate` with valid parameters."""
+    """Raise ValueError unless `space` is a `Slate`, the space of items to rate, with valid parameters."""
     if not isinstance(space, Slate):
         raise ValueError(f"space: expected a slate, such as Slate(5), got {describe(space)}")
     space.check()

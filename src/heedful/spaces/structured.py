@@ -1,7 +1,7 @@
 """Spaces of structured objects: paths through a graph, and diverse subsets of candidates.
 
-Every learner that does not ask for a ranking works with them (`heedful.core.space`). The argmax over paths is exact;
-the one over subsets is greedy, and `Subset` says what that costs.
+They work with every learner that does not need a ranking. The argmax over paths is exact; the one over subsets is
+greedy, and the docstring of `Subset` gives the loss.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Path(NamedTuple):
         add_rows(out, x, coef, scale)
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
-        """Return a copy of the path `y` that is one detour closer to the path `best`.
+        """Return a copy of the path `y` that is one detour closer to the path `best` (both edge indices).
 
-        Between the nodes that both paths visit they run in stretches; the first stretch in which their edges differ is
-        replaced by that of `best`.
+        Both paths are cut at the nodes that they share; the first piece in which their edges differ is replaced by that
+        of `best`.
         """
         i, j = 0, 0
         while i < y.size:

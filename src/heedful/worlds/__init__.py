@@ -1,1 +1,3 @@
-"""Simulated people and streams of contexts: worlds, which know the true utilities that a learner does not see."""
+"""Simulated environments for learners ("worlds"): each makes the contexts, answers what a learner shows like a person
+would, and knows the true utilities, which the learner does not see.
+"""

@@ -1,5 +1,6 @@
-"""Functions that simulated people share, which can be compiled: sort, promote, draw at random, measure gains in
-utility."""
+"""Functions for the answers of simulated people, which numba can compile: sort by value, move items to the top of a
+ranking, draw at random, measure gains in utility.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ def insert(chosen: Ints, size: int, k: int, values: Array, j: int) -> int:
     """Insert the index `j` into chosen[:size], which is sorted by descending value, ties in order of arrival; return
     the new size.
 
-    `values` has the value of each index. Only the `k` best are kept; `chosen` has room for k + 1, and is written in
-    place.
+    `chosen` (k + 1,) is written in place; `values` (m,) has the value of every index. Only the `k` best are kept, so j
+    itself may drop out.
     """
     i = size
     while i > 0 and values[chosen[i - 1]] < values[j]:
@@ -31,8 +32,9 @@ def insert(chosen: Ints, size: int, k: int, values: Array, j: int) -> int:
 
 @kernel
 def move_to_front(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
-    """Return the order with the candidates chosen[:size] on top, then the rest of `shown` in the order shown; `m` is
-    the number of all candidates. The result is as long as `shown`."""
+    """Return the ranking that has the candidates chosen[:size] on top, then the rest of `shown` in the order shown, cut
+    to the length of `shown`; `m` is the number of all candidates.
+    """
     picked = np.zeros(m, np.int64)
     out = np.empty(shown.size + 1, np.int64)  # one place more: picked candidates are written, then overwritten
     for i in range(size):
@@ -47,7 +49,9 @@ def move_to_front(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
 
 @kernel
 def nth(values: Array, wanted: float, n: int) -> int:
-    """Return the index of the `n`-th (from 0) entry of `values` (m,) that equals `wanted`; -1 if there are fewer."""
+    """Return the index of the `n`-th (from 0) entry of `values` (m,) that equals `wanted`; -1 if fewer than n + 1
+    entries do.
+    """
     for j in range(values.size):
         if values[j] == wanted:
             if n == 0:
@@ -121,8 +125,9 @@ def draw_to_front(shown: Ints, size: int, rng: np.random.Generator) -> Ints:
 
 @kernel
 def without_user(users: Ints, n: int, user: int) -> int:
-    """Remove `user` from users[:n], in place, and return the new n; the last of these users takes the free place.
-    Nothing happens if the user is not there."""
+    """Remove the index `user` from users[:n], in place, and return the new n. The last of these users takes the free
+    place; nothing happens if `user` is not among them.
+    """
     for i in range(n):
         if users[i] == user:
             users[i] = users[n - 1]

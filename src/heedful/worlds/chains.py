@@ -32,10 +32,12 @@ CONDITIONS = ("normal", "swapped", "reversed")
 
 
 class QueryChain(Protocol):
-    """A query chain, such as `data.trec.Chain`, with m documents in all.
+    """A query chain: the successive queries of one search session, with the rankings shown and their clicks, over m
+    documents in all; `data.trec.Chain` is one.
 
-    `grades` (m,) are judged relevance, negative where junk or unjudged. For each query of the chain, `rankings` has the
-    documents shown, best first, and `clicks` the documents clicked, in order (indices of documents).
+    `grades` (m,) are the judged relevance of the documents, negative where junk or unjudged. For each query of the
+    chain, `rankings` has the documents shown, best first, and `clicks` the documents clicked, in order (both indices of
+    documents).
     """
 
     @property
@@ -50,8 +52,13 @@ class QueryChain(Protocol):
 
 
 class Study(NamedTuple):
-    """The result of `study`: by how much the feedback ybar is better than the ranking y that was shown, for each of n
-    chains and in shares ([J15] Figure 1)."""
+    """The result of `study` on n query chains: is the feedback ybar (the clicked documents moved to the top) better
+    than the ranking y that was shown ([J15] Figure 1)?
+
+    `differences` (n,) are DCG@10(ybar) - DCG@10(y) and `same` (n,) is True where ybar = y. `better`, `equal` and
+    `worse` are the shares of chains with a difference above, at and below 0; `unchanged` is the share with ybar = y
+    among the equal ones, `p` the two-sided p-value of the sign test of better against worse.
+    """
 
     differences: Array
     """DCG@10(ybar) - DCG@10(y) of each chain (n,)"""
@@ -99,14 +106,14 @@ def study(
     clicked_only: bool = True,
     seed: int = 0,
 ) -> Study:
-    """Run the study of [J15] section 3.2 on `chains`, with their rankings shown under `condition`, one of the
-    CONDITIONS.
+    """Compare the feedback of query chains, their clicked documents moved to the top, with the ranking shown, by DCG@10
+    of judged relevance ([J15] section 3.2).
 
-    The data do not say what people would click in a degraded ranking, so `clicks` gives a model of it: "documents", the
-    documents that were clicked, at whatever position (no position bias); "positions", the positions that were clicked,
-    whatever document is there (nothing but position bias); or a simulated person of `worlds.clicks`, such as the one
-    from `fit_clicks`, who clicks in every ranking of the chain with random numbers from `seed`. Under "normal", the
-    first two are the recorded clicks.
+    Rankings are first degraded by `condition`, one of the CONDITIONS ("normal": as they were). What people would click
+    then is not in the data, so `clicks` says which clicks to take: "documents", the documents that were clicked, at
+    whatever position (no position bias); "positions", the positions that were clicked, whatever document is there
+    (nothing but position bias); or a simulated person of `worlds.clicks`, such as the one from `fit_clicks`, who clicks
+    in every ranking with random numbers from `seed`. Under "normal", the first two are the recorded clicks.
 
     Chains in which nothing was shown are left out; with `clicked_only`, also those without a click. Raise ValueError,
     naming the argument, for other values of condition and clicks.
@@ -158,11 +165,11 @@ def _relevant(grades: Ints) -> Array:
 
 
 def fit_clicks(chains: Iterable[QueryChain]) -> PositionBiased:
-    """Return the position-biased person most likely to have made the clicks of `chains`: maximum likelihood of eta,
-    noise and `highest` on a grid.
+    """Return the simulated person with position bias who most likely made the clicks of `chains`: the maximum
+    likelihood fit of the fields `eta`, `noise` and `highest` of `PositionBiased`, over a grid.
 
-    Labels are 1 for documents with a grade above 0, else 0. The first 100 positions of each ranking count. Raise
-    ValueError if there is no click.
+    Documents count as relevant (label 1) if their grade is above 0. The first 100 positions of each ranking count.
+    Raise ValueError if there is no click.
     """
     deepest = 100
     shown, clicked = np.zeros((2, deepest)), np.zeros((2, deepest))  # results by relevance and position
@@ -192,10 +199,14 @@ def fit_clicks(chains: Iterable[QueryChain]) -> PositionBiased:
 
 
 class ChainStream(NamedTuple):
-    """A world of Q query chains in random order, in which the user clicks the recorded documents at any position.
+    """A simulated environment that presents Q query chains (search sessions) in random order: the learner ranks the
+    documents of a chain, and the user clicks the recorded ones, wherever they are.
 
-    After the last chain the first comes again. Utility is DCG@10 by judged relevance, which need not be linear in the N
-    features. Made by `chain_stream`.
+    The fields are flat arrays: chain q has the documents offsets[q]:offsets[q + 1], with features `X` (rows x N) and
+    relevance `r` (rows,), and the clicks clicked[starts[q]:starts[q + 1]], indices within the chain; `offsets` and
+    `starts` are (Q + 1,), and `best` (Q,) has the DCG@10 of each chain's best ranking. Regret is that minus the DCG@10
+    of the ranking shown, which need not be linear in the features. After the last chain the first comes again. Made by
+    `chain_stream`.
     """
 
     X: Floats

@@ -26,7 +26,11 @@ MOST_SETS = 10**8
 
 
 class ChooserState(NamedTuple):
-    """The state of `Choosers`: which of the p pairs (or sets) of items each of U users has not answered yet."""
+    """The state of `Choosers`: which of the p questions (pairs or sets of items) each of U users has not answered yet.
+
+    Row u of `pairs` (U x p) has question indices, of which the first left[u] are open, `left` (U,). users[:n] are the
+    users with open questions, `users` (U,).
+    """
 
     pairs: Ints
     """for each user the indices of pairs (U x p); the first left[u] of row u are not answered yet"""
@@ -39,16 +43,18 @@ class ChooserState(NamedTuple):
 
 
 class Choosers(NamedTuple):
-    """A world of U users who choose between the items shown, for preference learners.
+    """A simulated environment of U users with hidden `utilities` (U x n) of n items, who choose the best of the k items
+    of a question; `pairs` (p x k) are the p questions that may be asked.
 
     A user perceives each item with noise N(0, noise^2 / 2) on its utility ([H12] Eq. 1), so a difference of two items
     has noise with standard deviation `noise`. The user chooses the item perceived best, or answers "equally good" where
     the two best are closer than `tie`. With probability lapses[u] the answer of user u is random: the first item with
-    probability firsts[u], else one of the others. With probability `unsure` the answer is "cannot judge".
+    probability firsts[u], else one of the others; `lapses` and `firsts` are (U,). With probability `unsure` the answer
+    is "cannot judge".
 
-    Each round belongs to a random user. With `repeats`, every pair may be asked again; otherwise each user answers each
-    pair once, and the world ends when all are answered. Regret is the utility of the user's best item minus that of the
-    best item shown. Made by `gaussian_choosers` and `choosers_from_orders`.
+    In each round a random user is asked. With `repeats`, every question may be asked again; otherwise each user answers
+    each once, and the simulation ends when all are answered. Regret is the utility of the user's best item minus that
+    of the best item shown. Made by `gaussian_choosers` and `choosers_from_orders`.
     """
 
     utilities: Array
@@ -121,8 +127,9 @@ def perceived_utilities(world: Choosers, user: int, shown: Ints, rng: np.random.
 
 @kernel
 def answer(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> int:
-    """Return the answer of `user` of `world` to the items `shown` (k,): the position of the chosen item, 0 to k - 1, or
-    EQUAL, or UNSURE. Noise is drawn from `rng`."""
+    """Return the answer of `user`, an index, of `world` to the items `shown` (k,): the position of the chosen item, 0
+    to k - 1; EQUAL (-1), equally good; or UNSURE (-2), cannot judge. Noise is drawn from `rng`.
+    """
     lapse, unsure, first, other = rng.random(), rng.random(), rng.random(), rng.random()
     worth = perceived_utilities(world, user, shown, rng)
     if unsure < world.unsure:
@@ -157,14 +164,17 @@ def gaussian_choosers(
     shown: int = 2,
     seed: int = 0,
 ) -> Choosers:
-    """Return a world of `n_users` users whose utilities of `n_items` items come from a Gaussian process, drawn from
-    `seed`.
+    """Return a simulated environment of `n_users` users who choose between `n_items` items, with utilities from a
+    Gaussian process, drawn from `seed`.
 
     Its covariance is amplitude^2 exp(-d^2 / (2 length^2)), d the distance of two items' `features` (n_items x N);
     without features, items are independent. A share `shared` of the variance is a function that all users share, the
-    rest is each user's own. `noise`, `tie`, `unsure` and `repeats` are as in `Choosers`; `lapse` and `first` are the
-    lapses and firsts of every user; `shown` is how many items are shown at a time. Raise ValueError, naming the
-    argument, if one is not valid.
+    rest is each user's own.
+
+    `shown` items are shown at a time. The perceived difference of two items has noise of standard deviation `noise`;
+    the answer is "equally good" if the two best are closer than `tie`, "cannot judge" with probability `unsure`, and
+    random with probability `lapse`, then the first item with probability `first`. With `repeats` users may be asked the
+    same again. Raise ValueError, naming the argument, if one is not valid.
     """
     check_count("n_users", n_users)
     check_count("n_items", n_items, least=2)

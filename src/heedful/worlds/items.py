@@ -19,8 +19,9 @@ Array = npt.NDArray[np.float64]
 
 
 class PoolState(NamedTuple):
-    """The items left in the pool: the first `left` entries of `rows` (features, m x N), `utilities` (m,) and `ratings`
-    (m,)."""
+    """The items left in the pool of an `ItemPool` environment: the first `left` entries of `rows` (features, m x N),
+    `utilities` (m,) and `ratings` (m,).
+    """
 
     rows: Floats
     utilities: Array
@@ -52,9 +53,11 @@ def close_ranks(rows: Floats, utilities: Array, ratings: Array, gone: npt.NDArra
 
 
 class ItemPool(NamedTuple):
-    """A world of one person and a pool of m items; what was shown, and what came back as feedback, leaves the pool.
+    """A simulated environment of one person, `user`, and m items, each of which can be shown once: what was shown, and
+    what came back as feedback, leaves the pool of items.
 
-    `user` is the simulated person. The remaining items keep their order. Regret is the utility of the best item left
+    `X` (m x N) are the features of the items, `utilities` (m,) their true utilities w* . x and `ratings` (m,) the
+    person's ratings, by which `user` answers an item with a better one. Regret is the utility of the best item left
     minus that of the item shown (of two, their mean). Made by `item_pool`.
     """
 
@@ -106,8 +109,8 @@ class ItemPool(NamedTuple):
 
 
 def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike | None = None) -> ItemPool:
-    """Return the world of m items with features `X` (m x N) for the simulated person `user` with utility weights
-    `w_star` (N,).
+    """Return a simulated environment in which one of m items, with features `X` (m x N), is shown at a time to the
+    simulated person `user`, whose utility weights are `w_star` (N,).
 
     `ratings` (m,) are the person's own; where they are NaN or not given, utilities are rounded half up and clipped to
     1..5. Raise ValueError, naming the argument, if they do not fit together.

@@ -1,4 +1,6 @@
-"""Variants of rating worlds: with some ratings before the first round, or measured by the NDCG of a ranked list."""
+"""Variants of simulated environments in which users rate items: with some ratings before the first round, or with the
+NDCG of a ranked list in place of regret.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,20 @@ Array = npt.NDArray[np.float64]
 
 
 class RatingWorld(World[SlateContext, Ints, SlateRatings, W], Protocol[W]):
-    """A world whose users rate the items that they are shown, and which knows the value of every item."""
+    """A simulated environment whose users rate the items that they are shown, and which knows the true value of every
+    item to every user.
+    """
 
     def value(self, user: int, item: int, /) -> float:
         """Return the true value of the item to the user (indices), in units of ratings."""
 
 
 class WarmStart(NamedTuple, Generic[W]):
-    """A rating world with a warm start: in round t of the first W only the item items[t] can be shown, to users[t].
+    """A simulated rating environment with a warm start: in round t of the first W only the item items[t] can be shown,
+    to users[t], so that every learner starts with the same W ratings.
 
-    So every learner starts with the same W ratings of `world`. These items count as consumed, and the regret of these
-    rounds means nothing. `users` and `items` are indices (W,). Made by `warm_start`.
+    `world` is the environment that gives the ratings and goes on after them; `users` and `items` are indices (W,).
+    These items count as consumed, and the regret of these rounds means nothing. Made by `warm_start`.
     """
 
     world: RatingWorld[W]
@@ -60,10 +65,11 @@ class WarmStart(NamedTuple, Generic[W]):
 
 
 def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart[LowRankState] | WarmStart[ReplayState]:
-    """Return a variant of `world` that begins with `count` random ratings, drawn from `seed`.
+    """Return a simulated environment like `world` that begins with `count` random ratings, drawn from `seed`: each is
+    one round in which only one item can be shown.
 
-    They are different ratings of a `Replay`, or of random users and items of a `LowRank` world. Raise ValueError if a
-    replay has too few.
+    From a `Replay` they are different known ratings; in a `LowRank` environment, ratings of random users and items.
+    Raise ValueError if a replay has too few.
     """
     check_count("seed", seed, least=0, most=2**128)
     rng = np.random.default_rng([seed, 1])
@@ -78,11 +84,12 @@ def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart[LowR
 
 
 class RankedList(NamedTuple, Generic[W]):
-    """A rating world for learners that show a list; the user consumes and rates the first `taken` items of it.
+    """A simulated rating environment, around `world`, for learners that show a list; the user consumes and rates its
+    first `taken` items.
 
-    `regret` returns the NDCG of the list at `at` instead of a regret: the sum over the first `at` items of (value to
-    the user - `floor`) / log2(position + 1), divided by that of the best list; 1 where no available item has a value
-    above `floor`.
+    `regret` returns the NDCG of the list's first `at` items instead of a regret: the sum over them of (true value to
+    the user - `floor`) / log2(position + 1), divided by that sum for the best list; 1 where no available item has a
+    value above `floor`.
     """
 
     world: RatingWorld[W]

@@ -20,7 +20,9 @@ Array = npt.NDArray[np.float64]
 
 
 class StreamState(NamedTuple):
-    """The state of a stream of Q contexts: the order in which they come, and the round."""
+    """The state of a simulated stream of Q contexts: `order` (Q,), the indices of the contexts in the order in which
+    they come, and the round `t`, from 0.
+    """
 
     order: Ints
     """the indices of the contexts, in the order of their rounds (Q,)"""
@@ -29,11 +31,13 @@ class StreamState(NamedTuple):
 
 
 class QueryStream(NamedTuple):
-    """A world of Q queries, each with its documents, and a simulated person, `user`, who answers rankings of them with
-    better ones.
+    """A simulated environment of web search: Q queries in random order, and a person, `user`, who answers the ranking
+    of a query's documents with a better one.
 
-    Each run meets the queries in an order of its own; after the last query the first comes again. The documents of all
-    queries are stored one after the other, in `rows` rows with N features. Made by `query_stream`.
+    The documents of all queries are stored one after the other: query q has the rows offsets[q]:offsets[q + 1],
+    `offsets` (Q + 1,), of the features `X` (rows x N), the relevance `labels` (rows,) and the true `utilities` w* . x
+    (rows,). `best` (Q,) is the utility of each query's best ranking, of which the first `k` positions count; regret is
+    that minus the utility of the ranking shown. After the last query the first comes again. Made by `query_stream`.
     """
 
     X: Floats
@@ -78,7 +82,8 @@ class QueryStream(NamedTuple):
 def query_stream(
     X: Floats, labels: npt.ArrayLike, offsets: Ints, w_star: Array, user: RankingUser, *, k: int = 5, shuffle: int = 0
 ) -> QueryStream:
-    """Return the world of Q queries for a simulated person `user` with utility weights `w_star` (N,).
+    """Return a simulated environment of Q queries whose documents are ranked for the person `user` with utility weights
+    `w_star` (N,).
 
     `X` (rows x N) has the features and `labels` (rows,) the relevance labels of all documents; query q has the rows
     offsets[q]:offsets[q + 1], for `offsets` (Q + 1,); `k` positions of a ranking count. The documents of each query are
@@ -113,11 +118,11 @@ def query_stream(
 
 
 def feature_bounds(X: Floats, offsets: Ints, space: Ranking) -> tuple[float, float]:
-    """Return upper bounds (R, S) of the Euclidean norm and of the largest entry of phi(x, y) in `space`, over all
-    rankings of all queries.
+    """Return upper bounds (R, S) over all rankings y of all queries x: R of the Euclidean norm of phi(x, y), the
+    feature vector of a ranking in `space`, S of its largest absolute entry.
 
-    `X` and `offsets` are as in `query_stream`. The bounds follow from the triangle inequality, with the largest rows
-    (for S the largest entries) at the greatest discounts.
+    `X` (rows x N) has the documents of all queries; query q has the rows offsets[q]:offsets[q + 1]. The bounds follow
+    from the triangle inequality, with the largest rows (for S the largest entries) at the greatest discounts.
     """
     R = S = 0.0
     norms = np.linalg.norm(X.astype(np.float64), axis=1)
@@ -139,12 +144,13 @@ def synthetic_queries(
     k: int = 5,
     dtype: str = "float64",
 ) -> tuple[QueryStream, Array]:
-    """Return (a stream of random queries with a linear utility, its weights w* (N,), |w*| = 1), drawn from `seed`.
+    """Return (a simulated stream of random queries with a linear utility, its weights w* (N,), |w*| = 1), drawn from
+    `seed`.
 
     There are `n_queries` queries of `n_docs` documents with N = `n_features` standard normal features. A document of
-    utility u has the label round(2 + 1.2 (u + noise N(0, 1))), clipped to 0..4. `user` is the simulated person, `k` the
-    number of positions that count, `dtype` that of the features. Raise ValueError, naming the argument, if one is not
-    valid.
+    utility u has the label round(2 + 1.2 (u + noise N(0, 1))), clipped to 0..4. `user` is the simulated person who
+    answers rankings, `k` the number of positions that count, `dtype` the type of the features, "float64" or "float32".
+    Raise ValueError, naming the argument, if one is not valid.
     """
     for name, value in (("n_queries", n_queries), ("n_docs", n_docs), ("n_features", n_features)):
         check_count(name, value)

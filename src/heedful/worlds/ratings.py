@@ -1,5 +1,5 @@
-"""Simulated people who rate what they are shown: by a low-rank model ([A18] section 4), or by known ratings of a data
-set.
+"""Simulated people who rate the items that they are shown: by a low-rank model ([A18] section 4), or by the known
+ratings of a data set.
 
 [A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
 """
@@ -23,17 +23,20 @@ GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
 
 
 class LowRankState(NamedTuple):
-    """The state of `LowRank`: a count of rounds, `t`."""
+    """The state of the simulated environment `LowRank`: the number of rounds played, `t`."""
 
     t: int
 
 
 class LowRank(NamedTuple):
-    """A world of n users whose expected ratings of m items are a hidden low-rank matrix Y ([A18] section 4).
+    """A simulated environment of n users whose expected ratings of m items are a hidden low-rank matrix `Y` (n x m)
+    ([A18] section 4).
 
-    Each round belongs to a random user, and all items can be shown, also repeatedly. Regret is the highest expected
-    rating of the user minus that of the item shown (of a slate, the mean). Made by `gaussian_ratings`,
-    `uniform_ratings` and `bernoulli_ratings`.
+    In each round a random user comes, and all items can be shown, also repeatedly. `noise` says how a rating scatters
+    around its mean in Y: GAUSSIAN with standard deviation `width`, UNIFORM on Y +- `width` / 2, or BERNOULLI. `best`
+    (n,) is each user's highest expected rating, `items` (m,) the indices 0 to m - 1. Regret is the user's highest
+    expected rating minus that of the item shown (of a slate, the mean). Made by `gaussian_ratings`, `uniform_ratings`
+    and `bernoulli_ratings`.
     """
 
     Y: Array
@@ -85,8 +88,9 @@ class LowRank(NamedTuple):
 def gaussian_ratings(
     n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, noise: float = 0.5, seed: int = 0
 ) -> LowRank:
-    """Return the Gaussian world of [A18]: the entries of user factors A (n_users x n_factors) and item factors B
-    (n_items x n_factors) are N(0, 1), Y = A B', ratings are N(Y, noise^2). All is drawn from `seed`.
+    """Return a simulated environment with the Gaussian ratings of [A18]: user factors A (n_users x n_factors) and item
+    factors B (n_items x n_factors) have entries N(0, 1), Y = A B', and ratings are N(Y, noise^2). All is drawn from
+    `seed`.
 
     Raise ValueError, naming the argument, if one is not valid.
     """
@@ -98,9 +102,9 @@ def gaussian_ratings(
 def uniform_ratings(
     n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, width: float = 0.5, seed: int = 0
 ) -> LowRank:
-    """Return the uniform world of [A18]: user factors A (n_users x n_factors) have rows uniform on the simplex, item
-    factors B (n_items x n_factors) entries uniform on [0, 1], Y = A B', ratings are uniform on Y +- `width` / 2. All is
-    drawn from `seed`.
+    """Return a simulated environment with the uniform ratings of [A18]: user factors A (n_users x n_factors) have rows
+    uniform on the simplex, item factors B (n_items x n_factors) entries uniform on [0, 1], Y = A B', and ratings are
+    uniform on Y +- `width` / 2. All is drawn from `seed`.
 
     Raise ValueError, naming the argument, if one is not valid.
     """
@@ -109,9 +113,12 @@ def uniform_ratings(
 
 
 def bernoulli_ratings(n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, seed: int = 0) -> LowRank:
-    """Return the Bernoulli world of [A18], with `n_users` users and `n_items` items: their `n_factors` factors are as
-    in `uniform_ratings`, drawn from `seed`; a rating is 1 with probability Y, else 0. Raise ValueError, naming the
-    argument, if one is not valid."""
+    """Return a simulated environment with the Bernoulli ratings of [A18]: a rating is 1 with probability Y = A B', else
+    0.
+
+    User factors A (n_users x n_factors) have rows uniform on the simplex, item factors B (n_items x n_factors) entries
+    uniform on [0, 1], drawn from `seed`. Raise ValueError, naming the argument, if one is not valid.
+    """
     A, B = _simplex_factors(n_users, n_items, n_factors, seed)
     return _low_rank(A, B, BERNOULLI, "width", 0.0)
 
@@ -138,7 +145,11 @@ def _low_rank(A: Array, B: Array, noise: int, name: str, width: float) -> LowRan
 
 
 class ReplayState(NamedTuple):
-    """The state of `Replay`: the items that each of U users has not consumed yet."""
+    """The state of `Replay`: the items that each of U users has not consumed yet.
+
+    `items` (n,) has the rated items of each user in turn; the first left[i] of user i's part are not consumed yet,
+    `left` (U,). users[:n] are the users with items left, `users` (U,).
+    """
 
     items: Ints
     """item indices as in `Replay.items`; of each user's part, the first left[i] are not consumed yet"""
@@ -151,12 +162,14 @@ class ReplayState(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """A world of U users that answers with n known ratings, such as those of a data set.
+    """A simulated environment of U users who give n known ratings, such as those of a data set, when they are shown the
+    items.
 
-    Each round belongs to a random user with items left, and only items that this user rated can be shown. With
-    `repeats` they may be shown again; otherwise each item comes once a user, and the world ends when no user has items
-    left. Regret is the best rating of an available item minus that of the item shown (of a slate, the mean). Made by
-    `replay_ratings`.
+    User i rated the items items[starts[i]:starts[i + 1]] with the same slice of `values`; `items` and `values` are
+    (n,), `starts` (U + 1,). In each round a random user with items left comes, and only items that this user rated can
+    be shown. With `repeats` they may be shown again; otherwise each item comes once for each user, and the simulation
+    ends when no user has items left. Regret is the user's best rating of an available item minus that of the item shown
+    (of a slate, the mean). Made by `replay_ratings`.
     """
 
     starts: Ints
@@ -217,7 +230,7 @@ class Replay(NamedTuple):
         return ReplayState(state.items, state.left, state.users, n)
 
     def value(self, user: int, item: int) -> float:
-        """Return the user's rating of the item (indices), which the user must have rated."""
+        """Return the rating that `user` gave to `item` (both indices); the user must have rated it."""
         return rating_of(self, user, item)
 
 
@@ -237,10 +250,11 @@ def rating_of(world: Replay, user: int, item: int) -> float:
 def replay_ratings(
     users: npt.ArrayLike, items: npt.ArrayLike, values: npt.ArrayLike, *, repeats: bool = True
 ) -> Replay:
-    """Return the world of n known ratings: `users` and `items` (indices from 0) and `values` (the ratings), (n,) each,
-    with each pair of user and item at most once. `repeats` is as in `Replay`.
+    """Return a simulated environment that answers with n known ratings: `users` and `items` (indices from 0) and
+    `values` (the ratings), (n,) each, with each pair of user and item at most once.
 
-    Raise ValueError, naming the argument, if the three do not fit together.
+    With `repeats` an item may be shown to a user again, otherwise only once. Raise ValueError, naming the argument, if
+    the three do not fit together.
     """
     whose, what = _whole("users", users), _whole("items", items)
     ratings = numbers("values", values, "numbers, one for each rating").astype(np.float64)

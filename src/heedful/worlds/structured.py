@@ -1,7 +1,8 @@
-"""Streams of contexts for structured objects (assignments, paths, sets), and a simulated person who corrects them.
+"""Simulated streams of contexts for structured objects (assignments, paths, sets), and a person who corrects the
+objects shown.
 
-One world serves all of them. The space says what a context looks like, which object is best, and what one step of a
-correction is.
+One class, `StructuredStream`, serves all of them: the space says what a context looks like, which object is best, and
+what one step of a correction is.
 """
 
 from __future__ import annotations
@@ -29,10 +30,13 @@ MOST_SETS = 20_000
 
 
 class StructuredStream(NamedTuple):
-    """A world of T contexts in random order, whose user answers an object with a better one.
+    """A simulated environment of T contexts in random order, in which the person `user` answers an object (assignment,
+    path, set) of `space` with a better one.
 
-    `space` has the objects. After the last context the first comes again. Regret is the utility of the best object
-    minus that of the one shown.
+    `X` has the features of all contexts: T x the shape of one context, whose last axis is the N features. `w_star` (N,)
+    are the person's true utility weights, and `best` (T x the length of an object) is the object of greatest utility of
+    each context. Regret is the utility of the best object minus that of the one shown. After the last context the first
+    comes again.
     """
 
     X: Floats
@@ -71,11 +75,12 @@ class StructuredStream(NamedTuple):
 def synthetic_assignments(
     rounds: int, people: int, slots: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
-    """Return (a stream of `rounds` assignments of `people` to `slots`, the person's weights w* (N,), |w*| = 1), with N
-    = `n_features` standard normal features drawn from `seed`.
+    """Return (a simulated stream of `rounds` contexts for assignments of `people` to `slots`, its true utility weights
+    w* (N,), |w*| = 1).
 
-    `user` is the simulated person who corrects assignments. Raise ValueError, naming the argument, if one is not valid
-    or there are fewer people than slots.
+    A context (people x slots x N) has N = `n_features` standard normal features, drawn from `seed`. `user` is the
+    simulated person who corrects assignments. Raise ValueError, naming the argument, if one is not valid or there are
+    fewer people than slots.
     """
     check_count("slots", slots)
     check_count("people", people, least=slots)
@@ -85,10 +90,11 @@ def synthetic_assignments(
 def synthetic_paths(
     rounds: int, rows: int, columns: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
-    """Return (a stream of `rounds` contexts for paths from corner to corner of a grid of `rows` x `columns` nodes, the
-    person's weights w* (N,), |w*| = 1), with N = `n_features` standard normal features drawn from `seed`.
+    """Return (a simulated stream of `rounds` contexts for paths from corner to corner of a grid of `rows` x `columns`
+    nodes, its true utility weights w* (N,), |w*| = 1).
 
-    `user` is the simulated person who corrects paths. Raise ValueError, naming the argument, if one is not valid.
+    A context (edges x N) has N = `n_features` standard normal features, drawn from `seed`. `user` is the simulated
+    person who corrects paths. Raise ValueError, naming the argument, if one is not valid.
     """
     space = grid(rows, columns)
     return _exact(space, rounds, space.tails.shape, n_features, user, seed)
@@ -97,13 +103,13 @@ def synthetic_paths(
 def synthetic_subsets(
     rounds: int, candidates: int, k: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
-    """Return (a stream of `rounds` contexts for sets of `k` out of `candidates` candidates, the person's weights w* >=
-    0 (N,),
-    |w*| = 1), with N = `n_features` features drawn from `seed`.
+    """Return (a simulated stream of `rounds` contexts for sets of `k` out of `candidates` candidates, its true utility
+    weights w* >= 0 (N,), |w*| = 1).
 
-    A candidate covers each feature with probability .3, by an amount that is uniform on [0, 1]. The best set is found
-    by trying all sets, not greedily. `user` is the simulated person who corrects sets. Raise ValueError, naming the
-    argument, if there are fewer candidates than k or more than MOST_SETS sets.
+    A context (candidates x N) has N = `n_features` features drawn from `seed`: a candidate has each feature with
+    probability .3, with a value uniform on [0, 1], otherwise 0. The best set is found by trying all sets, not greedily.
+    `user` is the simulated person who corrects sets. Raise ValueError, naming the argument, if there are fewer
+    candidates than k or more than MOST_SETS sets.
     """
     check_count("k", k)
     check_count("candidates", candidates, least=k)

@@ -1,4 +1,4 @@
-"""The world of [J15] Lemma 3, in which no context is like another, so that nothing can be learned.
+"""The simulated environment of [J15] Lemma 3, in which no context is like another, so that nothing can be learned.
 
 [J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
 """
@@ -17,21 +17,23 @@ Array = npt.NDArray[np.float64]
 
 
 class UnlearnableState(NamedTuple):
-    """The entries of the true weights w* that are determined so far, 0 elsewhere (`w_star`, (T,)), and the round
-    `t`."""
+    """The state of `Unlearnable`: the entries of the true weights w* that are determined so far, 0 elsewhere (`w_star`,
+    (T,)), and the round `t`, from 0.
+    """
 
     w_star: Array
     t: int
 
 
 class Unlearnable(NamedTuple):
-    """The world of [J15] Lemma 3, in which every proposal y is wrong: contexts e_1..e_T, objects +1 and -1, phi(x, y) =
-    y x, feedback -y, true weights w* = -y / sqrt T.
+    """The simulated environment of [J15] Lemma 3, in which every proposal is wrong: T = `horizon` rounds, each with a
+    feature of its own.
 
-    T is `horizon`, e_t the t-th unit vector. Round t offers the items e_t and -e_t of R^T: the objects +1 and -1 of
-    `Ranking(1)`. Feedback is alpha-informative with alpha = 1, |w*| = 1, bounds R = S = 1 of phi, and every learner
-    that shows one item has the average regret REG_T = 2 / sqrt T, which equals Theorem 1's right side. Made by
-    `unlearnable`.
+    Round t offers the two items e_t and -e_t of R^T, where e_t is the t-th unit vector; they are the objects y = +1 and
+    y = -1 of `Ranking(1)`, with phi(x, y) = y e_t. The feedback is always the item not shown, and the true weights are
+    w*_t = -y_t / sqrt T. So feedback is alpha-informative with alpha = 1, |w*| = 1, the bounds of phi are R = S = 1,
+    and every learner that shows one item has the average regret REG_T = 2 / sqrt T, which equals Theorem 1's right
+    side. Made by `unlearnable`.
     """
 
     horizon: int
@@ -61,7 +63,8 @@ class Unlearnable(NamedTuple):
 
 
 def unlearnable(horizon: int) -> Unlearnable:
-    """Return the world of [J15] Lemma 3 with `horizon` rounds and as many features. Raise ValueError unless `horizon`
-    is a whole number above 0."""
+    """Return the simulated environment of [J15] Lemma 3, in which every proposal is wrong, with `horizon` rounds and as
+    many features. Raise ValueError unless `horizon` is a whole number above 0.
+    """
     check_count("horizon", horizon)
     return Unlearnable(int(horizon))

@@ -1,8 +1,8 @@
 """Simulated people who answer what a learner shows with something better ([J15] section 6.1).
 
-A user is a NamedTuple with one method for each kind of object: `rank` answers a ranking with a ranking, `pick` an item
-with an item, `correct` a structured object (assignment, path, set) with another one; `prefer` compares two items.
-Utilities and labels (m,) are those of the m candidates of the round.
+A user is a NamedTuple with one method for each kind of object that can be shown: `rank` answers a ranking with a
+ranking, `pick` an item with an item, `correct` a structured object (assignment, path, set) with another one; `prefer`
+compares two items. Utilities, labels and ratings (m,) are those of the m candidates of the round.
 
 [C12]: Shivaswamy & Joachims, *Online Structured Prediction via Coactive Learning*, ICML 2012; [J15]: Shivaswamy &
 Joachims, *Coactive Learning*, JAIR 53, 2015.
@@ -63,14 +63,16 @@ class CorrectingUser(Protocol):
     """A simulated person who corrects an object of a structured space, such as a path."""
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints, /) -> Ints:
-        """Return a better object than `y` in the context `x` of `space`, on the way to the `best` object, for the
-        person's utility weights `w` (N,)."""
+        """Return a better object than `y` for the context `x` of `space`: y changed step by step towards `best`, the
+        object of greatest utility, under the person's utility weights `w` (N,).
+        """
 
 
 @kernel
 def utility(values: Array, order: Ints, k: int) -> float:
-    """Return the utility of an order: sum_{i<=k} values[order_i] / log2(i+1), for the `values` of the candidates
-    (m,)."""
+    """Return the DCG@k utility of a ranking: sum_{i<=k} values[order_i] / log2(i+1), for the `values` (m,) of m
+    candidates and `order`, candidate indices, best first.
+    """
     u = 0.0
     for i in range(min(k, order.size)):
         u += DISCOUNTS[i] * values[order[i]]
@@ -78,8 +80,11 @@ def utility(values: Array, order: Ints, k: int) -> float:
 
 
 class StrictAlpha(NamedTuple):
-    """Strictly alpha-informative feedback ([J15] Eq. 5): the answer gains at least `alpha` times the regret, and no
-    more than needed. 0 < alpha <= 1."""
+    """Strictly alpha-informative feedback ([J15] Eq. 5): the answer gains at least `alpha` times the regret in utility,
+    and no more than needed.
+
+    Regret is the utility of the best object minus that of the object shown; 0 < alpha <= 1.
+    """
 
     alpha: float = 0.5
 
@@ -89,12 +94,12 @@ class StrictAlpha(NamedTuple):
             raise ValueError(f"alpha: expected a number above 0, at most 1, got {self.alpha!r}")
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the order `shown` with the k best of its first d candidates moved to the top, for the least d that
-        gains enough; d >= min(k, n) for n candidates shown.
+        """Return the ranking `shown` with the k best of its first d candidates moved to the top, for the least d with
+        which utility rises by at least alpha times the regret; d >= min(k, n) for n candidates shown.
 
-        To gain enough is to gain alpha (best - U(shown)), for `utilities` (m,), of which the first `k` positions count;
-        `best` is the greatest utility of an order. At alpha = 1, rounding may let every d gain too little: then it is
-        all candidates by utility. `labels` and `rng` are not used.
+        Utility U is the DCG@`k` of `utilities` (m,), and the regret is `best` - U(shown), where `best` is the greatest
+        U of any ranking. At alpha = 1, rounding may let every d gain too little: then all candidates are sorted by
+        utility. `labels` and `rng` are not used.
         """
         n = shown.size
         size = min(k, n)
@@ -108,8 +113,11 @@ class StrictAlpha(NamedTuple):
         return top(utilities, utilities.size)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return `y` if no item has a greater utility; else the item of least utility that gains alpha times the
-        regret, ties to the lowest index. `utilities` (m,); `ratings` and `rng` are not used."""
+        """Return `y` if no item has a greater utility; else the item of least utility that gains at least alpha times
+        the regret (the greatest utility minus that of y), ties to the lowest index.
+
+        `utilities` are (m,); `ratings` and `rng` are not used.
+        """
         best = utilities.max()
         if utilities[y] == best:
             return y
@@ -121,8 +129,9 @@ class StrictAlpha(NamedTuple):
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
-        """Return the object `y` of the context `x`, moved towards the `best` object by `space.step_towards` until it
-        gains alpha times the regret, under the weights `w` (N,)."""
+        """Return the object `y` of the context `x`, moved towards the `best` object by `space.step_towards` until its
+        utility has risen by alpha times the regret (the utility of `best` minus that of y), under the weights `w` (N,).
+        """
         needed = self.alpha * gain(space, x, w, best, y)
         out = y.copy()
         for _ in range(best.size):
@@ -137,10 +146,10 @@ class ExpectedAlpha(NamedTuple):
     one.
 
     With probability p the answer is one of `objects` random objects, drawn in every round; otherwise it is the answer
-    of `StrictAlpha(strict)` (the experiments have strict = .5 for rankings, 1 for items). p is as large as it can be
-    with an expected gain of at least `alpha` times the regret r: p = (g - alpha r) / (g - h), with g the gain of the
-    strict answer and h the mean gain of the random ones. A random ranking has random candidates on top and the rest as
-    shown.
+    of `StrictAlpha(strict)`, which gains at least `strict` times the regret r (the experiments have strict = .5 for
+    rankings, 1 for items). p is as large as it can be with an expected gain in utility of at least `alpha` r: p = (g -
+    alpha r) / (g - h), with g the gain of the strict answer and h the mean gain of the random ones. A random ranking
+    has random candidates on top and the rest as shown.
     """
 
     alpha: float = 0.5
@@ -156,10 +165,11 @@ class ExpectedAlpha(NamedTuple):
         check_count("objects", self.objects, most=1000)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the answer of `StrictAlpha(strict)` to the order `shown` or, with the probability p of the class, an
-        order with random candidates in the first `k` positions.
+        """Return the answer of `StrictAlpha(strict)` to the ranking `shown` or, with a probability p chosen so that the
+        expected gain is still at least alpha times the regret, a ranking with random candidates in the first `k`
+        positions.
 
-        `utilities` (m,) are those of the candidates, `best` is the greatest utility of an order; draws are from `rng`,
+        `utilities` (m,) are those of the candidates, `best` is the greatest utility of a ranking; draws are from `rng`,
         and `labels` are not used.
         """
         u = utility(utilities, shown, k)
@@ -174,8 +184,11 @@ class ExpectedAlpha(NamedTuple):
         return drawn[rng.integers(0, self.objects)].copy() if rng.random() < p else sure
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return the answer of `StrictAlpha(strict)` to item `y` or, with the probability p of the class, a random item
-        (index). `utilities` (m,); draws are from `rng`, and `ratings` are not used."""
+        """Return the answer of `StrictAlpha(strict)` to item `y` or, with a probability p chosen so that the expected
+        gain is still at least alpha times the regret, a random item (index).
+
+        `utilities` are (m,); draws are from `rng`, and `ratings` are not used.
+        """
         sure = StrictAlpha(self.strict).pick(utilities, ratings, y, rng)
         drawn = np.empty(self.objects, np.int64)
         gained = 0.0
@@ -193,9 +206,10 @@ class ExpectedAlpha(NamedTuple):
 
 
 class Noisy(NamedTuple):
-    """Feedback by relevance labels, which the utility need not follow.
+    """Simulated feedback by relevance labels, which the true utility need not follow.
 
-    The k candidates with the highest labels, of the first `depth` shown, are moved to the top; ties in shown order.
+    The k candidates with the highest labels, of the first `depth` shown, are moved to the top of the ranking; ties keep
+    the order shown.
     """
 
     depth: int = 10
@@ -216,9 +230,10 @@ class Noisy(NamedTuple):
 
 
 class Better(NamedTuple):
-    """Feedback that is one step better: an item with the smallest rating above that of the item shown ([J15]).
+    """Simulated feedback that is one step better: an item with the smallest rating above that of the item shown
+    ([J15]), or, with `exact`, an item rated exactly one higher ([C12]).
 
-    With `exact`, an item rated exactly one higher ([C12]). Ties are broken at random; the item shown if there is none.
+    Ties are broken at random; the answer is the item shown if there is no such item.
     """
 
     exact: bool = False
@@ -228,8 +243,9 @@ class Better(NamedTuple):
         check_flag("exact", self.exact)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return the index of the answer to item `y`, by `ratings` (m,); ties are broken with `rng`. `utilities` are
-        not used."""
+        """Return the index of an item with the smallest of `ratings` (m,) above that of item `y`, or exactly one above
+        it if `exact`; y if there is none. Ties are broken with `rng`; `utilities` are not used.
+        """
         wanted = ratings[y] + 1.0 if self.exact else next_above(ratings, ratings[y])
         ties = np.sum(ratings == wanted)
         return nth(ratings, wanted, rng.integers(0, ties)) if ties > 0 else y
@@ -254,8 +270,9 @@ class Best(NamedTuple):
         check_flag("ties", self.ties)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return the index of an item with the highest of `ratings` (m,), or `y` if it is one; ties are broken with
-        `rng` or by index. `utilities` are not used."""
+        """Return the index of an item with the highest of `ratings` (m,), or `y` if it has the highest; ties are broken
+        with `rng`, or to the lowest index if `ties` is False. `utilities` are not used.
+        """
         wanted = ratings.max()
         if ratings[y] == wanted:
             return y
@@ -289,7 +306,7 @@ def check_user(user: object, answer: str, meaning: str) -> None:
     """Raise ValueError unless `user` is an instance with the method `answer` ("rank", "pick" or "correct") and valid
     parameters.
 
-    The message names the people in USERS that have it; `meaning` says in words what the method does.
+    The message names the simulated people in USERS that have the method; `meaning` says in words what it does.
     """
     if isinstance(user, type) or not hasattr(user, answer):
         raise ValueError(f"user: expected one who {meaning} ({users_that(answer)}), got {user!r}")
