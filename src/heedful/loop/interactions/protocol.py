@@ -63,17 +63,20 @@ class LoopModel(Protocol):
     """each person's own state, by the person's name"""
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int, /) -> bool:
-        """Learn from one piece of feedback; return whether there was anything to learn.
+        """Learn from one piece of feedback, in place; return whether there was anything to learn.
 
-        `context` is the decision that the feedback answers, with its candidates as an array. `extra` (e, N) are the
-        features of the e objects that the feedback brought along, such as an edited item. `version` is the sequence
-        number of the feedback in the log, which is the model's version after this step."""
+        `context` is the decision that the feedback answers, with its candidates as an array, `feedback` the decoded
+        record of the log. `extra` (e, N) are the N features of each of e objects that the feedback brought along, such
+        as an edited item. `version` is the sequence number of the feedback in the log, which is the model's version
+        after this step."""
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats, /) -> Any:
-        """Return what a piece of feedback says to the learner, in a type of this model; None if it says nothing.
+        """Return the training example that the learner makes of a piece of feedback; None if there is nothing to learn
+        in it.
 
-        `context` is the decision that it answers, `extra` (e, N) are the features of objects that the feedback brought
-        along."""
+        Its type is that of the kind of feedback: for grades, features with their grades. `context` is the decision that
+        the feedback answers, with its candidates as an array; `extra` (e, N) are the N features of each of e objects
+        that the feedback brought along, such as an edited item. Nothing is learned here."""
 
     def refusal(self, form: str, /) -> str | None:
         """Return why the learner cannot use feedback of the form with the name `form` ("clicks"); None if it can."""
@@ -81,8 +84,8 @@ class LoopModel(Protocol):
     def effective(self, shared: Any, person: Person | None, /) -> Any:
         """Return the weight of each of the N features for a person (N,); empty (0,) for a model without such weights.
 
-        `shared` is the state that all people share, `person` the person's own state; None for the weights of nobody in
-        particular."""
+        `shared` is the learner's state for all people; `person` is what was learned for the person in addition, None
+        for the weights that all people share."""
 
 
 CALLERS_SCORE = "the caller's score"
@@ -93,9 +96,10 @@ M_co = TypeVar("M_co", bound=LoopModel, covariant=True)
 
 
 class Pairing(NamedTuple):
-    """Two rankings from which the list of a decision is drafted: the sides pick in turns (team-draft interleaving).
+    """The rankings of two learners, from which one list is drafted: they pick items in turns (team-draft interleaving).
 
-    See `heedful.evaluation.interleaving`."""
+    The people who see such lists show by their answers which learner ranks better. `heedful.evaluation.interleaving`
+    has the procedure."""
 
     experiment: str
     """the id of the experiment in which two learners are compared"""
@@ -111,10 +115,10 @@ class Pairing(NamedTuple):
         return self._replace(a=self.a[np.isin(self.a, eligible)], b=self.b[np.isin(self.b, eligible)])
 
     def draft(self, size: int) -> tuple[Ints, dict[str, Any]]:
-        """Return (a list of `size` candidates drafted by both sides, what the log keeps of the draft).
+        """Return (a list of `size` candidates, as indices, drafted by both learners; what the log keeps of the draft).
 
-        The log keeps the side that picked each item, the coin of each round, the rank that each side gave to each item,
-        and the probability that a draft shows the item in its position."""
+        The log keeps, as JSON, the learner that picked each item ("teams"), the coin of each round, the rank that each
+        learner gave to each item, and the probability that a draft shows the item in its position ("places")."""
         a, b = self.a.tolist(), self.b.tolist()
         made = interleave(a, b, size, self.rng)
         cells = slot_probabilities(a, b, size)
@@ -149,7 +153,8 @@ class Question(NamedTuple):
 
     @property
     def control(self) -> bool:
-        """True if the control decides (the caller's order, or a random one, for comparison), not the model."""
+        """True if the list is shown for comparison (the control: in the caller's order, or a random one), not by the
+        model."""
         return self.arm == "control"
 
 
@@ -214,11 +219,11 @@ class Past(Protocol[M_co]):
         """Return the model as it was when the decision was made, folded from the log again."""
 
     def follow(self, margin: Callable[[M_co], float]) -> tuple[M_co, list[Moved]]:
-        """Return (the model when the decision was made, how far each piece of feedback moved it), the largest move
-        first.
+        """Return (the model when the decision was made, how far each piece of feedback moved `margin`), the largest
+        move first.
 
-        A move is the change in `margin(model)`, a number such as the lead of one item over another; feedback that did
-        not change the number is left out."""
+        `margin(model)` is a number such as the lead of one item over another; a move is its value after learning from
+        the feedback minus its value before. Feedback that did not change the number is left out."""
 
     def feedback(self) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
         """Yield (event, decision answered, feedback) for all that the model had learned from at that time, in order.
@@ -230,14 +235,17 @@ class Past(Protocol[M_co]):
 
 
 class Tally(Protocol):
-    """A counter of how well answers were predicted, for a report. It is given a loop's decisions one by one, the newest
-    first."""
+    """Collects predictions and the answers that came, for the report of how well a loop predicts.
+
+    Call `take` for each decision of a loop, the newest first, then `report`."""
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Count a decision; `given` is the feedback on it that was not undone, each with its event, in order."""
+        """Add one decision, whose record holds the predictions for the items shown, and compare these with the answers.
+
+        `given` is the feedback on it that was not undone, in order: pairs (event in the log, decoded feedback)."""
 
     def report(self) -> PredictionReport:
-        """Return how well the answers of all these decisions were predicted."""
+        """Return the mean score of the predictions of all decisions added, next to that of a simple baseline."""
 
 
 class Interaction(Protocol[M]):
@@ -326,18 +334,19 @@ class Interaction(Protocol[M]):
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        """Return the learner and the settings that follow from the `options` of this kind on a command line.
+        """Return the learner and the settings that follow from the options of `heedful init` that only this kind has.
 
-        `given` holds the options' values by name, None or False for one that is absent; `learner` is the learner that
-        was named, None if none was. Raise ValueError, naming the option, if a value makes no sense."""
+        `given` holds the values of the options by name (`options` declares them), None or False for one that is absent;
+        `learner` is the learner that was named, None if none was. Raise ValueError, naming the option, if a value makes
+        no sense."""
         return KindChoice(learner)
 
     @classmethod
     def read_action(cls, name: str, said: str) -> Any:
-        """Return the value of the action `name`, written as the text `said` on a command line, as the settings store
-        it.
+        """Return what the settings store for the action `name` (such as "buy"), from the text `said` on a command line.
 
-        Raise ValueError if `said` is no number."""
+        Here that is a number, the weight of the action; kinds may store something else. Raise ValueError if `said`
+        cannot be read."""
         try:
             return float(said)
         except ValueError:
@@ -345,18 +354,26 @@ class Interaction(Protocol[M]):
 
     @classmethod
     def check_manifest(cls, manifest: Manifest) -> None:
-        """Raise ValueError, naming the field, if a loop of this kind cannot be created with this manifest."""
+        """Raise ValueError, naming the field, if a loop of this kind cannot be created with `manifest`.
+
+        The manifest holds the learner's name, the encodings of items and requests, and the settings."""
         if manifest.settings.sampled > 0.0 and not cls.samples_lists:
             raise ValueError(f"sampled: expected 0 in {cls.loop}, got {manifest.settings.sampled:g}")
 
     @classmethod
     def feature_names(cls, manifest: Manifest) -> list[str]:
-        """Return the names of the N features as the learner sees them; the last is the caller's score."""
+        """Return the names of the N features of a candidate, in the order in which the learner sees them.
+
+        They are the features that the encodings in `manifest` make of an item and a request, then, last, the score that
+        the caller gives the candidate in a request (`prior`), such as that of a search engine."""
         return [*manifest.candidate_names, CALLERS_SCORE]
 
     @classmethod
     def looks_at_items(cls, asked: Any) -> bool:
-        """Return whether columns of items become features; `asked` is true if the user asked for that."""
+        """Return whether `heedful init` makes features of the columns of an item file.
+
+        `asked` is true if the user asked for that with an option; a kind with `item_features` "all" does so always, one
+        with "none" never."""
         return cls.item_features == "all" or (cls.item_features == "asked" and bool(asked))
 
     @classmethod
@@ -395,11 +412,13 @@ class Interaction(Protocol[M]):
         return "a context alone adds the same to every item, which never changes an order"
 
     def introduce(self) -> list[str]:
-        """Return sentences on what a new loop with these settings learns; [] if there is nothing to add."""
+        """Return sentences for the person who has created a loop, on what it learns with these settings; [] for
+        none."""
         return []
 
     def describe(self) -> Card:
-        """Return the description of this kind of feedback from which pages, commands and OpenAPI are written."""
+        """Return the description of this kind of feedback, in words and data, from which pages, commands and OpenAPI
+        are made."""
         first = next(iter(self.forms), "answer")
         return Card(
             name=self.name,
@@ -413,20 +432,22 @@ class Interaction(Protocol[M]):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return the settings that only a loop of this kind has, by name, as JSON."""
+        """Return, by name as JSON, the settings that only loops of this kind have, such as {"grades": 5}; {} if there
+        are none."""
         return {}
 
     def example(self, model: M, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return an answer that the model can learn from, as (words, fields of the feedback), to show how to answer.
+        """Return (an answer in words, the same as JSON fields of feedback) that `model` can learn from, to show how to
+        answer.
 
-        `shown` are the names of the items shown, best first."""
+        `shown` are the names of the items that the decision showed, best first."""
         form = next(iter(self.forms.values()))
         return "answers", {form.name: form.example}
 
     def empty(self, given: Mapping[str, Any]) -> str:
-        """Return why nothing could be learned from feedback with the fields `given`.
+        """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
 
-        The text continues "nothing in it to learn"; "" if there is nothing to add."""
+        It continues the message "nothing in it to learn"; "" if there is nothing to add."""
         return ": it says nothing, or what was shown already" if given else ""
 
     def tell_explanation(self, told: Explanation) -> list[Part]:
@@ -451,65 +472,82 @@ class Interaction(Protocol[M]):
         """Return a model that has learned nothing."""
 
     def personal(self, model: M) -> Any:
-        """Return a state with the structure of each person's own state, as a template for reading such states from a
-        file."""
+        """Return an example of the state that is kept for each person, with the same types and fields.
+
+        Reading a snapshot needs it as a template for the states in the file."""
         return model.shared
 
     def on_item(self, model: M, event: Event, catalogue: Catalogue) -> str:
-        """Tell the model that an item was put on offer, changed or withdrawn (`event`); change the model in place.
+        """Let `model` take in that an item was put on offer, changed or withdrawn, which `event` says; it is changed in
+        place.
 
-        `catalogue` holds the loop's items. Return why the learner failed on it, "" if it did not."""
+        `catalogue` holds the items of the loop. Return "", or the reason as text if the learner failed on it. Only
+        kinds whose learners know items by number do anything here."""
         return ""
 
     def teaches(self, model: M, lesson: Any) -> bool:
-        """Return whether the model would learn anything from `lesson`, which `LoopModel.lesson` returned."""
+        """Return whether `model` would learn anything from the training example `lesson`, which `LoopModel.lesson`
+        made."""
         return True
 
     def publish(self, model: M) -> Any:
-        """Return the state that all people share in arrays that nothing writes to any more, so that readers may keep
-        it."""
+        """Return a copy of the learner's state for all people, for the threads that make decisions.
+
+        Nothing writes to its arrays any more, so they may be read while `model` goes on learning."""
         return copy_arrays(model.shared)
 
     def predictor(self, model: M, person: str | None) -> list[bytes] | None:
-        """Return the numbers that predictions for a person come from, as bytes, to see whether feedback changed them.
+        """Return the arrays that predictions for `person` are computed from, as bytes; None if any feedback changes
+        them.
 
-        Return None for a kind in which every piece of feedback changes them."""
+        They are compared before and after learning, to count the feedback that changed no prediction."""
         return None
 
     # ------------------------------------------------------------------------ reading
 
     def person(self, name: str | None) -> str | None:
-        """Return the key in `LoopModel.people` for the person `name`; None if no state of their own is kept."""
+        """Return the key under which `LoopModel.people` keeps what was learned for the person `name`; None if nothing
+        is kept.
+
+        `name` is None for a decision for nobody in particular."""
         return name
 
     def lacks(self, shared: Any, x: Any) -> bool:
-        """Return whether the state `shared` does not cover all of the candidates `x` yet, so that it must be published
-        again."""
+        """Return whether some of the candidates `x` came after the published state `shared`, so that it has to be
+        published again.
+
+        `x` are features (m, N) or item numbers (m,) of m candidates; only kinds that know items by number can lack
+        one."""
         return False
 
     def order(self, model: M, shared: Any, own: Person | None, x: Any) -> Ints:
         """Return the indices of the m candidates `x`, best first (m,); equally good ones stay in the order of the
         request.
 
-        `shared` is the state that all people share, `own` the person's own state, None without one."""
+        `x` are features (m, N) or item numbers (m,). `model` holds the learner, `shared` the published state for all
+        people, `own` what was learned for the person, None without it."""
 
     def predict(self, model: M, shared: Any, own: Person | None, x: Any) -> list[ItemPrediction] | None:
-        """Return the prediction for each of the m candidates `x`, in their order; None if nothing is predicted.
+        """Return the predicted answer to each of the m candidates `x`, in their order; None if nothing is predicted.
 
-        `shared` is the state that all people share, `own` the person's own state, None without one."""
+        It is a grade, a rating or a probability of being chosen. `x` are features (m, N) or item numbers (m,). `model`
+        holds the learner, `shared` the published state for all people, `own` what was learned for the person, None
+        without it."""
         return None
 
     def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
         """Return the ranking of all items on offer, its uncertainty, and whether it is certain enough to stop asking.
 
-        It is the ranking of `person`, or of the mean utility of `people`, or of everybody if both are None. Raise
-        ValueError if this kind of loop has no such ranking."""
+        It is the ranking of `person`, or of the mean utility of `people`, or of everybody if both are None.
+        `projection` is the loop's log with its model. Raise ValueError if this kind of loop has no such ranking."""
         raise ValueError(f"standing: expected a loop of choices, got {self.loop}")
 
     def cuts(self, model: M, shared: Any, own: Person | None) -> list[float] | None:
-        """Return the thresholds of the score w.x, rising, between which one grade is predicted; None if there are none.
+        """Return the k - 1 thresholds, rising, that divide the score w.x of an item into k grades; None if there are
+        none.
 
-        They are those of the person whose own state is `own`, or of nobody in particular if it is None."""
+        They are those of the person for whom `own` was learned, or those that all people share if it is None. `model`
+        holds the learner, `shared` the published state for all people."""
         return None
 
     def why_not_predicted(self, shared: Any) -> str:
@@ -519,28 +557,34 @@ class Interaction(Protocol[M]):
     def used(self, model: M, shared: Any, own: Person | None) -> set[int]:
         """Return the numbers of the items that are not shown to a person again unless the request asks for repeats.
 
-        `shared` is the state that all people share, `own` the person's own state, None without one."""
+        They are, for example, those that the person has rated. `model` holds the learner, `shared` the published state
+        for all people, `own` what was learned for the person, None without it."""
         return set()
 
     def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
-        """Return what a person answered, in a word or two for each item, by item number.
+        """Return what a person answered, in a word or two for each item, by item number: {3: "said 4"}.
 
-        `shared` is the state that all people share, `own` the person's own state, None without one."""
+        `shared` is the published state for all people, `own` what was learned for the person, None without it."""
         return {}
 
     def counts(self, shared: Any, items: int) -> str:
-        """Return a sentence on how much feedback was learned, for a loop with `items` items on offer; "" for none."""
+        """Return a sentence on how much feedback the published state `shared` was learned from; "" for none.
+
+        `items` is the number of items on offer."""
         return ""
 
     def describe_overflow(self, model: M, shared: Any) -> str:
-        """Return a sentence on why the state can predict nothing any more and what to do; "" if nothing is wrong."""
+        """Return a sentence on why `shared`, the state for all people, cannot predict any more and what to do; "" if it
+        can.
+
+        The usual reason is that numbers in it are not finite or too large."""
         return ""
 
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
         """Return (why none of the newest feedback changed the model, what would change it); None if unknown.
 
-        `newest` counts that feedback. `thumbs` is a sentence saying that thumbs would change it, "" if the learner
-        takes none."""
+        `newest` counts that feedback: how much there is, how much on lists of one item, on lists in the caller's order,
+        ... `thumbs` is a sentence saying that thumbs would change it, "" if the learner takes none."""
         return None
 
     # ------------------------------------------------------------------------ deciding
@@ -550,24 +594,27 @@ class Interaction(Protocol[M]):
         return
 
     def eligible(self, model: M, shared: Any, own: Person | None, asked: Question) -> Ints | None:
-        """Return the indices of the candidates that may be shown to the person of the request `asked`; None for all.
+        """Return the indices of the candidates of the request `asked` that may be shown to its person; None for all.
 
-        `shared` is the state that all people share, `own` the person's own state, None without one. Raise ValueError if
-        they are too few."""
+        Items that the person has rated may be left out, for example. `model` holds the learner, `shared` the published
+        state for all people, `own` what was learned for the person, None without it. Raise ValueError if too few are
+        left."""
         return None
 
     def propose(
         self, model: M, shared: Any, own: Person | None, asked: Question, eligible: Ints | None, rng: Any
     ) -> Proposal:
-        """Return what to show of the `eligible` candidates (indices; None for all) for the request `asked`.
+        """Return what to show for the request `asked`, by the policy in it (`asked.arm`), with its probability and
+        predictions.
 
-        `shared` is the state that all people share, `own` the person's own state, None without one. `rng` is the
-        generator of this one decision."""
+        Only candidates in `eligible` are shown (indices; None for all). `model` holds the learner, `shared` the
+        published state for all people, `own` what was learned for the person, None without it. `rng` is the generator
+        of this one decision."""
 
     # ------------------------------------------------------------------------ taking feedback
 
     def form(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the fields of feedback, renamed or converted into the form that this kind of loop takes."""
+        """Return the JSON fields `given` of feedback, renamed or converted into a form that this kind of loop takes."""
         return given
 
     def refusal(self, model: M, form: str) -> str | None:
@@ -602,8 +649,8 @@ class Interaction(Protocol[M]):
     def explain(self, decision: LoggedDecision, context: Context, past: Past[M]) -> Explanation:
         """Return why a logged decision was made: what put its first item there, and which feedback moved it.
 
-        `context` is the decision with its candidates as an array, `past` the log up to it. Raise LookupError if there
-        was nothing to decide."""
+        `context` is the decision with its candidates as an array, `past` the log up to it, from which the model of that
+        time is made again. Raise LookupError if there was nothing to decide."""
 
     def item_scores(self, model: M, person: str | None, x: Any, places: Sequence[int]) -> Floats | None:
         """Return the scores that `model` gives to the candidates at the k indices `places` for a person (k,); None if
@@ -625,10 +672,11 @@ class Interaction(Protocol[M]):
         return parts_of.linear(self.names, w, x[place], "score")
 
     def adds_up(self, model: M, person: str | None, feedback: FeedbackRecord) -> bool:
-        """Return whether `feedback` changes this person's scores by the same amount, whatever else the model has
+        """Return whether learning `feedback` changes this person's scores by the same amount, whatever else `model` has
         learned.
 
-        Then what each piece of feedback added to a score is also what leaving it out would take away."""
+        Then a score is a sum over pieces of feedback, and what each of them added is also what leaving it out would
+        take away."""
         return False
 
     def candidate(self, spec: str) -> M:
@@ -637,36 +685,42 @@ class Interaction(Protocol[M]):
         Raise ValueError if there is no such learner, or it does not fit the loop."""
 
     def full_spec(self, spec: str) -> str:
-        """Return `spec`, a learner to try in this loop, completed with what the loop prescribes, such as the number of
-        grades."""
+        """Return `spec`, the name of a learner to try in this loop, with the parameters that the loop prescribes.
+
+        An example is the number of grades: "prank" becomes "prank:n_ranks=5"."""
         return spec
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the measures by which learners are compared on a log of this kind; the first is the main one."""
+        """Return the measures (names, ranges and texts) by which learners are compared on a log of this kind, the main
+        one first."""
 
     def compare(self, models: Sequence[M], step: Step) -> Sequence[Compared | None]:
-        """Compare the predictions of `models` with the answer in `step`, which none of them has learned from yet.
+        """Compare what each of the L `models` predicts with the answer in `step`, which none of them has learned from
+        yet.
 
-        Return one comparison for each of `measures()`, in that order; None where the answer says nothing by that
-        measure."""
+        `step` is a piece of feedback with its decision. Return one comparison for each of `measures()`, in that order;
+        None where the answer says nothing by that measure."""
 
     def chances(self, models: Sequence[M], step: Step) -> Floats | None:
-        """Return the probability with which each of the L `models` would show exactly the list of the decision in
-        `step` (L,).
+        """Return the probability (L,) with which each of the L `models` would show exactly the list that was shown in
+        `step`.
 
-        It is nan for a model that cannot tell. Return None if this kind of feedback has no such probabilities."""
+        `step` is a piece of feedback with its decision. The probability is nan for a model that cannot tell. Return
+        None if this kind of feedback has no such probabilities."""
         return None
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return by how much feedback speaks for each item shown, by the item's index among the candidates.
+        """Return how strongly `feedback` speaks for (above 0) or against (below 0) items shown, by their index among
+        candidates.
 
-        Return {} if it speaks for none, None if it does not say."""
+        `decision` is the logged decision that it answers. Return {} if it speaks for none, None if it does not say."""
         return None
 
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> Tally | None:
-        """Return a new counter of how well answers were predicted; None if this kind of feedback predicts nothing."""
+        """Return a new collector of predictions and answers, for the report; None if this kind of feedback predicts
+        nothing."""
         return None
 
     @staticmethod
@@ -675,31 +729,34 @@ class Interaction(Protocol[M]):
         return None
 
     def contradicts(self, model: M, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
-        """Return whether a `lesson` (what `LoopModel.lesson` makes of the feedback in `step`) contradicts the present
-        model."""
+        """Return whether the feedback in `step` says the opposite of what the model would predict now.
+
+        `lesson` is the training example that `LoopModel.lesson` made of it. `model` holds the learner, `shared` its
+        present state for all people, `own` what was learned for the person, None without it."""
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return how good the list of a decision was, by the feedback on it (`answers`); None if that does not say.
+        """Return how good the list of a decision was, by `answers`, the feedback on it; None if that does not say.
 
-        The score is within `span()`."""
+        The score lies between the two numbers that `span` returns."""
 
     def span(self) -> tuple[float, float]:
         """Return the (least, greatest) value of `score`."""
         return 0.0, 1.0
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return why the model's lists (`learned`) cannot be compared with lists in the caller's order (`control`), in
-        words.
+        """Return why the model's lists cannot be compared with lists in the caller's order (the control), in words.
 
-        `level` says whether all lists have the same score, `forms` are the names of the forms of their feedback."""
+        `learned` and `control` count the lists of either sort, and how good they were; `level` says whether all lists
+        have the same score; `forms` are the names of the forms of their feedback."""
 
     # ------------------------------------------------------------------------ the health of feedback
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return what the feedback in `step` says, as a number for each question that it answers.
+        """Return what the feedback in `step` says, as {question: number}.
 
-        Two answers of a person to the same question contradict each other if the numbers differ by 1 or more. A
-        question is usually which of two items, as described in the request, is better: 1 if the first is, 0 if not."""
+        A question is usually which of two items, as described in the request, is better: the number is 1 if the first
+        is, 0 if not. Two answers of a person to the same question contradict each other if their numbers differ by 1 or
+        more. `step` is a piece of feedback with its decision."""
         form, told = self.forms.get(step.feedback.form), dict[Any, float]()
         if form is None:
             return told
@@ -713,9 +770,10 @@ class Interaction(Protocol[M]):
         return told
 
     def error(self, model: M, step: Step) -> float | None:
-        """Return the error of a prediction for the feedback in `step`, from 0 to 1; None if nothing of it is predicted.
+        """Return how wrong `model` predicts the feedback in `step`, from 0 to 1; None if it predicts nothing of it.
 
-        `model` has not learned from it yet. The error is by the first of `measures()`."""
+        `step` is a piece of feedback with its decision, from which the model has not learned yet. The error is by the
+        first of `measures()`."""
         measure, compared = self.measures()[0], self.compare([model], step)[0]
         if compared is None or not compared.weights.sum() > 0.0:
             return None
@@ -726,8 +784,8 @@ class Interaction(Protocol[M]):
     def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
         """Return (the value predicted with the decision, the value that came) for each item shown that has both.
 
-        Of ratings and grades the second is the one given. If one item is put before all others, the first is the
-        probability of that, and the second is 1 for the item and 0 for the others."""
+        For ratings and grades the second is the one given. For answers that put one item before all others, the first
+        is the predicted probability of being that item, the second is 1 for the item and 0 for the others."""
         record, form = decision.record, self.forms.get(feedback.form)
         if not record.predicted or form is None:
             return []
@@ -738,18 +796,19 @@ class Interaction(Protocol[M]):
         return first_of(predicted, chosen[0]) if len(chosen) == 1 and len(over) == len(record.shown) - 1 else []
 
     def gains(self, model: M, shared: Any, own: Person | None, step: Step) -> tuple[float, float] | None:
-        """Return (utility of the corrected list minus that of the list shown, utility of the best list minus that of
-        the list shown).
+        """Return (utility of the corrected list, utility of the best list), each minus the utility of the list shown.
 
-        Utilities are those of the state `shared`, with the person's own state `own` if there is one. Return None if the
-        feedback in `step` corrects no list."""
+        Utilities are by the present model: `model` holds the learner, `shared` its state for all people, `own` what was
+        learned for the person, None without it. `step` is a piece of feedback with its decision. Return None if it
+        corrects no list."""
         return None
 
     def position(self, model: M, step: Step) -> Floats:
-        """Return an array of numbers whose change tells how far one piece of feedback (`step`) moved the model.
+        """Return an array whose change, when `model` learns from the feedback in `step`, tells how far that moved the
+        model.
 
-        They are the weights for all people or, in a model without weights, the predictions for the items shown; empty
-        if there are none."""
+        It holds the weights for all people or, in a model without weights, the predictions for the items shown; it is
+        empty if there are none."""
         weights = np.array(model.effective(model.shared, None), np.float64)
         if weights.size:
             return weights
@@ -758,24 +817,25 @@ class Interaction(Protocol[M]):
         return np.array([] if found is None else [each.value for each in found], np.float64)
 
     def order_reader(self) -> Model | None:
-        """Return a model that reads feedback as an order better than the one shown, for measuring regret in
-        simulations.
+        """Return a model that reads feedback as an order better than the one shown, whatever the loop's learner takes.
 
-        Return None if feedback of this kind is no such order."""
+        Simulations measure with it how informative feedback is. Return None if feedback of this kind is no such
+        order."""
         return None
 
 
 def item_key(step: Step, candidate: int) -> int:
-    """Return a hash of a candidate (an index) as it was described to the learner: its name, and its features or number.
+    """Return a hash of a candidate of the decision in `step`, as it was described to the learner.
 
-    The caller's score is left out, so the same item described in the same way has one key."""
+    `candidate` is its index. The hash covers its name and its features or item number, without the score that the
+    caller gave it, so the same item described in the same way has one key."""
     x = step.context.x
     row = x[candidate : candidate + 1] if x.ndim == 1 else x[candidate, :-1]
     return hash((step.decision.names[candidate], np.ascontiguousarray(row).tobytes()))
 
 
 def first_of(predicted: Mapping[int, float], best: int) -> list[tuple[float, float]]:
-    """Return (predicted probability, 1 for the item `best` and 0 for the others) for each item shown.
+    """Return (predicted probability of being put first, whether it was: 1 or 0) for each item shown.
 
-    `predicted` has the probability of each item to be put first, by its index."""
+    `predicted` has the probability by the item's index; `best` is the index of the item that was put first."""
     return [(chance, float(j == best)) for j, chance in predicted.items()]

@@ -134,17 +134,18 @@ class Coactive(Interaction[Model]):
         return "would rather have another", {"better": ["ITEM"]}
 
     def empty(self, given: Mapping[str, Any]) -> str:
-        """Return why nothing could be learned from feedback with the fields `given`, continuing "nothing in it to
-        learn".
+        """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
 
-        Numbers teach only if two items have different ones."""
+        It continues "nothing in it to learn"; numbers (ratings, grades) teach only if two items have different ones."""
         if "rating" in given or "grade" in given:
             return ": that takes two items with different numbers"
         return super().empty(given)
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """Return an explanation as lines and tables: the features of the first and second item, and what feedback moved
-        them."""
+        """Return the explanation `told` of a decision as lines and tables.
+
+        They hold the features that put its first item before the second, and the feedback that changed the first item's
+        lead."""
         return texts.explanation(told)
 
     def findings(self, found: Report) -> Findings:
@@ -160,9 +161,9 @@ class Coactive(Interaction[Model]):
         return Model(self.learner, self._shrink)
 
     def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
-        """Return, as bytes, the weights of all people, and the person's own offset unless it is 0.
+        """Return, as bytes, the weights for all people in `model`, and those of `person` alone unless they are 0.
 
-        They are compared to see whether feedback changed what is predicted."""
+        They are compared before and after learning, to see whether feedback changed what is predicted."""
         own = own_state(model.people, person)
         parts: list[Any] = [model.learner.weights(model.shared)]
         if own is not None and (offset := model.learner.weights(own.state)[:-1]).any():
@@ -172,17 +173,18 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ reading
 
     def order(self, model: Model, shared: Any, own: Person | None, x: Floats) -> Ints:
-        """Return the indices of the candidates `x` (m, N: m candidates, N features), best score first (m,).
+        """Return the indices of the m candidates `x` (m, N), with N features each, by score, best first (m,).
 
-        `shared` are the weights of all people, `own` is the person's offset, None without one."""
+        `model` holds the learner, `shared` its state for all people, `own` the weights of this person alone, None
+        without them."""
         return top(scores(x, model.effective(shared, own)), len(x))
 
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
         """Return (why none of the newest feedback changed the model, what would), None if unknown.
 
-        Either each list had a single item, with nothing to compare it with, or all lists were in the caller's order
-        (the control), in which no neighbours are swapped. `thumbs` is a sentence saying that thumbs would change it, ""
-        if the learner takes none."""
+        `newest` counts that feedback. Either each list had a single item, with nothing to compare it with, or all lists
+        were in the caller's order, in which no neighbours are swapped. `thumbs` is a sentence saying that thumbs would
+        change it, "" if the learner takes none."""
         looked, alone, said, control = newest
         if looked and alone == looked:
             told = "each list showed a single item, and a click or an action on the only one compares it with nothing"
@@ -201,11 +203,12 @@ class Coactive(Interaction[Model]):
     def propose(
         self, model: Model, shared: Any, own: Person | None, asked: Question, eligible: Ints | None, rng: Any
     ) -> Proposal:
-        """Return the list for the request `asked`: by score with the learner's random swaps, the caller's order, or a
-        draw.
+        """Return the list for the request `asked`, with the probability of showing exactly that list.
 
-        `shared` are the weights of all people, `own` is the person's offset, None without one; `eligible` is not
-        used."""
+        By the policy in the request it is by score with the learner's random swaps, in the caller's order, drawn at
+        random around the learned order, or drafted by two learners. `model` holds the learner, `shared` its state for
+        all people, `own` the weights of this person alone, None without them; `rng` is the generator of this decision;
+        `eligible` is not used."""
         return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng)
 
     # ------------------------------------------------------------------------ taking feedback
@@ -221,9 +224,11 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[Model]) -> Explanation:
-        """Return why the first item of a decision stood before the second: what each feature added, and each feedback.
+        """Return why the first item of a decision stood before the second: what each feature and each piece of feedback
+        added.
 
-        `context` holds the candidates' features (m, N), `past` the log up to the decision."""
+        `context` is the decision with its candidates' features, `past` the log up to it, from which the model is made
+        again."""
         from heedful.loop.explain import Explanation, Part
 
         record, names, x = decision.record, decision.names, context.x
@@ -253,10 +258,11 @@ class Coactive(Interaction[Model]):
         )
 
     def adds_up(self, model: Model, person: str | None, feedback: FeedbackRecord) -> bool:
-        """Return whether the update by `feedback` is the same whatever the weights are, as a perceptron's is.
+        """Return whether `feedback` changes the scores by the same amount whatever the weights are, as a perceptron's
+        step does.
 
-        It is not for thumbs, which are a logistic step, nor for a person with an offset, as its weight depends on how
-        much feedback they gave."""
+        It does not for thumbs, which are a logistic step, nor for a `person` with weights of their own, as what these
+        count depends on how much feedback the person gave."""
         additive = bool(getattr(model.learner, "additive", False))
         return additive and feedback.form != "thumb" and own_state(model.people, person) is None
 
@@ -271,7 +277,7 @@ class Coactive(Interaction[Model]):
         return Model(self.make_learner(spec, self.manifest), self._shrink)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the measure by which learners are compared: the share of swapped pairs that they rank as people
+        """Return the measure by which learners are compared: the share of randomly swapped neighbours ranked as people
         answered."""
         swaps = [swap for swap in map(self._swap, ("", *self.served)) if swap > 0.0]
         sampled = self.manifest.settings.sampled > 0.0
@@ -279,18 +285,19 @@ class Coactive(Interaction[Model]):
         return (Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, most_weight=most, once=True),)
 
     def chances(self, models: Sequence[Model], step: Step) -> Floats | None:
-        """Return the probability with which each of the L `models` would show exactly the list of the decision in
-        `step` (L,).
+        """Return the probability (L,) with which each of the L `models` would show exactly the list that was shown in
+        `step`.
 
-        It is nan for a model that cannot tell. Return None if the log kept too little of the decision."""
+        `step` is a piece of feedback with its decision. The probability is nan for a model that cannot tell. Return
+        None if the log kept too little of the decision."""
         return list_chances(self, models, step, [model.draws for model in models])
 
     def compare(self, models: Sequence[Model], step: Step) -> Sequence[Compared | None]:
-        """Return, for each of `models`, which pairs of neighbours it ranks as the answer in `step` does; ties count
-        1/2.
+        """Return, for each of `models`, which pairs of neighbours in a list it ranks as the answer in `step` does; ties
+        count 1/2.
 
         Only pairs that were shown in either order at random with a known probability, and of which the answer prefers
-        one, are compared; (None,) if there are none. An answer contradicts what was shown far more often than it
+        one, are compared; return (None,) if there are none. An answer contradicts what was shown far more often than it
         confirms it, and people click more at the top. Both effects cancel if a pair whose shown order had probability P
         has the weight 1 / (2 P)."""
         found = swapped_pairs(step.context, step.feedback, self._swap(step.decision.record.learner))
@@ -302,10 +309,11 @@ class Coactive(Interaction[Model]):
         return (Compared((np.sign(ahead) + 1.0) / 2.0, weights),)
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return 1 for each item clicked and for the first of a better order, and for an action its weight; by the
-        item's index.
+        """Return how strongly `feedback` speaks for items of the list, by their index among the candidates of
+        `decision`.
 
-        Return {} if the feedback speaks for no item shown, None if it does not say."""
+        It is 1 for each item clicked and for the first of a better order, and for an action its weight. Return {} if it
+        speaks for no item shown, None if it does not say."""
         return credit_list(decision, feedback)
 
     def _swap(self, named: str) -> float:
@@ -327,11 +335,12 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ reporting
 
     def contradicts(self, model: Model, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
-        """Return whether w . D < 0 for the present weights w, so that the model ranks the opposite way of what the
-        feedback in `step` prefers.
+        """Return whether the model now ranks the opposite way of the feedback: w . D < 0 for its present weights w.
 
-        D is the direction in feature space that the feedback points to, see `direction`; the negative parts of w . D
-        are those in Shivaswamy & Joachims (JAIR 2015)."""
+        `lesson` is the training example made of the feedback in `step`; D is the step that it asks for in feature
+        space, phi(x, better) - phi(x, shown) for the features phi of a list (`direction`). `model` holds the learner,
+        `shared` its state for all people, `own` the weights of this person alone, None without them. The negative parts
+        of w . D are those in Shivaswamy & Joachims (JAIR 2015)."""
         reader = order_reader(self.learner)
         said = reader.lesson(step.context, step.feedback, step.extra)
         if said is None:
@@ -349,7 +358,8 @@ class Coactive(Interaction[Model]):
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Return why learned lists and lists in the caller's order (the control) cannot be compared, in words.
 
-        `level` says whether all lists have the same score, `forms` are the names of the forms of their feedback."""
+        `learned` and `control` count the lists of either sort, and how good they were; `level` says whether all lists
+        have the same score; `forms` are the names of the forms of their feedback."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
     def order_reader(self) -> Model:
@@ -359,21 +369,23 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ the health of feedback
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return what the feedback in `step` says about pairs of items, and about single items that got a thumb.
+        """Return what the feedback in `step` says about pairs of items, and about single items that got a thumb, as
+        numbers.
 
-        For a pair (smaller key, larger key) it is 1 if the first is better, 0 if not; for an item 1/2 for a thumb up,
-        -1/2 for a thumb down. Answers contradict each other if the numbers differ by 1."""
+        For a pair (smaller key, larger key), where a key is a hash of an item (`item_key`), it is 1 if the first is
+        better, 0 if not; for an item 1/2 for a thumb up, -1/2 for a thumb down. Two answers contradict each other if
+        their numbers differ by 1."""
         feedback = step.feedback
         if feedback.form == "thumb" and feedback.chosen and feedback.chosen[0] >= 0:
             return {item_key(step, feedback.chosen[0]): feedback.values[0] / 2.0}
         return super().claims(step)
 
     def error(self, model: Model, step: Step) -> float | None:
-        """Return how often `model` ranks an item that was shown and not picked above one that was picked in `step`;
-        ties half.
+        """Return the share of pairs (item picked, item shown and not picked) in `step` that `model` ranks the wrong
+        way.
 
-        Return None if everything was picked, or nothing. As people pick more at the top, this does not measure how good
-        a learner is; a change of it over time says that something has changed."""
+        A tie counts 1/2. Return None if everything was picked, or nothing. As people pick more at the top, this does
+        not measure how good a learner is; a change of it over time says that something has changed."""
         if step.feedback.form not in ("clicks", "better"):
             return None
         picked = {j for j in step.feedback.chosen if j >= 0}
@@ -385,11 +397,12 @@ class Coactive(Interaction[Model]):
         return float(((np.sign(gaps) + 1.0) / 2.0).mean())
 
     def gains(self, model: Model, shared: Any, own: Person | None, step: Step) -> tuple[float, float] | None:
-        """Return (U(ybar) - U(y), U(y*) - U(y)): how much better the corrected list ybar and the best list y* are than
-        y, shown.
+        """Return (U(ybar) - U(y), U(y*) - U(y)) for the list y that was shown, the corrected list ybar and the best
+        list y*.
 
-        Utilities U are by the weights of `shared` and the person's offset `own` (None without one). Return None unless
-        the feedback in `step` is an order or clicks."""
+        The utility U is by the present weights: `model` holds the learner, `shared` its state for all people, `own` the
+        weights of this person alone, None without them. Return None unless the feedback in `step` is an order or
+        clicks."""
         from heedful.worlds.users import utility  # needed here alone, and a decision takes no simulated people
 
         (record, x, _), feedback = step.context, step.feedback
@@ -449,12 +462,12 @@ MOST_WEIGHT = 4.0
 
 
 def swapped_pairs(context: Context, feedback: FeedbackRecord, swap: float) -> tuple[Ints, Ints, Array] | None:
-    """Return (winners, losers, weights) of the pairs of neighbours in a list that can be compared; None if there are
-    none.
+    """Return (winners, losers, weights) (p,) each, of the p pairs of neighbours in a list that can be compared; None if
+    p = 0.
 
-    Such a pair was shown in either order at random, the order shown with a known probability P, and the feedback
-    prefers one of the two; its weight is 1 / (2 P). Winners and losers are indices of candidates. `swap` is the
-    probability with which neighbours are swapped; in a list drawn at random P follows from the draw."""
+    Such a pair was shown in either order at random, the order shown with a known probability P, and `feedback` prefers
+    one of the two; its weight is 1 / (2 P). Winners and losers are indices of candidates. `context` is the decision;
+    `swap` is the probability with which neighbours are swapped; in a list drawn at random P follows from the draw."""
     record = context.record
     if feedback.form not in ("clicks", "better"):
         return None
@@ -510,10 +523,10 @@ def order_reader(learner: Any) -> Model:
 
 
 def direction(reader: Model, lesson: Lesson | Thumb) -> Array:
-    """Return the direction D (N,) in feature space that feedback (`lesson`) points to: phi(x, better) - phi(x, shown).
+    """Return the step D (N,) in feature space that a training example asks for: phi(x, better) - phi(x, shown).
 
-    phi(x, y) are the N features of an order y of the candidates x. For a thumb it is phi of what was shown, negated if
-    the thumb is down. `reader` is a model by `order_reader`."""
+    phi(x, y) are the N features of an order y of the candidates x. `lesson` is the example; for a thumb D is phi of
+    what was shown, negated if the thumb is down. `reader` is a model that `order_reader` made."""
     if isinstance(lesson, Thumb):
         return lesson.sign * lesson.z
     learner = reader.learner

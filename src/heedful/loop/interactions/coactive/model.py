@@ -29,10 +29,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Lesson(NamedTuple):
-    """Feedback as the learner's `update` takes it.
-
-    `x` are candidates (m, N: m candidates, N features), `y` is the proposal that was shown, `feedback` the better
-    object as indices of candidates, `weight` the size of the step, 1 for all but some actions."""
+    """A training example of a coactive learner: what was shown, and what feedback says is better."""
 
     x: Floats
     y: Any
@@ -48,9 +45,9 @@ class Thumb(NamedTuple):
 
 
 class Model:
-    """The state of a coactive loop: the learner's state for all people, and each person's offset.
+    """The state of a loop of corrected rankings: the learner's state for all people, and weights of each person's own.
 
-    `teach` is one step of the fold of the log."""
+    `teach`, called for each piece of feedback in the order of the log, is all that changes it."""
 
     version = 1
     """the version of the fold: raised when the same log would give another state"""
@@ -100,10 +97,10 @@ class Model:
         return _order(self._own, person.state, self._personal(shared, person, x))
 
     def effective(self, shared: Any, person: Person | None) -> Array:
-        """Return the weights of the N features (N,), of all people and of this person together; the last is the
-        caller's score's.
+        """Return the weights of the N features (N,) for a person: those for all people plus the person's own.
 
-        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
+        `shared` is the learner's state for all people, `person` the person's own state, None without one. The last
+        feature is the score that the caller gives a candidate in a request (`prior`)."""
         w = np.array(self.learner.weights(shared), np.float64)
         w[-1] += 1.0
         if person is not None:
@@ -165,10 +162,10 @@ class Model:
         return lesson._replace(x=self._personal(self.shared, person, lesson.x))
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
-        """Return what a piece of feedback says to the learner; None if it says nothing.
+        """Return the training example that a piece of feedback makes; None if there is nothing to learn in it.
 
-        The arguments are those of `teach`. Feedback without clicks is no dislike, and an item that was not shown was
-        not passed over: only items that were shown are compared."""
+        `context` is the decision answered, `feedback` the decoded record, `extra` (e, N) the features of e objects that
+        it brought along. An empty click list is no dislike, and only items that were shown are compared."""
         record, x, _ = context
         form, m = feedback.form, x.shape[0]
         chosen = [j if j >= 0 else m - 1 - j for j in feedback.chosen]
@@ -267,7 +264,8 @@ class Model:
     # ------------------------------------------------------------------------ keeping
 
     def proposal_fields(self, y: Any) -> dict[str, Any]:
-        """Return what the learner's proposal `y` holds besides the list shown, by name, as JSON."""
+        """Return, by name as JSON, what the learner's proposal `y` holds besides the list shown and its `update` needs
+        again."""
         carried: list[tuple[str, Any]] = list(y._asdict().items())[1:] if hasattr(y, "_asdict") else []
         return {name: _json(part) for name, part in carried}
 
