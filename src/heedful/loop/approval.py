@@ -53,12 +53,12 @@ class Approved:
         self._given: list[tuple[bool, str | int, float]] = []  # (learned, who, 1.0 for up)
 
     def take(self, learned: bool, who: str | int, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Count the thumbs among `given`, the feedback on one decision as pairs (event, decoded feedback); other forms
-        are skipped.
+        """Count the thumbs up and down in the feedback on one decision; other forms of feedback are skipped.
 
-        `given` holds nothing that was undone. `learned` is True if the model ordered the list, False if it is a control
-        list. `who` identifies the person for the cluster-robust interval: their name, or the decision's sequence number
-        if it was made for nobody in particular."""
+        `given` is that feedback without what was undone, as pairs (event, decoded feedback). `learned` is True if the
+        model ordered the list, False if it was in the caller's own order (control). `who` identifies the person for the
+        cluster-robust interval: their name, or the decision's sequence number if it was made for nobody in
+        particular."""
         self._given += [(learned, who, float(f.values[0] > 0.0)) for _, f in given if f.form == "thumb"]
 
     def measured(self) -> Approval | None:

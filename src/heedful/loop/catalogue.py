@@ -30,7 +30,7 @@ CATALOGUES = 4
 
 
 class CatalogueVersion(NamedTuple):
-    """The items that were on offer right after one item event: an item put on offer, changed or withdrawn.
+    """The items that were on offer at one point of the log: right after an item was put on offer, changed or withdrawn.
 
     `names`, `items` and `rows` have one entry per item, in the order in which items were put on offer; an item that was
     withdrawn and put back counts from its return."""
@@ -227,7 +227,7 @@ class Catalogue:
         return tuple(map(self.current.__getitem__, names))
 
     def standing(self, names: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return (versions, rows) of the items on offer called `names`, in that order.
+        """Return (versions, rows) of those items called `names`, all of which are on offer now, in that order.
 
         A version is the sequence number of the event that put an item on offer, a row its index in the catalogue's
         array of features. Raise KeyError, with the name, for one that is not on offer."""
@@ -278,7 +278,7 @@ class Catalogue:
         """Return a copy of m `rows` (m,) of the catalogue's array of features, as (m, N + 1) with N features of an
         item.
 
-        The last column is 0; the caller fills it with its own score of each item."""
+        The last column is 0: the caller writes there the score that a request gives to each item (`prior`)."""
         return self._features.take(rows, axis=0)
 
     def rows(self, versions: Sequence[int]) -> Ints:

@@ -54,7 +54,7 @@ class Decider:
 
     @property
     def interaction(self) -> Interaction[Any]:
-        """the kind of feedback of the loop and all that depends on it, with the learner that serves now"""
+        """the kind of feedback of the loop (an `Interaction`), with the learner that serves now"""
         return self.projection.interaction
 
     # ------------------------------------------------------------------------ what is asked
@@ -100,9 +100,12 @@ class Decider:
     def parse(
         self, candidates: Any, context: Any, prior: Any, show: Any, strict: Any = None, looked: bool = False
     ) -> Request:
-        """Check the parts of a request and return them as arrays: the candidates with their features, and the context.
+        """Check the parts of a request; return them as arrays: the candidates with their features, and the features of
+        the request.
 
-        The arguments and errors are those of `read`."""
+        `candidates`, `context`, `prior`, `show` and `strict` are those of `Loop.decide`. With `looked`, an item that is
+        not on offer is noted as unknown unless `strict` refuses it; otherwise it raises LookupError. Raise ValueError,
+        naming the field, on bad input."""
         if show is not None:
             self.interaction.check_show(show)
         if not isinstance(strict, bool | None):
@@ -136,11 +139,12 @@ class Decider:
     # ------------------------------------------------------------------------ what is proposed
 
     def propose(self, asked: DecisionRequest) -> PendingEvent:
-        """Return the event of a new decision on the request `asked`, made from the published model; nothing is written.
+        """Return the event of a new decision on the checked request `asked`, made from the published model; nothing is
+        written.
 
-        The generator of the decision's id (`generator_for`) draws whether the list is the model's, the caller's own
-        order for comparison (control), or sampled around the model's, and all else that is random. Raise ValueError if
-        there is too little to show, and RuntimeError if the learner fails."""
+        A random generator keyed by the decision's id (`generator_for`) draws whether the list is the model's, the
+        caller's own order for comparison (control), or drawn at random around the model's, and all else that is random.
+        Raise ValueError if there is too little to show, and RuntimeError if the learner fails."""
         id, request, person, deferred, repeats = asked
         projection, interaction, settings = self.projection, self.interaction, self.settings
         state, own = projection.reading_of(request.x, person)
@@ -264,7 +268,7 @@ class Decider:
     # ------------------------------------------------------------------------ what is said
 
     def decision_of(self, draft: PendingEvent, answer: Answer) -> Decision:
-        """Return the decision of the event `draft` after it was submitted, where `answer` is the log's answer to it.
+        """Return the decision of the event `draft` after it was submitted to the log, which answered `answer`.
 
         It is the new decision or, if the id was in the log already, the earlier one. Raise LookupError if the event was
         rejected or the decision was forgotten, and ValueError if the id belongs to a decision on other candidates, for

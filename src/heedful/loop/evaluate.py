@@ -83,7 +83,9 @@ class Value(NamedTuple):
 
 
 class LearnerEvaluation(NamedTuple):
-    """What one learner would have made of the log: its weights in the end, and its value by each measure."""
+    """A learner after it learned from the log: its weights in the end, and how good its predictions were by each
+    measure.
+    """
 
     learner: str
     """the learner as the caller named it: "prank", "pairwise-logistic:rate=0.2"; "NAME@VERSION" stopped learning after
@@ -131,14 +133,14 @@ class Evaluation(NamedTuple):
 def evaluate(
     projection: Projection, specs: Sequence[str], alpha: float = 0.05, own: str | None = None, up_to: int | None = None
 ) -> Evaluation:
-    """Let the loop's own learner and those that `specs` name learn from the log, and compare their predictions with the
-    answers.
+    """Let learners learn from a loop's log, and compare what each predicts with each answer before it learns from it.
 
-    `projection` is the loop's log with its model; `specs` are names with parameters, "NAME:rate=0.2", or "NAME@VERSION"
-    for a learner that stops learning after that version, "NAME@VERSION.." or "NAME@2026-01-31T12:00:00Z.." for one that
-    begins to learn after it; each interval misses with probability `alpha` at most, 1e-6 to
-    0.5. `own` names another learner to compare with in place of the loop's own; answers up to event `up_to` count, or
-    all. Raise ValueError if there is no such learner, if it does not fit the loop, or if it fails on the log."""
+    `projection` is the loop's log with its model. The learners are the loop's own, which comes first, and those that
+    `specs` name, with parameters ("NAME:rate=0.2"): "NAME@VERSION" stops learning after that version (sequence number),
+    "NAME@VERSION.." or "NAME@2026-01-31T12:00:00Z.." begins to learn after it. Each interval misses with probability
+    `alpha` at most, 1e-6 to 0.5. `own` names another learner to compare with in place of the loop's own; answers up to
+    event `up_to` count, or all. Raise ValueError if there is no such learner, if it does not fit the loop, or if it
+    fails on the log."""
     check_between("alpha", alpha, 1e-6, 0.5)
     own = projection.manifest.learner if own is None else own
     named = [own, *dict.fromkeys(spec for spec in specs if spec != own)]
@@ -338,15 +340,17 @@ class _Lists:
 
 
 def refused(measure: Measure, reason: str, remedy: str) -> Value:
-    """Return a `Value` without estimate, because the log does not determine it: with the `reason` and a `remedy`, in
-    words."""
+    """Return a `Value` without an estimate of `measure`, because the log does not determine it.
+
+    `reason` says in words why not, `remedy` what would make the log determine it."""
     return Value(measure.name, None, None, None, 0, 0, 0.0, None, None, None, "", reason, remedy)
 
 
 def weighted(measure: Measure, found: Estimate | Refusal, comparisons: int, people: int) -> Value:
-    """Return the off-policy estimate `found` of a mean score between 0 and 1 as a `Value` in the range of `measure`.
+    """Return `found`, an off-policy estimate of a mean score from 0 to 1, as a `Value` in the range of `measure`.
 
-    `comparisons` is the number of lists behind it, `people` the number of people. A `Refusal` becomes a value without
+    Off-policy: of lists that a learner would have shown, from those that were. `comparisons` is the number of lists
+    behind it, `people` the number of people. A `Refusal`, an estimate that is not possible, becomes a value without
     estimate.
     """
     if isinstance(found, Refusal):

@@ -38,7 +38,8 @@ LEAST_PEOPLE = 10
 
 
 class ItemMove(NamedTuple):
-    """How often a candidate learner would show an item, and how much higher, compared with the learner that serves."""
+    """For one item: how often the candidate of an experiment would show it, and how much higher than the learner that
+    serves."""
 
     item: str
     """its name"""
@@ -52,7 +53,8 @@ class ItemMove(NamedTuple):
 
 
 class PersonAgreement(NamedTuple):
-    """How many of the items that a person was shown a candidate learner would have shown them, too."""
+    """For one person: the share of items they were shown that the candidate of an experiment would have shown them,
+    too."""
 
     person: str
     """their name"""
@@ -79,7 +81,8 @@ class Agreement(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Counts of a random split in two, and the evidence that its probability was not the stated one."""
+    """Counts of a random split in two, such as of people between two learners, and evidence that its probability was
+    wrong."""
 
     own: int
     """the count of the side that serves (A)"""
@@ -107,7 +110,8 @@ class Answered(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """What an experiment says so far: a candidate learner (side B) against the one that serves (side A)."""
+    """The state of an experiment: a candidate learner (side B) against the one that serves (side A), and which people
+    prefer."""
 
     id: str
     """the id of the experiment"""
@@ -208,9 +212,9 @@ def _told(value: Any) -> str:
 
 
 def look(projection: Projection, event: Event, up_to: int = 2**62) -> Experiment:
-    """Return what the experiment that began with `event` says, by the log up to the sequence number `up_to`.
+    """Return the state of an experiment by the log up to the sequence number `up_to`: preferences, agreement, checks.
 
-    `projection` is the loop's log with its model."""
+    `projection` is the loop's log with its model, `event` the event with which the experiment began."""
     record = read_experiment(event.payload)
     sums = _Sums(projection, event, record)
     retractions = projection.log.retractions()
@@ -381,8 +385,9 @@ def _against(
 
 
 def evidence_of(found: Experiment) -> dict[str, Any]:
-    """Return the evidence of an experiment for or against its candidate, by name, as the event of a promotion keeps
-    it."""
+    """Return the numbers of an experiment that speak for or against its candidate, {name: value}.
+
+    The event of a promotion stores them in the log."""
     said = found.verdict
     return {
         "method": "interleaving",
@@ -405,9 +410,10 @@ def evidence_of_log(
     """Compare how well two learners predict the answers in the log; return (evidence, reasons against promoting
     `learner`).
 
-    `learner` and `own`, which it is compared with, are names with parameters. The evidence is as the event of a
-    promotion keeps it; the reasons are a sentence each, none if the learner may be promoted. The interval of the
-    difference misses with probability `alpha` at most; answers up to event `up_to` count (None: all)."""
+    `projection` is the loop's log with its model. `learner` and `own`, which it is compared with, are names with
+    parameters. The evidence is {name: value}, as the event of a promotion stores it; the reasons are a sentence each,
+    none if the learner may be promoted. The interval of the difference misses with probability `alpha` at most; answers
+    up to event `up_to` count (None: all)."""
     evaluation = evaluate(projection, [learner], alpha, own=own, up_to=up_to)
     value = evaluation.learners[-1].values[0]
     evidence = {
@@ -474,7 +480,7 @@ class Promoted(NamedTuple):
 
 
 class PlannedWin(NamedTuple):
-    """What an experiment would find if the candidate won a certain share of the sessions that are not ties."""
+    """What a planned experiment would find if the candidate won a certain share of the lists that have a winner."""
 
     share: float
     """that share"""
@@ -510,8 +516,9 @@ SIMULATED, MOST_SESSIONS = 200, 4_000
 def plan_experiment(projection: Projection, share: float, days: float, alpha: float) -> PlannedExperiment:
     """Return what an experiment of `days` days with a `share` (0 to 1) of the people would find, by simulation.
 
-    It is simulated for candidates that win 52, 55, 60 or 70 % of the sessions that are not ties, with as many people
-    and sessions as the newest decisions in the log suggest. Its verdict is wrong with probability `alpha` at most."""
+    In it a session (the interleaved lists of a person with feedback) is won by one of two learners or tied. It is
+    simulated for candidates that win 52, 55, 60 or 70 % of those not tied, with as many people and sessions as the
+    newest decisions in the log of `projection` suggest. Its verdict is wrong with probability `alpha` at most."""
     since, until, who, answered, ties = math.inf, 0, Counter[str](), 0, 0
     seen = dict[int, str]()
     newest = projection.log.newest_first(2**62, "decision")

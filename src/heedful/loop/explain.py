@@ -21,8 +21,9 @@ from heedful.loop.records import FeedbackRecord
 
 
 class Part(NamedTuple):
-    """The share of one feature in the lead of the first item over the second: its weight times the difference of the
-    two items."""
+    """The contribution of one feature to the score of the first item minus that of the second.
+
+    It is the feature's weight times the difference of its values for the two items."""
 
     name: str
     """the feature"""
@@ -38,8 +39,7 @@ class Part(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A piece of feedback, and by how much it moved the lead of the first item over the second
-    (`Explanation.margin`)."""
+    """A piece of feedback, and by how much learning it changed the score of the first item minus that of the second."""
 
     event: str
     """the id of the feedback, which `Loop.undo` takes"""
@@ -107,7 +107,7 @@ def explain(projection: Projection, id: str) -> Explanation:
 
 
 class LoggedPast:
-    """The log up to a version of the model, as an interaction reads it to explain a decision (see `protocol.Past`)."""
+    """The log up to the version of the model that made a decision, from which an interaction explains that decision."""
 
     def __init__(self, projection: Projection, version: int) -> None:
         """Read the log of `projection` up to `version`, with the learner that served then."""
@@ -134,8 +134,9 @@ class LoggedPast:
         return frozenset(failed)
 
     def model(self) -> Any:
-        """Return the model of that version, made from the newest stored state before it and the feedback after that;
-        if another learner serves by now, from the beginning of the log."""
+        """Return the model of that version, made from the newest stored state before it and the feedback after that.
+
+        If another learner serves by now, it is made from the beginning of the log."""
         projection, model = self._ledger, self.interaction.fresh()
         start = projection.before(model, self._version) if self._serves else 0
         for event, decision, feedback in projection.steps([model], start, self._version):

@@ -34,7 +34,8 @@ class _Waiting(Generic[T, R]):
 
 
 class GroupCommit(Generic[T, R]):
-    """A queue of many callers with one writer: items that come during a commit wait, and go into the next one together.
+    """A queue of many callers with one writer: items that come during a write wait, and are written together by the
+    next one.
 
     `commit(items)` writes a group and returns one answer for each item, in order, once they are on the disk; what it
     raises is raised in every caller of the group. `most` is the greatest number of callers in one group. There is no

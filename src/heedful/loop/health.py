@@ -45,7 +45,7 @@ NO_OUTCOMES = "no answer says how a prediction came out"
 
 
 class Window(NamedTuple):
-    """The feedback on some consecutive decisions: one point of each series over time."""
+    """Counts and errors of the feedback on some consecutive decisions: one point of each line over time."""
 
     since: int
     """when the first was shown, in microseconds since 1970"""
@@ -191,10 +191,10 @@ class Health(NamedTuple):
 
 
 def health(projection: Projection, alpha: float = 0.05) -> Health:
-    """Return the health of the feedback of the loop whose log and model are `projection`.
+    """Return counts, quality and alarms of the feedback in the log of `projection`, a loop's log with its model.
 
-    A sound log ever raises an alarm with probability `alpha` at most. Raise ValueError unless `alpha` is from 1e-6 to
-    0.5, or if the learner fails on the log."""
+    A sound log ever raises an alarm with probability `alpha` at most, however often one looks. Raise ValueError unless
+    `alpha` is from 1e-6 to 0.5, or if the learner fails on the log."""
     check_between("alpha", alpha, 1e-6, 0.5)
     reading = _Reading(projection)
     reading.read()
@@ -431,8 +431,10 @@ class _Reading:
 
 
 def signals(shown: Sequence[Shown], given: Sequence[Given], until: int, watched: Watched) -> tuple[Signal, ...]:
-    """Return the six signals of decisions that were shown and the feedback on them, both in order; the last event was
-    at `until`."""
+    """Return the six tests (such as whether more feedback is missing or late than before), each with its evidence.
+
+    `shown` are the decisions that were shown and `given` the pieces of feedback on them, both in order; the last event
+    of the log was at `until`, in microseconds since 1970; `watched` names the loop and the error rate of each test."""
     limit = watched.late_after
     statuses = [(each, _status(each, until, limit)) for each in shown]
     settled = [(each, status) for each, status in statuses if status is not None]

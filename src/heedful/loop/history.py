@@ -25,7 +25,8 @@ PAGE = 50
 
 
 class LessonTold(NamedTuple):
-    """A piece of feedback by name: what was preferred to what, and what became of it."""
+    """A piece of feedback in terms of item names: what was preferred to what, and whether it was learned, late or
+    undone."""
 
     event: str
     """the id of the feedback, which `Loop.undo` takes"""
@@ -117,12 +118,11 @@ def lesson_of(
     feedback: FeedbackRecord,
     context: Context,
 ) -> Any:
-    """Return the training example that the learner of `model` makes of a piece of feedback; None if there is nothing to
-    learn in it.
+    """Return the training example that the learner of `model` makes of a piece of feedback; None if it makes none.
 
     `event` is the feedback's event and `feedback` its decoded record, `decision` the decision that it answers and
-    `context` that decision with its arrays. The type of the example is that of the loop's kind of feedback. Nothing is
-    learned here."""
+    `context` the same with its candidates as an array; `projection` is the loop's log. The type of the example is that
+    of the loop's kind of feedback: for grades, features with their grades. Nothing is learned here."""
     extra: Floats = projection.requests.extra(feedback, event.arrays, context, projection.row_of, decision.arrays)
     return model.lesson(context, feedback, extra)
 

@@ -26,7 +26,8 @@ class Person(NamedTuple):
 
 
 def own_state(people: Mapping[str, Person], name: str | None) -> Person | None:
-    """Return the entry of `people` for the person `name`; None if there is none, or if `name` is None."""
+    """Return what was learned for the person `name` alone, out of `people`; None if nothing was, or if `name` is
+    None."""
     return people.get(name) if name is not None else None
 
 

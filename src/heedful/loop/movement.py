@@ -21,7 +21,7 @@ LOOKED = 200
 
 
 class Moves(NamedTuple):
-    """How many pieces of feedback a model was made of, and how many of them changed its predictions."""
+    """Counts: how many pieces of feedback a model has learned, and how many of them changed what it predicts."""
 
     given: int = 0
     """pieces of feedback that the model was made of"""

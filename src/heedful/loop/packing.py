@@ -96,9 +96,9 @@ def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[D
     """Return (record, features that came with the request as bytes) from the `payload` and `arrays` of a logged
     decision.
 
-    The record has no `items` if all items on offer were candidates (`catalogue` says which). `predicts` says whether
-    the kind of feedback predicts anything, so that older names of that field are looked for. Raise ValueError if the
-    event was not written by `pack`."""
+    The record has no `items` if all items on offer were candidates; the caller takes them from the catalogue of that
+    time. `predicts` says whether the kind of feedback predicts anything, so that older names of that field are looked
+    for. Raise ValueError if the event was not written by `pack`."""
     record, came = _decode(payload), arrays or b""
     if predicts and not record.predicted and (predicted := predicted_before(payload.encode())):
         record = msgspec.structs.replace(record, predicted=predicted)

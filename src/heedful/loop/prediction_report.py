@@ -67,7 +67,7 @@ class PredictionReport(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """One answer, with the score of its prediction and the score of the baseline. Sorts by when the answer was
+    """One answer, with the score of the model's prediction and that of a simple baseline. Sorts by when the answer was
     given."""
 
     seq: int

@@ -126,7 +126,8 @@ class IncompleteModel(ValueError):
 
 
 class Projection:
-    """The log of a loop, and the model that learns from its feedback in order: the one place that writes to both.
+    """The log of a loop, and the model that learns from the feedback in it, in order: the one place that writes to
+    both.
 
     Any number of threads may call it, and other processes may write to the same log: what they wrote is taken in before
     every commit."""
@@ -300,13 +301,15 @@ class Projection:
 
     @property
     def published(self) -> PublishedState:
-        """the state of the model to decide from: that after the last group of events"""
+        """the state of the model that decisions are made from: as it was after the last commit (events are written in
+        groups)
+        """
         return self._published
 
     def reading(self, person: str | None) -> tuple[PublishedState, Person | None]:
-        """Return (published state, the state of `person` that fits it); None for nobody in particular, or a person
-        without one.
+        """Return (published state, what was learned for `person` alone, of a version that fits it).
 
+        The second is None if `person` is None (a decision for nobody in particular) or if nothing was learned for them.
         It waits for a moment while another thread is learning from feedback of that person."""
         while True:
             state = self._published
@@ -323,10 +326,10 @@ class Projection:
                 time.sleep(0.0)  # a newer state is published in a moment
 
     def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, Person | None]:
-        """Return (published state, the person's own state or None) to rank the candidates `x` for `person`.
+        """Return (published state, what was learned for `person` alone or None), with which to rank the candidates `x`.
 
-        `x` are the N features (m, N) of m candidates, or numbers of items (m,). If the state does not know some of them
-        yet, what other processes wrote is taken in first.
+        `x` are features (m, N) of m candidates with N features each, or the numbers of m items (m,). If the state does
+        not know some of them yet, what other processes wrote to the log is taken in first.
         """
         person = self.interaction.person(person)
         state, own = self.reading(person)
@@ -386,11 +389,11 @@ class Projection:
     # ------------------------------------------------------------------------ writing
 
     def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
-        """Write these events to the log together with those of other threads, learn from them, and return the answer to
-        each.
+        """Write the events `drafts` to the log together with those of other threads, learn from them, and return the
+        answers.
 
-        Returns once they are learned, and on the disk where `waits_for_disk` says so. Raise TimeoutError if another
-        process keeps writing."""
+        There is one answer for each event, in order. Returns once they are learned, and on the disk where
+        `waits_for_disk` says so. Raise TimeoutError if another process keeps writing."""
         return self._group.submit(drafts) if drafts else ()
 
     def reject(self, event: str, reason: str) -> Answer:
@@ -398,8 +401,8 @@ class Projection:
         return Answer("rejected", event, None, self._version, reason=reason)
 
     def attempt(self, drafts: Sequence[PendingEvent], durable: bool = True) -> list[Answer] | None:
-        """Write these events and learn from them in this thread without waiting for any other; return the answer to
-        each.
+        """Write the events `drafts` and learn from them in this thread without waiting for any other; return the
+        answers.
 
         Return None, with nothing done, if another thread or process is writing, or has written something that was not
         taken in. For a caller that serves many requests in one thread, which calls `keep` itself when a snapshot is
@@ -417,13 +420,15 @@ class Projection:
 
     @property
     def due(self) -> bool:
-        """whether as many lessons have been learned since the last snapshot as the setting `snapshot_every` says"""
+        """whether a snapshot should be written: as many pieces of feedback as the setting `snapshot_every` were learned
+        since the last
+        """
         return self._since_snapshot >= self._every
 
     def waits_for_disk(self, drafts: Sequence[PendingEvent]) -> bool:
-        """Return whether any of these events has to be on the disk before it is answered.
+        """Return whether any of the events `drafts` has to be on the disk before it is answered.
 
-        All do, except for decisions by this loop if it has `durable="feedback"`."""
+        All have to, except for decisions made by this loop if it has the setting `durable="feedback"`."""
         return self.settings.durable == "decision" or not all(draft.again for draft in drafts)
 
     def _commit(self, drafts: Sequence[PendingEvent], patient: bool = True, durable: bool = True) -> list[Answer]:
@@ -613,7 +618,9 @@ class Projection:
         return self.log.last()[0] != self._head
 
     def look(self) -> None:
-        """Learn from what other processes wrote, if they wrote anything; otherwise no transaction is begun."""
+        """Learn from what other processes wrote to the log since the last commit; if nothing, no transaction is
+        begun.
+        """
         if self.is_behind():
             self.catch_up()
 
@@ -625,10 +632,10 @@ class Projection:
         return model
 
     def offer(self, model: LoopModel, event: Event) -> None:
-        """Let `model` take in that an item was put on offer or withdrawn, which `event` says, if it is made of items
-        too.
+        """Let `model` take in an `event` that puts an item on offer, changes it or withdraws it.
 
-        A failure of the learner is noted, not raised."""
+        Nothing is done in kinds of feedback whose models do not depend on which items are on offer. A failure of the
+        learner is added to `notes`, not raised."""
         if told := self.interaction.on_item(model, event, self.catalogue):
             self.note(f"item {event.subject}: {told}; mend the learner and open the loop again")
 
@@ -642,9 +649,11 @@ class Projection:
         return model.teach(context, feedback, extra, event.seq)
 
     def step(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> Step:
-        """Return a piece of feedback with its decision and the arrays of both: all that a model needs to learn from it.
+        """Return a piece of feedback with its decision, and the arrays of both: all that a model needs to learn from
+        it.
 
-        `event` is the feedback's event, `feedback` its decoded record, `decision` the decision that it answers."""
+        `event` is the feedback's event in the log, `feedback` its decoded record, `decision` the decision that it
+        answers."""
         context = self.requests.context(decision)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         return Step(event, decision, feedback, context, extra)
@@ -673,10 +682,11 @@ class Projection:
         return learned
 
     def row_of(self, seq: int, candidate: int) -> Floats:
-        """Return the features (1, N) of one candidate of the decision with sequence number `seq`; (0, N) if that is not
+        """Return the features (1, N) of one candidate of the decision with sequence number `seq`; (0, N) if it is not
         in the log.
 
-        `candidate` is its index among the candidates; N is the number of features as the learner sees them."""
+        `candidate` is its index among the candidates; N is the number of features that the learner sees, the caller's
+        own score of a candidate (`prior`) included."""
         event = self.log.at(seq)
         if event is None:
             return np.zeros((0, self.learner.n_features))
@@ -684,10 +694,11 @@ class Projection:
         return self.requests.context(known).x[candidate : candidate + 1]
 
     def fold(self, head: int, *, from_scratch: bool = False) -> LoopModel:
-        """Return a new model that has learned all feedback in the log up to sequence number `head`.
+        """Return a new model that has learned all feedback in the log up to sequence number `head`, in order.
 
-        It begins from the newest state in memory or on disk that no undo has changed, or from nothing with
-        `from_scratch`. Events after `head`, which other processes append meanwhile, are left for later.
+        It begins from the newest copy of the model, in memory or in a snapshot, that holds no feedback undone since, or
+        from nothing with `from_scratch`. Events after `head`, which other processes append meanwhile, are left for
+        later.
         """
         while True:
             model = self.fresh()
@@ -733,11 +744,10 @@ class Projection:
         self._since_mark = 0
 
     def before(self, model: LoopModel, version: int) -> int:
-        """Put the newest stored state that is at most as new as `version` into a fresh `model`; return its position in
-        the log.
+        """Load the newest stored state that is at most as new as `version` into `model`, which has learned nothing yet.
 
-        The position is a sequence number: the model has learned nothing of the events after it. It is 0 if there is no
-        such state.
+        Return its position, a sequence number: it has learned the events up to there. It is 0 if there is no such
+        state.
         """
         with self.turn:  # what is kept comes and goes
             there = [mark for mark in self._marks if mark.position <= version]
@@ -754,10 +764,10 @@ class Projection:
     def lessons(
         self, after: int = 0, up_to: int | None = None
     ) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-        """Yield (event, decision, record) of the feedback that the model is made of, in order, without what was undone.
+        """Yield (event, decision that it answers, decoded feedback) of each piece of feedback that counts, in order.
 
-        It begins after the event with sequence number `after`. With `up_to`, it is the feedback that this version of
-        the model was made of."""
+        It begins after the event with sequence number `after` and ends with `up_to`, which is included; None is the end
+        of the log. Left out is what was undone or rolled back, by an event up to `up_to`."""
         retractions = self.log.retractions(up_to)
         for event, decided in self.log.lessons(after):
             if up_to is not None and event.seq > up_to:
@@ -768,9 +778,12 @@ class Projection:
     def steps(
         self, models: Sequence[LoopModel], after: int = 0, up_to: int | None = None
     ) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-        """Yield what `lessons` yields, for a caller that lets `models` learn from it.
+        """Yield (event, decision that it answers, decoded feedback) of each piece of feedback that counts, in order.
 
-        Where models are made of items too, `models` take in the events of items on the way, in the log's order."""
+        The caller lets `models` learn from each. It begins after the event with sequence number `after` and ends with
+        `up_to`, which is included; None is the end of the log. What was undone is left out. In kinds of feedback whose
+        models depend on which items are on offer, such as ratings, `models` are told on the way, in the log's order, of
+        each item that was put on offer or withdrawn."""
         if not self.interaction.folds_items:
             yield from self.lessons(after, up_to)
             return
@@ -803,7 +816,7 @@ class Projection:
 
     @property
     def model(self) -> LoopModel:
-        """the model that is written to, as opposed to `published`; hold the lock `turn` while reading its state"""
+        """the model that learns, in place; hold the lock `turn` while reading its state (`published` needs no lock)"""
         return self._model
 
     # ------------------------------------------------------------------------ what is derived
@@ -835,7 +848,9 @@ class Projection:
         return path
 
     def keep(self) -> None:
-        """Write a snapshot; if that fails, add a warning to `notes` and go on, since nothing is lost."""
+        """Write a snapshot of the model; if that fails, add a warning to `notes` and go on, since the log has
+        everything.
+        """
         try:
             self.snapshot()
         except (OSError, IncompleteModel) as error:

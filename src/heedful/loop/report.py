@@ -45,7 +45,8 @@ class Arm(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Learned and control lists among some consecutive lists: one point of a line over time."""
+    """Counts and mean scores of learned and control lists among some consecutive lists: one point of a line over
+    time."""
 
     seq: int
     """sequence number in the log of the last of these lists"""

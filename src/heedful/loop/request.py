@@ -183,8 +183,7 @@ class Requests:
         return np.empty(0, np.int64) if self._by_number else self._nothing
 
     def sift(self, candidates: Any, prior: Any) -> tuple[list[Any], Any, Strangers] | None:
-        """Split candidates that `parse` refused into those on offer and the others, each name once
-        (`strangers.split_unknown`).
+        """Split candidates that `parse` refused into those on offer and the others, each name once.
 
         Return (candidates on offer, their scores out of `prior`, the others). Return None if there is nothing to split,
         so that `parse` refused them for another reason: all are on offer and differ, or they are not names or mappings
@@ -208,10 +207,11 @@ class Requests:
         return not _objects(candidates) or self._says(candidates)
 
     def without_hits(self, candidates: Any, prior: Any) -> tuple[Any, Any]:
-        """Return (candidates, prior) with hits of a search engine replaced by names or mappings and scores
-        (`strangers.from_hits`).
+        """Return (candidates, prior) with hits of a search engine, {"_id": ..., "_score": ...}, replaced by names and
+        scores.
 
-        Others are returned as they are. Raise ValueError, naming the field, for a malformed hit."""
+        If none of the hits is an item on offer, they become mappings with attributes. Other candidates are returned as
+        they are. Raise ValueError, naming the field, for a malformed hit."""
         if not are_hits(candidates):
             return candidates, prior
         identifier = self.manifest.encoding.identifier or "id"
@@ -559,8 +559,8 @@ class Requests:
         """Return the features that came with the request of the logged decision `record`; `arrays` are the bytes logged
         with it.
 
-        For candidates that came with the request they are (m, n), n features of each of m candidates; for items of the
-        catalogue (m, Q), the Q features that the request gave each item, where Q may be 0."""
+        If the request brought its candidates along, they are (m, n), n features of each of m candidates; if the
+        candidates are items on offer, (m, Q), the Q features that the request gave each item, where Q may be 0."""
         width, split = self._n_query if record.items else self._n_items, len(arrays) - 4 * self._n_context
         return np.frombuffer(arrays[:split], "<f4").reshape(-1 if width else len(record.items), width)
 

@@ -76,7 +76,7 @@ read_promotion = decoder(PromotionRecord).decode
 
 
 class Orders(NamedTuple):
-    """Which learner serves and which experiment runs, at one point of the log."""
+    """The promotion that names the learner that serves, and the experiment that runs, at one point of the log."""
 
     promoted: Event | None
     """the event of the promotion that names the learner that serves; None if the manifest does"""
@@ -124,9 +124,9 @@ def draft_generator(seed: int, decision: str) -> np.random.Generator:
 
 
 class Side(NamedTuple):
-    """One of the two models of an experiment, in the state by which it ranks.
+    """One of the two learners of an experiment: the state by which it ranks.
 
-    Nobody writes to `shared` any more; a state in `people` may be one lesson newer."""
+    Nobody writes to `shared` any more; a state in `people` may be one piece of feedback newer."""
 
     interaction: Interaction[Any]
     """the kind of feedback, with the learner of this side"""
@@ -148,7 +148,7 @@ class Side(NamedTuple):
 
 
 class Running(NamedTuple):
-    """The experiment that runs, with both of its sides as they rank now."""
+    """The experiment that runs, with the two learners as they rank now."""
 
     id: str
     """the id of the experiment"""
@@ -161,7 +161,7 @@ class Running(NamedTuple):
 
 
 class Follower:
-    """The model of a learner that learns from a loop's log without serving."""
+    """A learner that learns from a loop's log without serving, such as the candidate of an experiment."""
 
     def __init__(self, projection: Projection, interaction: Interaction[Any], until: int = 0) -> None:
         """Begin with a model that has learned nothing; `follow` lets it learn.

@@ -110,8 +110,10 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a loop is created with, as the first event of its log keeps it: all that the model depends on besides other
-    events."""
+    """What a loop is created with: learner, encodings of items and requests, settings. The first event of its log keeps
+    it.
+
+    Together with the other events of the log it determines the model."""
 
     learner: str
     """the learner with its parameters: "second-order:epsilon=0.1", "FILE.py:Class\""""
@@ -174,8 +176,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return manifest
 
     def crossed(self) -> FeatureCross | None:
-        """Return the map from the features of context and item to those of a candidate with their products; None
-        without products."""
+        """Return the map from the features of a request and of an item to those of a candidate, with products of the
+        two.
+
+        None if the loop has no products (`crosses`)."""
         if self.context is None or not self.crosses:
             return None
         return FeatureCross(self.context, self.candidates, self.crosses)
@@ -189,7 +193,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def candidate_names(self) -> list[str]:
-        """the names of the features of a candidate, including products with the context, without the caller's score"""
+        """the names of a candidate's features, products with those of the request included, without the caller's score
+        (`prior`)"""
         crossed = self.crossed()
         return list(crossed.names if crossed else self.candidates.names)
 

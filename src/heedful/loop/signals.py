@@ -51,7 +51,8 @@ class Signal(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """The loop whose feedback is tested, as sentences name it, and the error rate of each test."""
+    """The loop whose feedback is tested, with the names that sentences use for it, and the false-alarm rate of each
+    test."""
 
     loop: str
     """its name, as a command takes it"""
@@ -140,10 +141,10 @@ WORDS = {
 
 
 def rise_signal(kind: str, values: Sequence[Valued], watched: Watched) -> Signal:
-    """Return whether the mean of `values` has risen, with the evidence.
+    """Return whether the mean of a series of values from 0 to 1 has risen, with the evidence.
 
-    `kind` is a key of `WORDS`, which has the texts; `values` are in the order in which they came; `watched` is the
-    loop."""
+    `kind` names the series ("unanswered", "late", ...: a key of `WORDS`); `values` are (value, person or None, time) in
+    the order in which they came; `watched` is the loop."""
     words, rate = WORDS[kind], watched.error_rate
     x, times, people = _visits(values)
     change = rise(x)

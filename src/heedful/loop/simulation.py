@@ -40,7 +40,8 @@ POINTS = 100
 
 
 class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The true utility of the simulated people who teach a loop."""
+    """The true utility of the simulated people who teach a loop: a weight for each feature. Kept in its
+    simulation.json."""
 
     weights: dict[str, float]
     """w*: the utility weight of each feature, by the feature's name in the loop; 0 for features that are not named"""
@@ -98,7 +99,7 @@ class Measured(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A piece of feedback on a simulated decision, and what it says as a complete better ranking."""
+    """A piece of feedback of a simulated person, and the better ranking that follows from it as a training example."""
 
     event: Event
     """the event of the feedback"""
@@ -140,15 +141,15 @@ class Truth:
         self._disturbed = "a lesson failed in the learner" if projection.failed else ""
 
     def disturb(self, why: str) -> None:
-        """Keep `why` as the reason why the theorems do not apply to this log, unless there is a reason already."""
+        """Note that the regret bounds do not apply to this log, because of `why`, unless a reason was noted already."""
         self._disturbed = self._disturbed or why
 
     def take(self, decision: LoggedDecision, x: Floats, given: Sequence[Said], reader: Model | None) -> None:
-        """Take in one decision with the feedback on it: compute the regret of its list and, for the bound, what the
-        feedback gained.
+        """Add one decision: compute the regret of its list and, for the bound, how much utility the feedback on it
+        gained.
 
-        `x` (m, N) are its m candidates with N features, `given` the feedback in order; `reader` is the model that read
-        the feedback as better rankings, None if this kind of feedback has none. Only learned lists that were answered
+        `x` (m, N) are its m candidates with N features, `given` the feedback in order; `reader` is the model that reads
+        feedback as better rankings, None if this kind of feedback has none. Only learned lists that were answered
         count.
         """
         record = decision.record

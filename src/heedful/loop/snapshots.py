@@ -98,11 +98,11 @@ def remove_snapshots(folder: Path) -> None:
 
 
 def stamp(manifest: Manifest, learner: Any, version: str) -> dict[str, Any]:
-    """Return what a model depends on besides the log, by name: learner, versions of code, Python, numpy, scipy,
+    """Return what a model depends on besides the log, {name: value}: learner, versions of code, Python, numpy, scipy,
     machine.
 
-    `version` is the version of the learner's code (`heedful.loop.versions`). A snapshot is used only if its stamp is
-    equal."""
+    `version` is the version of the learner's code (`heedful.loop.versions`). A snapshot is used only if the stamp
+    stored in it equals that of today."""
     return {
         "learner": manifest.learner,
         "fields": {name: _values(repr(value)) for name, value in zip(learner._fields, learner)},
@@ -232,7 +232,9 @@ def _fill(model: LoopModel, like: Any, arrays: dict[str, Any], names: list[str])
 
 
 def same(a: LoopModel, b: LoopModel) -> bool:
-    """Return whether two models are equal bit for bit, in the shared state and in that of every person."""
+    """Return whether the models `a` and `b` are equal bit for bit: the state for all people and that of every
+    person.
+    """
 
     def bits(state: Any) -> dict[str, tuple[str, bytes]]:
         return {name: (str(value.dtype), value.tobytes()) for name, value in arrays_of(copy_arrays(state)).items()}

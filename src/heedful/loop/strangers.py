@@ -42,19 +42,19 @@ class Strangers(NamedTuple):
     """the numbers of all candidates in the caller's own order, which control lists show"""
 
     def places(self, m: int, size: int, own: bool, left: Collection[int] | None = None) -> tuple[int, ...]:
-        """Return for each of the first `size` places of a list the index in `names` of the candidate there, -1 for one
-        on offer.
+        """Return for each of the first `size` places of a list which unknown candidate stands there: its index in
+        `names`, or -1.
 
-        `names` are the candidates that are not on offer, `m` is the number of those that are. `own` says whether the
-        list is in the caller's own order (a control list) or ranked by the model. `left` are the candidates on offer
-        that may be shown, None for all."""
+        Unknown are the candidates that are not on offer (`names`), -1 stands for one of the `m` that are. `own` says
+        whether the list is in the caller's own order (a control list) or ranked by the model. `left` are the candidates
+        on offer that may be shown, None for all."""
         base = self.own if own else self.learned
         among = [j for j in base if left is None or j >= m or j in left]
         return tuple([j - m if j >= m else -1 for j in among[:size]])
 
     def told(self, places: Sequence[int]) -> tuple[tuple[int, str], ...]:
-        """Return (place, name) of each candidate that is not on offer, as the log keeps them; the place is -1 if it is
-        not shown.
+        """Return (place in the list, name) of each candidate that is not on offer, as the log keeps it; -1 if it is not
+        shown.
 
         `places` is what the method `places` returned for the list."""
         at = {j: place for place, j in enumerate(places) if j >= 0}
@@ -195,11 +195,12 @@ def about_known(
     names: Sequence[str],
     elsewhere: Iterable[str] = (),
 ) -> tuple[Feedback | None, dict[str, Any] | None]:
-    """Split feedback on a decision that named items not on offer (unknown) into what is learned and what is only kept.
+    """Split feedback that names items not on offer (unknown) into the part that is learned and the part that is only
+    kept.
 
-    Return (the part of `given` about known items, None if there is none; `fields` to be kept as they were given, None
-    if all of it is about known items). `given` is the checked feedback of the form `form`, `fields` its fields as they
-    came, `record` the decision, `names` those of its known candidates; `elsewhere` are unknown items that later
+    Return (the part of `given` about items on offer, None if there is none; `fields`, None if all of it is about items
+    on offer). `given` is the checked feedback of the form `form`, `fields` its JSON fields as they came, `record` the
+    decision that it answers, `names` those of its candidates on offer; `elsewhere` are unknown items that later
     decisions showed. Raise LookupError if it names an item that was not shown and its form does not allow that.
     """
     unknown = {name: place for place, name in record.unknown}

@@ -34,7 +34,7 @@ EventMethod = Literal["leave-one-out", "additive", "movement", "none"]
 
 
 class Influence(NamedTuple):
-    """A piece of feedback, and by how much it moved the score of an item."""
+    """A piece of feedback, and by how much it changed the score of the item that is explained."""
 
     event: str
     """the id of the feedback, which `Loop.undo` takes"""

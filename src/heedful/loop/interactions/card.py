@@ -12,7 +12,7 @@ PREDICTED = ("predicted", "grades", "ratings", "chances")
 
 
 class Prediction(NamedTuple):
-    """What a decision predicts for each item that it shows, in words."""
+    """The texts on what a decision predicts for each item that it shows: its name, meaning and range."""
 
     name: str
     """the name of the predicted quantity, as the heading of a column: "rating\""""
@@ -67,7 +67,9 @@ class Setting(NamedTuple):
 
 
 class Card(NamedTuple):
-    """The description of a kind of feedback, in words for people and as data for programs."""
+    """The description of a kind of feedback, from which pages, commands and OpenAPI are made: texts, forms, widget,
+    settings.
+    """
 
     name: str
     """the name of the interaction, which a learner's docstring uses: "ordinal\""""

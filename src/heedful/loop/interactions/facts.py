@@ -6,7 +6,8 @@ import msgspec
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a loop that only its kind of feedback has; those of other kinds are None."""
+    """The settings of a loop that exist only for one kind of feedback (grades, ratings or choices); None for other
+    kinds."""
 
     grades: int | None = None
     """the number of grades, in a loop of grades"""

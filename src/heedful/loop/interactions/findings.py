@@ -38,8 +38,8 @@ class Verdict(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the table that compares lists by the model with control lists (in the caller's order): one of the
-    two."""
+    """One row of the table that compares learned lists with control lists (in the caller's order): the counts of one of
+    them."""
 
     name: str
     shown: int
@@ -207,10 +207,10 @@ def compare(report: Report, card: Card, control: float) -> Verdict:
 
 
 def arms_picture(report: Report, card: Card, axis: str | tuple[float, float]) -> Picture | None:
-    """Return a picture of the mean score over time, of lists by the model and control lists (in the caller's order).
+    """Return a picture of the mean score over time, of learned lists and of control lists (in the caller's order).
 
-    `card` describes the loop's kind of feedback, `axis` the scale of the scores. Return None if it would have fewer
-    than two points."""
+    `report` holds the series; `card` describes the loop's kind of feedback; `axis` is the scale of the scores: its name
+    or (lowest, highest). Return None if it would have fewer than two points."""
     learned = mean_points([window.learned for window in report.series])
     control = mean_points([window.control for window in report.series])
     ends = [mean for mean in learned if mean is not None]
@@ -235,10 +235,11 @@ def arms_picture(report: Report, card: Card, axis: str | tuple[float, float]) ->
 
 
 def mean_points(arms: Sequence[Arm]) -> tuple[float | None, ...]:
-    """Return the points of a line: the mean score of lists in each window of time, None for windows without a point.
+    """Return the points of a line: the mean score of one sort of lists in each window of time, None for windows without
+    one.
 
-    `arms` has, for each window, the lists by the model, or those of the control. Neighbouring windows are joined until
-    they hold `EACH` answered lists; their mean is the value at the last of them."""
+    `arms` has, for each window, the counts of the learned lists, or those of the control. Neighbouring windows are
+    joined until they hold `EACH` answered lists; their mean is the value at the last of them."""
     found: list[float | None] = [None] * len(arms)
     step, began, part = -(-len(arms) // POINTS), 0, list[tuple[int, float]]()
     for i, arm in enumerate(arms):

@@ -45,8 +45,11 @@ Predict: TypeAlias = Callable[[Any, Person | None, Any], Any]
 
 
 def draws_of(learner: Any) -> Draws:
-    """Return the learner's methods (`depth`, `chance`, `order`) that describe its random lists, None for each that is
-    missing."""
+    """Return the learner's methods that describe the random part of its lists, None for each that it lacks.
+
+    They are `depth(m)`: from which length on a list of m candidates has the probability that the proposal states;
+    `chance(ranking, shown)`: the probability of showing `shown`, given the ranking; `order(y)`: the ranking before it
+    was randomised."""
     return getattr(learner, "depth", None), getattr(learner, "chance", None), getattr(learner, "order", None)
 
 
@@ -184,11 +187,12 @@ def _mixed(
 def list_chances(
     interaction: Interaction[Any], models: Sequence[Any], step: Step, draws: Sequence[bool]
 ) -> Floats | None:
-    """Return the probability that each of the L `models` shows exactly the list of the decision in `step` (L,).
+    """Return the probability (L,) that each of the L `models` shows exactly the list that was shown in `step`.
 
-    It leaves out the lists in the caller's order that a loop also shows (the control). It is nan for a model that draws
-    its lists at random (`draws`, one flag for each model) and cannot tell their probability. Return None if the log
-    kept too little of the decision."""
+    `step` is a piece of feedback with its decision, `interaction` the loop's kind of feedback. Lists in the caller's
+    order, which a loop also shows for comparison, are left out of it. It is nan for a model that draws its lists at
+    random (`draws`, one flag for each model) and cannot tell their probability. Return None if the log kept too little
+    of the decision."""
     record, x, _ = step.context
     if record.unknown or record.of or not record.shown:
         return None
@@ -278,11 +282,12 @@ def find_preferred(shown: Sequence[Any], feedback: FeedbackRecord) -> list[Any] 
 def credit_list(
     decision: LoggedDecision, feedback: FeedbackRecord, middle: float | None = None
 ) -> dict[int, float] | None:
-    """Return by how much feedback speaks for each item of a list, by the item's index; {} for none, None if it does not
-    say.
+    """Return how strongly `feedback` speaks for items of a list, by the item's index among the candidates of
+    `decision`.
 
     A click is 1 for its item, a better order 1 for its first item, an action its weight. Ratings and grades count by
-    how far they are above or below `middle`, or, if it is None, their own mean."""
+    how far they are above or below `middle`, or, if it is None, their own mean. Return {} if it speaks for none, None
+    if it does not say."""
     form, chosen, values = feedback.form, feedback.chosen, feedback.values
     shown = set(decision.record.shown)
     if form in ("rating", "grade"):
@@ -300,8 +305,8 @@ def credit_list(
 def why_unsaid(learned: Arm, control: Arm, level: bool, forms: set[str], share: float) -> str:
     """Return why learned lists cannot be compared with control lists (those in the caller's order), in words.
 
-    `share` is the share of control lists, `forms` are the names of the forms of their feedback, `level` says whether
-    all lists have the same score."""
+    `learned` and `control` count the lists of either sort, and how good they were; `share` is the share of control
+    lists, `forms` are the names of the forms of their feedback, `level` says whether all lists have the same score."""
     if forms and forms <= {"thumb", "edit"}:
         return MUTE
     if share == 0.0 and control.shown == 0:

@@ -8,7 +8,8 @@ from heedful.jit.kernel import Floats
 
 
 class Measure(NamedTuple):
-    """A number that says how good a learner would have been: a weighted mean over the answers in a log."""
+    """A measure by which learners are compared on a log: a weighted mean, over answers, of how good their predictions
+    were."""
 
     name: str
     about: str
@@ -29,7 +30,7 @@ class Measure(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """The predictions of L learners compared with one answer, by one measure."""
+    """How good the predictions of L learners were for one answer in the log, by one `Measure`."""
 
     values: Floats
     """how good each prediction is (L, c), for L learners and c comparisons, between `low` and `high` of the measure;

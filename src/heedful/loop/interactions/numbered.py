@@ -14,7 +14,7 @@ S = TypeVar("S")
 
 
 class Number(NamedTuple):
-    """The own state of one person, in a model that knows people and items by number: the person's number."""
+    """What a model that knows people and items by number keeps for one person: the person's number."""
 
     user: int
 
@@ -31,7 +31,8 @@ class Numbered(Generic[S]):
         self._lent = False  # somebody decides from these arrays: they are not written to
 
     def nobody(self) -> Number:
-        """Return a person's own state, as a template for reading such states from a file."""
+        """Return an example of the state that is kept for each person, as a template for reading such states from a
+        file."""
         return Number(0)
 
     def effective(self, shared: S, person: Person | None) -> Floats:

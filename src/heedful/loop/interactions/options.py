@@ -19,7 +19,7 @@ class LoopOption(NamedTuple):
 
 
 class KindChoice(NamedTuple):
-    """The learner and the settings that follow from the command-line options of a kind of feedback."""
+    """The learner and settings that the options of `heedful init` for one kind of feedback stand for."""
 
     learner: str | None
     """the name of the learner; None for the default of the settings"""

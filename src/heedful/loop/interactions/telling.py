@@ -65,8 +65,10 @@ def features_table(told: Explanation) -> Table:
 
 
 def lessons_table(told: Explanation, title: str = "What moved it") -> Table:
-    """Return a table, headed `title`, of how far each piece of feedback moved the lead of the first item over the
-    second."""
+    """Return a table, headed `title`, of how far each piece of feedback changed the lead of the first item over the
+    second.
+
+    The lead, a difference of scores, and the items are those of the explanation `told`."""
     rows = [(each.event, each.form, f"{each.seq:,}", signed(each.by)) for each in told.lessons]
     return Table(title, ("feedback", "form", "event", "by"), tuple(rows), (0, 1))
 
@@ -278,13 +280,16 @@ def health(found: Health) -> list[Part]:
 
 
 def sound(found: Health) -> Line:
-    """Return that there is no alarm, for health without one."""
+    """Return the sentence that nothing is wrong with the feedback, as far as can be seen, with its counts.
+
+    `found` is the health of a loop without an alarm."""
     given = f"{found.feedback:,} pieces of feedback on {found.decisions:,} decisions"
     return Line(f"Nothing is wrong with {given}, as far as can be seen.")
 
 
 def health_compared(found: Health) -> list[Part]:
-    """Return what may have changed, with the evidence, and why nothing can be said of the rest."""
+    """Return lines on each test of the feedback: what was compared, how strong the evidence is, or why nothing can be
+    said."""
     rows = [
         (each.name, _percent(each.before), _percent(each.after), brief(each.evidence), "alarm" if each.alarm else "no")
         for each in found.signals
@@ -354,7 +359,8 @@ def _lines(found: Health) -> list[Line]:
 
 
 def calibration(found: Health) -> Table:
-    """Return what was predicted next to what came, a row for each bin of predictions."""
+    """Return a table of predictions and outcomes: for each interval of predictions their mean, and the mean that
+    came."""
     rows = [
         (
             f"{brief(each.low)} to {brief(each.high)}", f"{each.answers:,}", brief(each.predicted), brief(each.came),
