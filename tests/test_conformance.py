@@ -47,6 +47,9 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "CollaborativeGP": [{"rule": "mes", "every": 5, "D": 3}],
 }
 
+# Their rounds take milliseconds, so `make test` plays fewer of them.
+SLOW = ("PTS", "PreferenceGP", "HierarchicalGP", "CollaborativeGP")
+
 # They interleave or perturb rankings; that they say so is tested beside them.
 RANKERS = ("DuelingBandit", "FairPairs", "PerturbedPerceptron")
 
@@ -185,6 +188,8 @@ def test_every_promise_is_kept(learner: Any, world: Any, everything: bool, monke
         monkeypatch.setattr(
             conformance, "CHECKS", tuple(p for p in conformance.CHECKS if p is not conformance._check_compiled)
         )
+    if FACTOR == 1 and type(learner).__name__ in SLOW:
+        monkeypatch.setattr(conformance, "ROUNDS", 24)
     findings = list(check_learner(learner, world))
     assert len(findings) == 10 + everything
     assert [(f.promise, f.where) for f in findings if not f.kept] == []
