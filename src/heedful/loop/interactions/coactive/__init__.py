@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -396,6 +397,11 @@ class Coactive(Interaction[Model]):
         gaps = u[others][:, None] - u[sorted(picked)]
         return float(((np.sign(gaps) + 1.0) / 2.0).mean())
 
+    @cached_property
+    def _orders(self) -> Model:
+        """the model that reads feedback as a better order, made once"""
+        return self.order_reader()
+
     def gains(self, model: Model, shared: Any, own: Person | None, step: Step) -> tuple[float, float] | None:
         """Return (U(ybar) - U(y), U(y*) - U(y)) for the list y that was shown, the corrected list ybar and the best
         list y*.
@@ -408,7 +414,7 @@ class Coactive(Interaction[Model]):
         (record, x, _), feedback = step.context, step.feedback
         if feedback.form not in ("clicks", "better") or feedback.chain or not record.shown:
             return None
-        reader = self.order_reader()
+        reader = self._orders
         lesson = reader.lesson(step.context, feedback, step.extra)
         if lesson is None:
             return None
