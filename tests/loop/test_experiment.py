@@ -285,6 +285,18 @@ def test_a_learner_may_be_promoted_by_what_the_log_says(tmp_path: Path) -> None:
         assert loop.promotions()[0].changed == ""
 
 
+def test_the_swaps_of_a_learner_that_served_keep_their_probability(tmp_path: Path) -> None:
+    """It comes from the setting of the loop, which a learner that swaps nothing does not have."""
+    with small_loop(tmp_path / "l", "fair-pairs", exploration=0.5, control=0.0, k=4) as loop:
+        live(loop, np.random.default_rng(3), 60)
+        before = {each.learner: each.values[0][:7] for each in loop.evaluate("perceptron").learners}
+        loop.promote("perceptron", force=True)
+        assert loop.promotions()[0].changed == ""
+        after = {each.learner: each.values[0][:7] for each in loop.evaluate("fair-pairs").learners}
+        assert after["perceptron"] == before["perceptron"]
+        assert before["perceptron"][4] > 5  # comparisons
+
+
 def test_frozen_sides_stay_as_they_were(tmp_path: Path) -> None:
     with small_loop(tmp_path / "a", "perceptron", control=0.0) as loop:
         for i in range(20):

@@ -201,6 +201,7 @@ class Projection:
         self.interaction: Interaction[Any] = interaction_of(self.manifest, self.learner)
         """the kind of feedback of this loop, and all that differs between kinds, with the learner that serves"""
         self.interaction.served = tuple(spec for spec in said.served if spec != self.manifest.learner)
+        self.interaction.first_exploration = self._founding.settings.exploration
         self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
         self._predicts = self.interaction.describe().prediction is not None
         self.learner_version = learner_version(self.learner)

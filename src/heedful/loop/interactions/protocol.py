@@ -308,6 +308,9 @@ class Interaction(Protocol[M]):
 
     served: tuple[str, ...] = ()
     """other learners that served this loop before, by name and parameters"""
+    first_exploration: float | None = None
+    """the setting `exploration` that the loop was created with; the manifest has none while a learner serves that does
+    not swap neighbours"""
     manifest: Manifest
     learner: Any
     names: list[str]

@@ -155,20 +155,20 @@ def evaluation(found: Evaluation) -> list[Part]:
     sure = f"{1.0 - found.alpha:.0%}"
     for j, measure in enumerate(found.measures):
         values = [each.values[j] for each in found.learners]
-        untold = _refusals(found, j)
+        untold = refusals(found, j)
         if not any(value.comparisons for value in values):
             parts += untold
             continue
         share = measure.low == 0.0 and measure.high == 1.0
         rows = [
-            (each.learner, f"{each.lessons:,}", *_value(value, share), value.verdict)
+            (each.learner, f"{each.lessons:,}", *value_texts(value, share), value.verdict)
             for each, value in zip(found.learners, values)
         ]
         columns = ("learner", "lessons", measure.name, f"{sure} interval", "to the first", "which is")
         parts.append(Table("What the log says", columns, tuple(rows), (0, 3, 4, 5)))
         known = next(value for value in values if value.comparisons)
         by = f"By {known.comparisons:,} comparisons of {known.people:,} people, each of whom counts alike"
-        weighed = f" (as many as {known.effective:,.0f} of equal weight)" if _weighted(known) else ""
+        weighed = f" (as many as {known.effective:,.0f} of equal weight)" if weighted(known) else ""
         parts += [Line(measure.about), Line(f"{by}{weighed}."), *untold, *_weights(found.learners, values)]
     told = f"The first is {found.first}. Intervals may be looked at whenever you like"
     parts.append(Line(f"{told}: each misses, at any time, with probability {found.alpha:.2g} at most."))
@@ -177,7 +177,7 @@ def evaluation(found: Evaluation) -> list[Part]:
     return there([*parts, weights])
 
 
-def _refusals(found: Evaluation, j: int) -> list[Line]:
+def refusals(found: Evaluation, j: int) -> list[Line]:
     """Return why the `j`-th measure cannot be computed from the log for some learners: a line for each reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for each in found.learners:
@@ -208,11 +208,11 @@ def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> 
     return [*there([Table("What the weights rest on", columns, tuple(rows))]), *warnings]
 
 
-def _weighted(value: Value) -> bool:
+def weighted(value: Value) -> bool:
     return abs(value.effective - value.comparisons) > 0.5
 
 
-def _value(value: Value, share: bool) -> tuple[str, str, str]:
+def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
     """Return (value, its interval, its difference from the first learner with interval) as texts; percentages if
     `share`."""
 

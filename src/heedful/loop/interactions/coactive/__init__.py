@@ -325,7 +325,8 @@ class Coactive(Interaction[Model]):
         if spec in ("", self.manifest.learner):
             return float(getattr(self.learner, "swap", 0.0))
         if spec not in self._swaps:
-            exploration = self.manifest.settings.exploration
+            now = self.manifest.settings.exploration
+            exploration = self.first_exploration if now is None else now
             try:
                 other = getattr(self.make_learner(spec, self.manifest), "swap", 0.0)
             except (ValueError, LookupError):  # of a file that is not here any more
