@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.telling import Part
 
 T = TypeVar("T")
-VERDICTS = {
-    "a": "People prefer the loop's learner, {against}.",
-    "b": "People prefer the candidate, {learner}.",
-    "undecided": "It cannot be told yet which one people prefer.",
-}
 
 
 def experiment(
@@ -135,6 +130,7 @@ def _print(found: Experiment | PlannedExperiment, parts: list[Part], json: bool)
 
 def _experiment(found: Experiment, name: str) -> list[Part]:
     """Return lines and tables on the state of the experiment `found` in the loop `name`."""
+    from heedful.loop.experiment import VERDICTS
     from heedful.loop.interactions.telling import Line, Table
 
     said, split = found.verdict, found.agreement

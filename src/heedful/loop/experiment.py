@@ -37,6 +37,26 @@ LEAST_PEOPLE = 10
 """The fewest people whose answers in the log may promote a learner that was not tried in an experiment."""
 
 
+NOT_INTERLEAVED = "{loop} asks questions and shows no rankings, which alone can be interleaved"
+"""Why there are no experiments in a loop, in words; `loop` describes a loop of its kind."""
+VERDICTS = {
+    "a": "People prefer the loop's learner, {against}.",
+    "b": "People prefer the candidate, {learner}.",
+    "undecided": "It cannot be told yet which one people prefer.",
+}
+"""What the verdicts of an experiment mean, as sentences that name its two learners."""
+
+
+class NotReady(ValueError):
+    """A learner is not promoted, because the evidence for it does not suffice.
+
+    `learner` is its name with parameters, `reasons` are what speaks against it, a sentence each."""
+
+    def __init__(self, learner: str, reasons: tuple[str, ...]) -> None:
+        super().__init__(f"promote: {learner} is not ready: {'; '.join(reasons)}; force promotes it anyway")
+        self.learner, self.reasons = learner, reasons
+
+
 class ItemMove(NamedTuple):
     """For one item: how often the candidate of an experiment would show it, and how much higher than the learner that
     serves."""

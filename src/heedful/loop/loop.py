@@ -671,6 +671,8 @@ class Loop:
         experiment runs. `id` is the caller's event id: sent again it counts once. Raise ValueError, naming the field,
         if there is no such learner, if it does not fit, if the loop shows no rankings, or if an experiment is running.
         """
+        from heedful.loop.experiment import NOT_INTERLEAVED
+
         check_between("share", share, 0.0, 1.0)
         check_between("alpha", alpha, 1e-6, 0.5)
         if not isinstance(frozen, bool):
@@ -684,8 +686,8 @@ class Loop:
                 if running is not None:
                     raise ValueError(f"experiment: expected none that runs, got {running[0].id}: stop it first")
                 if not projection.interaction.interleaves:
-                    told = f"{projection.interaction.loop} asks questions and shows no rankings, which alone can be"
-                    raise ValueError(f"experiment: {told} interleaved; Loop.evaluate compares learners there")
+                    told = NOT_INTERLEAVED.format(loop=projection.interaction.loop)
+                    raise ValueError(f"experiment: {told}; Loop.evaluate compares learners there")
             learner = projection.interaction.full_spec(records.check_text("learner", learner, 1000))
             candidate = projection.candidate(learner)
             about = ExperimentRecord(
@@ -757,13 +759,13 @@ class Loop:
         `learner` is a name with parameters; if it is None, it is the candidate of the experiment that runs, and the
         evidence is what people preferred (`experiment`). Otherwise the log has to say that it predicts answers better
         (`evaluate`). The learner that is promoted has learned from the whole log, and learns on. `by` and `reason` are
-        kept in the log; `id` is the caller's event id: sent again it counts once. Raise ValueError, with the reasons,
-        if the evidence does not suffice and `force` is False.
+        kept in the log; `id` is the caller's event id: sent again it counts once. Raise ValueError if the learner does
+        not fit, and its subclass `NotReady`, with the reasons, if the evidence does not suffice and `force` is False.
 
         `rollback` to a version before goes back on it, bit for bit, with all that came since; to go back on the learner
         alone, promote the former one.
         """
-        from heedful.loop.experiment import Promoted, evidence_of, evidence_of_log
+        from heedful.loop.experiment import NotReady, Promoted, evidence_of, evidence_of_log
 
         event_id, projection = records.new_id() if id is None else records.check_id("id", id), self.projection
         for name, text in (("by", by), ("reason", reason)):
@@ -790,7 +792,7 @@ class Loop:
             if learner == self.manifest.learner:
                 raise ValueError(f"learner: expected another than the one that serves, got {learner}")
             if against and not force:
-                raise ValueError(f"promote: {learner} is not ready: {'; '.join(against)}; force promotes it anyway")
+                raise NotReady(learner, tuple(against))
             before, version = self.manifest.learner, learner_version(projection.candidate(learner).learner)
             record = PromotionRecord(learner, version, before, evidence, tuple(against), by, reason)
             draft = Event(0, "promote", event_id, now(), None, target, self.version, records.encode(record))

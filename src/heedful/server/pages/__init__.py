@@ -21,7 +21,7 @@ from heedful.server.auth import Caller
 from heedful.server.codecs import unique_fields
 from heedful.server.context import ServerContext, as_problem
 from heedful.server.keys import in_order
-from heedful.server.pages import compare, health, keys, learned, loops, participant, results, session, teach, why
+from heedful.server.pages import compare, health, keys, learned, loops, participant, proof, results, session, teach, why
 from heedful.server.pages.formatting import join_names
 from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, problem_page, static_files
 from heedful.server.problems import Problem
@@ -30,6 +30,7 @@ PAGES: tuple[Page, ...] = (
     *teach.PAGES,
     *learned.PAGES,
     *why.PAGES,
+    *proof.PAGES,
     *health.PAGES,
     *compare.PAGES,
     *results.PAGES,

@@ -1,0 +1,187 @@
+"""What a log says about learners as a page shows it: values with their intervals as pictures, verdicts as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
+from heedful.loop.interactions.measure import Measure
+from heedful.loop.interactions.telling import refusals, value_texts, weighted
+from heedful.server.pages.formatting import count
+
+ROOM = 0.04
+"""The room on either side of the outermost interval, as a share of the length of the drawn scale."""
+
+
+class Interval(NamedTuple):
+    """An interval drawn on a scale; all positions and lengths are in percent of the scale's length."""
+
+    left: float
+    """where the interval begins"""
+    width: float
+    """its length"""
+    at: float
+    """where the estimate is"""
+    text: str
+    """the numbers, for people who cannot see the picture"""
+
+
+class Scale(NamedTuple):
+    """The scale on which the intervals of a column are drawn."""
+
+    low: float
+    high: float
+
+    def place(self, value: float) -> float:
+        """Return the position of `value` in percent of the scale's length."""
+        return round(100.0 * (value - self.low) / (self.high - self.low), 2)
+
+    def interval(self, value: float, low: float, high: float, text: str) -> Interval:
+        """Return the interval from `low` to `high` around the estimate `value` as it is drawn; `text` says it."""
+        left = self.place(low)
+        return Interval(left, round(self.place(high) - left, 2), self.place(value), text)
+
+
+class Row(NamedTuple):
+    """One learner's value by a measure, as texts and pictures."""
+
+    learner: str
+    value: str
+    """the estimate; "unknown" if the log does not determine it"""
+    between: str
+    """its interval; "" if there is none"""
+    drawn: Interval | None
+    apart: str
+    """the difference to the loop's own learner with its interval; "" if there is none"""
+    apart_drawn: Interval | None
+    verdict: str
+    """"better", "worse", "cannot be told", or "\""""
+    effective: str
+    """the effective sample size; "" without an estimate"""
+    mean_weight: str
+    """the mean weight, for values of lists; "" for other measures"""
+    unsupported: str
+    """the share of the learner's lists that the log cannot contain, for values of lists; "" for other measures"""
+
+
+class MeasureView(NamedTuple):
+    """What a log says about learners by one measure."""
+
+    title: str
+    about: str
+    """what the measure is the mean of, as a sentence"""
+    better: str
+    """"higher is better" or "lower is better\""""
+    rows: tuple[Row, ...]
+    """a row for each learner, the loop's own first; () if the log determines the value of none"""
+    zero: float
+    """where no difference is on the scale of the differences, in percent of its length"""
+    basis: str
+    """how many comparisons of how many people the values rest on, as a sentence; "" without rows"""
+    weights: bool
+    """whether the values rest on weighted lists, so that the mean weight and the unsupported share are shown"""
+    refusals: tuple[str, ...]
+    """why the log does not determine values, and what would make it, a paragraph each"""
+    warnings: tuple[str, ...]
+    """why values should not be trusted, a sentence each"""
+
+
+class EvaluationView(NamedTuple):
+    """An evaluation of learners on a log, as the page shows it."""
+
+    verdicts: tuple[tuple[str, str], ...]
+    """for each learner but the loop's own (kind of verdict: "good", "bad" or "open"; the verdict as a sentence)"""
+    measures: tuple[MeasureView, ...]
+    first: str
+    """the name of the loop's own learner"""
+    alpha: str
+    """the probability with which an interval may miss, as text"""
+    sure: str
+    """1 - alpha, as a percentage"""
+
+
+def evaluation_view(found: Evaluation) -> EvaluationView:
+    """Return the evaluation `found` as texts and pictures."""
+    own = found.learners[0].learner
+    verdicts = [_verdict(each, own, found.measures) for each in found.learners[1:]]
+    measures = [_measure(found, j) for j in range(len(found.measures))]
+    return EvaluationView(
+        tuple(verdicts), tuple(measures), own, f"{found.alpha:.2g}", f"{100.0 * (1.0 - found.alpha):.6g} %"
+    )
+
+
+def _verdict(each: LearnerEvaluation, own: str, measures: Sequence[Measure]) -> tuple[str, str]:
+    """Return whether a learner is better than `own`, by the first of the `measures` that the log determines, as (kind
+    of verdict, sentence)."""
+    told = [(measure, value) for measure, value in zip(measures, each.values) if value.difference is not None]
+    if not told:
+        return "open", f"The log cannot tell whether {each.learner} is better than {own}: what follows says why."
+    measure, value = told[0]
+    apart = value_texts(value, _is_share(measure))[2]
+    if value.verdict == "cannot be told":
+        so_far = f"the difference in {measure.name} is {apart}"
+        return "open", f"It cannot be told yet whether {each.learner} is better than {own}: {so_far}."
+    kind = "good" if value.verdict == "better" else "bad"
+    return kind, f"{each.learner} is {value.verdict} than {own}: the difference in {measure.name} is {apart}."
+
+
+def _measure(found: Evaluation, j: int) -> MeasureView:
+    """Return what the log says by the `j`-th measure."""
+    measure, values = found.measures[j], [each.values[j] for each in found.learners]
+    known = next((value for value in values if value.comparisons), None)
+    ends = [(v.low, v.high) for v in values if v.low is not None and v.high is not None]
+    apart = [
+        (v.difference_low, v.difference_high)
+        for v in values
+        if v.difference_low is not None and v.difference_high is not None
+    ]
+    scale = _scale(ends, (measure.low, measure.high))
+    difference = _scale([*apart, (0.0, 0.0)])
+    rows = [_row(each.learner, value, measure, scale, difference) for each, value in zip(found.learners, values)]
+    basis = ""
+    if known is not None:
+        by = f"{count(known.comparisons, 'comparison')} of {count(known.people, 'person', 'people')}"
+        each = ", each of whom counts alike" if known.people > 1 else ""
+        basis = f"By {by}{each}{f', worth {known.effective:,.0f} of equal weight' if weighted(known) else ''}."
+    return MeasureView(
+        measure.name[:1].upper() + measure.name[1:],
+        measure.about,
+        "higher is better" if measure.more_is_better else "lower is better",
+        tuple(rows) if known is not None else (),
+        difference.place(0.0),
+        basis,
+        any(value.mean_weight is not None for value in values),
+        tuple([line.text for line in refusals(found, j)]),
+        tuple([f"{each.learner}: {value.warning}." for each, value in zip(found.learners, values) if value.warning]),
+    )
+
+
+def _row(learner: str, value: Value, measure: Measure, scale: Scale, difference: Scale) -> Row:
+    """Return a learner's value by `measure`, drawn on `scale`, its difference on the scale `difference`."""
+    text, between, apart = value_texts(value, _is_share(measure))
+    drawn = apart_drawn = None
+    if value.value is not None and value.low is not None and value.high is not None:
+        drawn = scale.interval(value.value, value.low, value.high, f"{text}, interval {between}")
+    if value.difference is not None and value.difference_low is not None and value.difference_high is not None:
+        apart_drawn = difference.interval(value.difference, value.difference_low, value.difference_high, apart)
+    told = value.value is not None
+    return Row(
+        learner, text, between, drawn, apart, apart_drawn, value.verdict,
+        f"{value.effective:,.0f}" if told else "",
+        "" if value.mean_weight is None else f"{value.mean_weight:.2f}",
+        "" if value.unsupported is None else f"{100.0 * value.unsupported:.0f} %",
+    )  # fmt: skip
+
+
+def _is_share(measure: Measure) -> bool:
+    return measure.low == 0.0 and measure.high == 1.0
+
+
+def _scale(ends: Sequence[tuple[float, float]], within: tuple[float, float] | None = None) -> Scale:
+    """Return a scale that has room for all intervals `ends`, (low, high) each, and ends inside `within` if given."""
+    if not ends:
+        return Scale(*(within or (0.0, 1.0)))
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    room = ROOM * (high - low) or 1.0
+    return Scale(low - room, high + room)

@@ -1,0 +1,258 @@
+"""An experiment, its plan and the promotions of a loop as a page shows them: sentences, counts, and bars in percent."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from heedful.core.formatting import brief
+from heedful.loop.experiment import BROKEN, VERDICTS, Experiment, PlannedExperiment, Promotion, Split
+from heedful.server.pages.formatting import count, share
+
+
+class Fact(NamedTuple):
+    """A number that an experiment is judged by, with what it means."""
+
+    name: str
+    value: str
+    help: str
+    """an explanation for people who do not know the term"""
+
+
+class Move(NamedTuple):
+    """An item that the candidate would show more or less often, or in another place."""
+
+    item: str
+    shown: str
+    proposed: str
+    places: str
+    """how many places higher the candidate has it; "" if no list of both sides has it"""
+
+
+class Whose(NamedTuple):
+    """A person whose lists would change, with the share of their items that would stay."""
+
+    person: str
+    lists: str
+    overlap: str
+    bar: float
+    """the overlap in percent"""
+
+
+class ExperimentView(NamedTuple):
+    """What an experiment says so far, as texts."""
+
+    title: str
+    """which learners are compared"""
+    how: str
+    """who gets which lists, as a sentence"""
+    running: bool
+    verdict: str
+    """which side people prefer, as a sentence"""
+    kind: str
+    """the kind of verdict: "good" for the candidate, "bad" for the learner that serves, "open\""""
+    decided: str
+    """how far the evidence is from a verdict, as a sentence; "" if nobody's lists are interleaved"""
+    bar: float
+    """the logarithm of the e-value in percent of that of 1 / alpha, from 0 to 100"""
+    facts: tuple[Fact, ...]
+    agreement: str
+    """how much the lists of both sides agree, as a sentence; "" if no lists can be compared"""
+    moves: tuple[Move, ...]
+    people: tuple[Whose, ...]
+    against: tuple[str, ...]
+    """what speaks against promoting the candidate, a sentence each"""
+    candidate: str
+    """the candidate, by name and parameters"""
+
+
+def experiment_view(found: Experiment) -> ExperimentView:
+    """Return what the experiment `found` says so far, as texts."""
+    said, split = found.verdict, found.agreement
+    needed = 1.0 / found.alpha
+    how = "Nobody's lists are changed: the candidate's lists are only logged."
+    verdict, decided = "Answers cannot decide, as nobody's lists are interleaved.", ""
+    if found.share:
+        how = f"{100.0 * found.share:.3g} % of the people get lists that both learners draft together."
+        verdict = VERDICTS[said.verdict].format(learner=found.learner, against=found.against)
+        decided = f"The e-value is {said.e_value:.4g}; from {needed:.4g} on people's preference is decided."
+    if found.frozen:
+        how += f" Both sides rank as they did at version {found.frozen:,}."
+    agreement = ""
+    if split.decisions and split.same_first is not None and split.overlap is not None:
+        agreement = (
+            f"In {count(split.decisions, 'list')} of the loop's own learner, the candidate would have put the same "
+            f"item first in {100.0 * split.same_first:.0f} %; {100.0 * split.overlap:.0f} % of their items are in its "
+            "lists, too."
+        )
+    return ExperimentView(
+        f"{found.learner} against {found.against}",
+        how,
+        found.running,
+        verdict,
+        {"a": "bad", "b": "good"}.get(said.verdict, "open"),
+        decided,
+        round(100.0 * min(max(math.log(max(said.e_value, 1.0)) / math.log(needed), 0.0), 1.0), 1),
+        tuple(_facts(found)),
+        agreement,
+        tuple([
+            Move(each.item, f"{each.shown:,}", f"{each.proposed:,}", _places(each.places)) for each in split.moves
+        ]),
+        tuple([
+            Whose(each.person, f"{each.decisions:,}", f"{100.0 * each.overlap:.0f} %", round(100.0 * each.overlap, 1))
+            for each in split.people
+        ]),
+        tuple([sentence(each) for each in found.against_promotion]),
+        found.learner,
+    )  # fmt: skip
+
+
+def _facts(found: Experiment) -> list[Fact]:
+    """Return the counts behind an experiment's verdict; [] if nobody's lists are interleaved."""
+    if not found.share:
+        return []
+    said, answered = found.verdict, found.answered
+    credit = "–"
+    if found.credit is not None:
+        error = "" if found.credit_error is None else f" ± {found.credit_error:.3f}"
+        credit = f"{found.credit:+.3f}{error}".replace("-", "−")
+    return [
+        Fact("Sessions", f"{said.sessions:,}", "Interleaved lists with an answer that says something."),
+        Fact("People", f"{said.people:,}", f"Who gave these answers. A verdict takes at least {found.least_people}."),
+        Fact(
+            "Won by the candidate",
+            f"{said.share:.0%} ({said.low:.0%} to {said.high:.0%})" if said.sessions else "–",
+            "Of the sessions that one side won, with a confidence interval that may be looked at at any time.",
+        ),
+        Fact("Largest person", f"{said.largest:.0%}", "The share of the sessions of the person who has most of them."),
+        Fact(
+            "Credit by positions",
+            credit,
+            "How much higher the candidate ranks what people chose: 1 / rank there minus 1 / rank in the other order, "
+            "weighted by the inverse probability of where it stood; ± one standard error.",
+        ),
+        Fact("Coins", _split(found.coins), f"Which side picked first in each round; {_odd(found.coins)}"),
+        Fact(
+            "People outside : inside",
+            _split(found.people),
+            f"Who does not take part, and who does; {_odd(found.people)}",
+        ),
+        Fact(
+            "Interleaved lists answered",
+            _of(answered.answered, answered.interleaved),
+            "Lists with an answer in favour of an item.",
+        ),
+        Fact(
+            "Other lists answered",
+            _of(answered.learned_answered, answered.learned),
+            "The same of lists of the loop's own learner, shown meanwhile to people who do not take part.",
+        ),
+    ]
+
+
+def _of(n: int, total: int) -> str:
+    return f"{n:,} of {total:,} ({share(n, total)})"
+
+
+def _split(split: Split) -> str:
+    return f"{split.own:,} : {split.candidate:,}"
+
+
+def _odd(split: Split) -> str:
+    """Return whether a split by chance is as stated, as the end of a sentence."""
+    if split.e_value >= BROKEN:
+        return f"this is not the stated share of {split.expected:g}: something is wrong with the drafts or the log."
+    return f"a share of {split.expected:g} was stated, and this may be chance (e-value {split.e_value:.2g})."
+
+
+def _places(places: float | None) -> str:
+    return "" if places is None else f"{places:+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0")
+
+
+def sentence(text: str) -> str:
+    """Return `text` with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+# ---------------------------------------------------------------------------- a plan
+
+
+class PlanRow(NamedTuple):
+    """What an experiment would find if the candidate won this share of the sessions that are not ties."""
+
+    won: str
+    found: str
+    bar: float
+    """the probability that it is found to be better, in percent"""
+    days: str
+    """after how many days, in the median; "" if it is seldom found"""
+
+
+class PlanView(NamedTuple):
+    """How long an experiment would take, as texts."""
+
+    told: str
+    caveat: str
+    """why the estimate may be poor, as a sentence; "" if there is no reason known"""
+    rows: tuple[PlanRow, ...]
+
+
+def plan_view(found: PlannedExperiment, part: float) -> PlanView:
+    """Return the plan of an experiment with a share `part` (0 to 1) of the people, as texts."""
+    told = (
+        f"With {100.0 * part:.3g} % of the people there would be about {count(found.people, 'person', 'people')} and "
+        f"{count(found.sessions, 'session')} in {found.days:g} days, {100.0 * found.ties:.0f} % of them ties."
+    )
+    rows = [
+        PlanRow(
+            f"{100.0 * win.share:.3g} %",
+            f"{100.0 * win.found:.0f} %",
+            round(100.0 * win.found, 1),
+            "" if win.days is None else f"{win.days:.1f}",
+        )
+        for win in found.wins
+    ]
+    return PlanView(told, sentence(found.caveat) if found.caveat else "", tuple(rows))
+
+
+# ---------------------------------------------------------------------------- promotions
+
+
+class PromotionRow(NamedTuple):
+    """A promotion, its evidence, and what is left of it."""
+
+    version: str
+    learner: str
+    before: str
+    by: str
+    reason: str
+    evidence: str
+    """what spoke for it, in words"""
+    left: str
+    """what is left of the evidence in the log, as a sentence"""
+    changed: bool
+    forced: tuple[str, ...]
+    """the reasons against it that were overruled, a sentence each"""
+    in_effect: bool
+
+
+def promotion_row(found: Promotion) -> PromotionRow:
+    """Return the promotion `found` as a row of texts."""
+    changed = found.changed
+    return PromotionRow(
+        f"{found.seq:,}", found.learner, found.before, found.by, found.reason, _evidence(found),
+        sentence(changed) if changed else "The log still holds this evidence.", bool(changed),
+        tuple([sentence(each) for each in found.forced]), found.in_effect,
+    )  # fmt: skip
+
+
+def _evidence(found: Promotion) -> str:
+    """Return what spoke for a promotion, in words."""
+    told = found.evidence
+    people = count(int(told.get("people") or 0), "person", "people")
+    if told.get("method") == "interleaving":
+        return f"Interleaving: e-value {told['e_value']:.3g}, {count(told['sessions'], 'session')}, {people}."
+    if told.get("difference") is None:
+        return "The log could not tell."
+    by = f"{told['measure']} differs by {brief(told['difference'])} ({brief(told['low'])} to {brief(told['high'])})"
+    return f"The log: {by}, {people}."

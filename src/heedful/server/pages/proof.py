@@ -1,0 +1,262 @@
+"""The page that proves learners: what the log says of them, an experiment with people, and promotions.
+
+It is rendered on the server. A script replaces the evaluation without loading the page again, as it may take long; all
+works without it. Looking takes the scope `read`, and every button that changes something takes `admin`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from starlette.responses import Response
+
+from heedful.core.validation import describe
+from heedful.learners.registry import find_learners
+from heedful.loop import Loop
+from heedful.loop.experiment import NOT_INTERLEAVED, NotReady
+from heedful.loop.interactions.named import named_interaction
+from heedful.loop.interactions.registry import interaction_of
+from heedful.loop.records import new_id
+from heedful.loop.settings import candidate_manifest
+from heedful.server.api import MOST_LEARNERS, check_packaged
+from heedful.server.decisions import accepted, outcome
+from heedful.server.keys import mask_prefix
+from heedful.server.pages.card_selection import compares_pairs
+from heedful.server.pages.evaluation_view import EvaluationView, evaluation_view
+from heedful.server.pages.experiment_view import (
+    PlanView,
+    experiment_view,
+    plan_view,
+    promotion_row,
+    sentence,
+)
+from heedful.server.pages.page import Page, Visit, back, render
+
+SAID = {
+    "started": "The experiment runs.",
+    "stopped": "The experiment is over: the loop's learner serves everybody again.",
+    "promoted": "The learner serves everybody from now on.",
+}
+"""What the page says after a button was pressed, by the query parameter `said`."""
+ALPHA, SHARE, DAYS = "0.05", "20", "14"
+"""What the forms hold at first: the error probability, the share of people in percent, and the days of a plan."""
+
+
+class Shown(NamedTuple):
+    """What a visitor asked for or sent, as the page shows it again."""
+
+    evaluation: EvaluationView | None = None
+    plan: PlanView | None = None
+    unevaluated: str = ""
+    """why the evaluation was refused, as a sentence; "" if it was not"""
+    unstarted: str = ""
+    """why the experiment was not started, stopped or planned"""
+    unpromoted: str = ""
+    """why the learner was not promoted"""
+    reasons: tuple[str, ...] = ()
+    """what speaks against promoting `overruled`, a sentence each"""
+    overruled: str = ""
+    """the learner that is promoted if the visitor confirms that these reasons do not count; "" if none was sent"""
+    said: str = ""
+
+
+async def show(visit: Visit) -> Response:
+    """Render the page, with an evaluation if the query has `learner`, and the plan of an experiment if it has `plan`.
+
+    For a script that asks for an evaluation, only that part of the page is rendered."""
+    shown = Shown(said=SAID.get(visit.query.get("said", ""), ""))
+    if "learner" in visit.query:
+        shown = await _evaluated(visit, shown)
+        if visit.scripted and "hx-history-restore-request" not in visit.request.headers:
+            # 200 even if it was refused: htmx shows nothing else, and the part itself says why
+            return render(visit, "proof_evaluation.html", shown=shown)
+    if "plan" in visit.query:
+        shown = await _planned(visit, shown)
+    refused = shown.unevaluated or shown.unstarted
+    return await _render(visit, shown, 422 if refused else 200)
+
+
+async def _evaluated(visit: Visit, shown: Shown) -> Shown:
+    """Return `shown` with the evaluation of the learners in the query, or with why it was refused."""
+    try:
+        names = list(dict.fromkeys(visit.query["learner"].split()))
+        if len(names) > MOST_LEARNERS:
+            raise ValueError(f"learner: expected at most {MOST_LEARNERS} names, got {len(names)}")
+        for name in names:
+            check_packaged(name.partition("@")[0])
+        alpha = _number(visit.query, "alpha", ALPHA)
+        found = await visit.read(visit.loop.evaluate, *names, alpha=alpha)
+    except ValueError as error:
+        return shown._replace(unevaluated=_refusal(error))
+    return shown._replace(evaluation=evaluation_view(found))
+
+
+async def _planned(visit: Visit, shown: Shown) -> Shown:
+    """Return `shown` with the plan of an experiment by the numbers in the query, or with why it was refused."""
+    try:
+        _check_interleaves(visit.loop)
+        part, days = _share(visit.query), _number(visit.query, "days", DAYS)
+        alpha = _number(visit.query, "alpha", ALPHA)
+        found = await visit.read(visit.loop.plan_experiment, part, days=days, alpha=alpha)
+    except ValueError as error:
+        return shown._replace(unstarted=_refusal(error))
+    return shown._replace(plan=plan_view(found, part))
+
+
+async def start(visit: Visit) -> Response:
+    """Handle the form that starts an experiment; render the page again (422) if it is refused."""
+    try:
+        learner = check_packaged(visit.form.get("candidate", "").strip())
+        answer = await visit.run(
+            visit.loop.start_experiment,
+            learner,
+            share=_share(visit.form),
+            frozen=bool(visit.form.get("frozen")),
+            alpha=_number(visit.form, "alpha", ALPHA),
+            id=visit.form.get("id") or None,
+        )
+    except ValueError as error:
+        return await _render(visit, Shown(unstarted=_refusal(error)), 422)
+    visit.note("experiment", outcome(answer))
+    accepted(answer)
+    return back(f"{visit.base}/proof?said=started#experiment")
+
+
+async def stop(visit: Visit) -> Response:
+    """Handle the button that ends the experiment; render the page again (422) if none is running."""
+    try:
+        answer = await visit.run(visit.loop.stop_experiment, id=visit.form.get("id") or None)
+    except LookupError as error:
+        return await _render(visit, Shown(unstarted=_refusal(error)), 422)
+    visit.note("stop", outcome(answer))
+    accepted(answer)
+    return back(f"{visit.base}/proof?said=stopped#experiment")
+
+
+async def promote(visit: Visit) -> Response:
+    """Handle the form that promotes a learner: that in the field `learner`, or the candidate of the experiment.
+
+    If something speaks against it, render the page again (422) with the reasons, and with a form that promotes it
+    anyway once a box is ticked."""
+    learner, force = visit.form.get("learner", "").strip(), visit.form.get("force", "")
+    try:
+        if force not in ("", "1"):
+            raise ValueError(f"force: expected 1 or nothing, got {describe(force)}")
+        if learner:
+            check_packaged(learner)
+        made = await visit.run(
+            visit.loop.promote,
+            learner or None,
+            force=force == "1",
+            by=visit.form.get("by", "").strip(),
+            reason=visit.form.get("reason", "").strip(),
+            id=visit.form.get("id") or None,
+        )
+    except NotReady as error:
+        reasons = tuple([sentence(each) for each in error.reasons])
+        shown = Shown(unpromoted=f"{error.learner} was not promoted.", reasons=reasons, overruled=error.learner)
+        return await _render(visit, shown, 422)
+    except ValueError as error:
+        return await _render(visit, Shown(unpromoted=_refusal(error)), 422)
+    visit.note("promote", outcome(made.answer))
+    accepted(made.answer)
+    return back(f"{visit.base}/proof?said=promoted#promote")
+
+
+def _refusal(error: Exception) -> str:
+    """Return why something was refused, as a sentence without anything that looks like a key."""
+    return sentence(mask_prefix(str(error)))
+
+
+def _number(given: Mapping[str, str], name: str, default: str) -> float:
+    """Return the field `name` as a number, `default` if it is missing. Raise ValueError, naming it, if it is none."""
+    text = given.get(name, default)
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{name}: expected a number, got {describe(text)}") from None
+
+
+def _share(given: Mapping[str, str]) -> float:
+    """Return the field `share`, in percent of the people, as a share from 0 to 1. Raise ValueError if it is none."""
+    percent = _number(given, "share", SHARE)
+    if not (math.isfinite(percent) and 0.0 <= percent <= 100.0):
+        raise ValueError(f"share: expected 0 to 100 percent, got {describe(given.get('share'))}")
+    return percent / 100.0
+
+
+def _check_interleaves(loop: Loop) -> None:
+    if not loop.projection.interaction.interleaves:
+        raise ValueError(f"experiment: {NOT_INTERLEAVED.format(loop=loop.projection.interaction.loop)}")
+
+
+# ---------------------------------------------------------------------------- the page
+
+
+async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
+    """Render the page with what a visitor asked for or sent, and the experiment and the promotions of the loop."""
+    known = await visit.read(partial(_context, visit.loop))
+    given = visit.form if visit.request.method == "POST" else visit.query
+    return render(
+        visit,
+        "proof.html",
+        status,
+        tab="proof",
+        shown=shown,
+        path=f"{visit.base}/proof",
+        pairs=compares_pairs(visit.loop),
+        given={"alpha": ALPHA, "share": SHARE, "days": DAYS, "learner": "", "candidate": "", "by": "", "reason": ""}
+        | {name: mask_prefix(value) for name, value in given.items()},
+        frozen=bool(given.get("frozen")),
+        new_id=new_id,
+        **known,
+    )
+
+
+def _context(loop: Loop) -> dict[str, Any]:
+    """Return the names that the template needs of the loop, with their values. This reads the log since the newest
+    experiment began, and the whole log for promotions."""
+    loop.projection.look()  # another process may have written to it
+    interaction = loop.projection.interaction
+    try:
+        experiment = experiment_view(loop.experiment())
+    except LookupError:
+        experiment = None
+    promoted = loop.promotions()
+    told = NOT_INTERLEAVED.format(loop=interaction.loop)
+    return {
+        "learners": fitting(loop),
+        "serving": loop.manifest.learner,
+        "not_interleaved": "" if interaction.interleaves else sentence(told),
+        "experiment": experiment,
+        "promotions": [promotion_row(each) for each in promoted],
+        "rollback": next((each.seq - 1 for each in promoted if each.in_effect), None),
+        "former": next((each.before for each in promoted if each.in_effect), ""),
+    }
+
+
+def fitting(loop: Loop) -> list[str]:
+    """Return the learners of the package that can be tried in this loop, by name with the parameters that the loop
+    prescribes, but for the one that serves."""
+    interaction, found = loop.projection.interaction, list[str]()
+    for name, cls in find_learners().items():
+        if named_interaction(cls) != interaction.name:
+            continue
+        spec = interaction.full_spec(name)
+        try:
+            interaction_of(*candidate_manifest(loop.manifest, spec))
+        except (ValueError, LookupError):
+            continue
+        found.append(spec)
+    return [spec for spec in found if spec != loop.manifest.learner]
+
+
+PAGES = (
+    Page("GET", "/loops/{loop}/proof", ("read",), show),
+    Page("POST", "/loops/{loop}/proof/start", ("admin", "read"), start),
+    Page("POST", "/loops/{loop}/proof/stop", ("admin", "read"), stop),
+    Page("POST", "/loops/{loop}/proof/promote", ("admin", "read"), promote),
+)

@@ -1,0 +1,305 @@
+"""The page that proves learners: what the log says, the experiment and promotions, of every kind, and every refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import pytest
+from browsing import Seen, Visitor, words
+
+from heedful import Loop
+from heedful.loop.experiment import Experiment
+from heedful.server.context import Options
+from heedful.server.keys import Keys
+from heedful.server.main import served
+from heedful.server.pages import PAGES
+from heedful.server.pages.evaluation_view import evaluation_view
+from heedful.server.pages.experiment_view import experiment_view
+from heedful.server.pages.proof import fitting
+from kinds import FIFTH, KINDS, Kind, each_kind, teach
+from loops import rows, small_loop
+
+PROOF = "/loops/l/proof"
+F0 = {row["id"]: row["f0"] for row in rows(12, 4)}
+
+
+@pytest.fixture
+def visitor(tmp_path: Path) -> Iterator[Visitor]:
+    with served(tmp_path, Options(own=(FIFTH,))) as url, closing(Visitor(url)) as found:
+        yield found
+
+
+def live(path: Path, rounds: int, start: int = 0) -> None:
+    """Twenty people click what has the most of the first feature."""
+    with Loop.open(path) as loop:
+        for i in range(start, start + rounds):
+            shown = loop.decide(show=4, id=f"d{i}", person=f"p{i % 20}").shown
+            loop.feedback(f"d{i}", id=f"e{i}", clicks=[max(shown, key=lambda name: F0[name])])
+
+
+def rows_of(page: Seen) -> list[Element]:
+    """The rows of the tables of values."""
+    return page.all("div[@id='told']//tr[@data-learner]")
+
+
+@each_kind
+def test_every_learner_that_is_offered_is_evaluated_as_the_loop_does(
+    visitor: Visitor, kind: Kind, tmp_path: Path
+) -> None:
+    with kind.make(tmp_path / "l.heedful") as loop:
+        teach(kind, loop, range(12))
+        offered, own = fitting(loop), loop.manifest.learner
+        found = loop.evaluate(*offered)
+    assert (offered == []) is (kind.name == "best-worst")
+    first = visitor.get(PROOF)
+    assert first.status == 200
+    assert "style=" not in first.html
+    assert [each.attrib["value"] for each in first.all("datalist[@id='learners']/option")] == offered
+    assert rows_of(first) == []
+    page = visitor.get(f"{PROOF}?learner={quote(' '.join(offered))}")
+    assert page.status == 200
+    told = page.at("told")
+    for sentence in [verdict for _, verdict in evaluation_view(found).verdicts]:
+        assert sentence in told
+    for measure, view in zip(found.measures, evaluation_view(found).measures):
+        assert measure.about in told
+        for refusal in (*view.refusals, *view.warnings):
+            assert refusal in told
+    drawn = [value for each in found.learners for value in each.values if value.low is not None]
+    apart = [value for each in found.learners for value in each.values if value.difference_low is not None]
+    assert len(page.all("svg[@class='interval-bar']")) == len(drawn) + len(apart)
+    assert {row.attrib["data-learner"] for row in rows_of(page)} <= {own, *offered}
+
+
+def test_an_interval_is_drawn_where_it_lies(visitor: Visitor, tmp_path: Path) -> None:
+    small_loop(tmp_path / "l.heedful", "fair-pairs", exploration=0.5, control=0.0).close()
+    live(tmp_path / "l.heedful", 150)
+    with Loop.open(tmp_path / "l.heedful") as loop:
+        values = [each.values[0] for each in loop.evaluate("perceptron").learners]
+    page = visitor.get(f"{PROOF}?learner=perceptron")
+    ends = [(value.low or 0.0, value.value or 0.0, value.high or 0.0) for value in values]
+    low, high = min(each[0] for each in ends), max(each[2] for each in ends)
+    length, start = 1.08 * (high - low), low - 0.04 * (high - low)
+    for row, (left, at, right) in zip(rows_of(page), ends):
+        scale, bar, point = row.findall("td")[0].findall("svg/rect")
+        assert scale.attrib["width"] == "100%"
+        found = [float(each.rstrip("%")) for each in (bar.attrib["x"], bar.attrib["width"], point.attrib["x"])]
+        expected = [left - start, right - left, 0.985 * (at - start)]
+        assert found == pytest.approx([100.0 * each / length for each in expected], abs=0.02)
+    zero = next(each for each in page.all("rect") if each.get("class") == "zero")
+    least, most = values[1].difference_low or 0.0, values[1].difference_high or 0.0
+    assert least < 0.0 < most  # so few answers cannot tell
+    assert float(zero.attrib["x"].rstrip("%")) == pytest.approx(
+        100.0 * (0.04 * (most - least) - least) / (1.08 * (most - least)), abs=0.02
+    )
+    assert "It cannot be told yet whether perceptron is better than fair-pairs" in page.at("told")
+
+
+def test_a_script_gets_the_evaluation_alone_and_a_refusal_in_its_place(visitor: Visitor, tmp_path: Path) -> None:
+    with KINDS[0].make(tmp_path / "l.heedful") as loop:
+        teach(KINDS[0], loop, range(6))
+    part = visitor.get(f"{PROOF}?learner=perceptron", hx_request="true")
+    assert (part.status, part.all("h1"), len(part.all("div[@id='told']"))) == (200, [], 1)
+    again = visitor.get(f"{PROOF}?learner=perceptron", hx_request="true", hx_history_restore_request="true")
+    assert len(again.all("h1")) == 1
+    refused = visitor.get(f"{PROOF}?learner=prank", hx_request="true")
+    assert (refused.status, refused.all("h1")) == (200, [])
+    assert "expected one that is taught what is better" in words(refused.one("p[@role='alert']"))
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("learner=nobody", "Learner: expected one of heedful's"),
+        ("learner=os:system", "Learner: expected one of heedful's"),
+        ("learner=perceptron&alpha=2", "Alpha: expected"),
+        ("learner=perceptron&alpha=x", "Alpha: expected a number, got 'x'"),
+        (f"learner={'+'.join(f'perceptron@{i}' for i in range(11))}", "at most 10 names, got 11"),
+        ("plan=1&share=101", "Share: expected 0 to 100 percent"),
+        ("plan=1&share=nan", "Share: expected 0 to 100 percent"),
+        ("plan=1&days=-1", "Days: expected"),
+    ],
+)
+def test_what_is_wrong_is_said_on_the_page(visitor: Visitor, tmp_path: Path, query: str, told: str) -> None:
+    small_loop(tmp_path / "l.heedful").close()
+    page = visitor.get(f"{PROOF}?{query}")
+    assert page.status == 422
+    assert len(page.all("h1")) == 1
+    [alert] = [each for each in page.all("p[@role='alert']") if "hidden" not in each.attrib]
+    assert told in words(alert)
+
+
+@each_kind
+def test_kinds_that_show_no_rankings_say_so_instead_of_a_form(visitor: Visitor, kind: Kind, tmp_path: Path) -> None:
+    with kind.make(tmp_path / "l.heedful") as loop:
+        interleaves = loop.projection.interaction.interleaves
+    page = visitor.get(PROOF)
+    actions = {form.get("action") for form in page.all("form")}
+    assert (f"{PROOF}/start" in actions) is interleaves
+    assert f"{PROOF}/promote" in actions
+    said = "asks questions and shows no rankings, which alone can be interleaved." in page.at("experiment")
+    assert said is not interleaves
+    if not interleaves:
+        assert visitor.get(f"{PROOF}?plan=1").status == 422
+        page = visitor.post(f"{PROOF}/start", {"candidate": "perceptron"})
+        assert page.status == 422
+
+
+def test_an_experiment_from_its_plan_to_its_end(visitor: Visitor, tmp_path: Path) -> None:
+    path = tmp_path / "l.heedful"
+    small_loop(path, "fair-pairs", exploration=0.5, control=0.0).close()
+    live(path, 60)
+    with Loop.open(path) as loop:
+        plan = loop.plan_experiment(0.5, days=7.0)
+    page = visitor.get(f"{PROOF}?plan=1&share=50&days=7")
+    assert f"{plan.sessions:,} session" in page.at("plan")
+    given = page.fields(f"{PROOF}/start")
+    assert (given["share"], given["days"], "frozen" in given) == ("50", "7", False)
+    sent = {"id": given["id"], "candidate": "perceptron", "share": "50", "frozen": "1"}
+    for _ in range(2):  # a double click starts one
+        answer = visitor.post(f"{PROOF}/start", sent)
+        assert (answer.status, answer.headers["location"]) == (303, f"{PROOF}?said=started#experiment")
+    again = visitor.post(f"{PROOF}/start", {"candidate": "perceptron"})
+    assert again.status == 422
+    assert "expected none that runs" in again.at("experiment")
+    live(path, 120, 60)
+    found = stands(path)
+    assert (found.share, found.running, found.learner) == (0.5, True, "perceptron")
+    assert found.frozen > 0
+    view, page = experiment_view(found), visitor.get(f"{PROOF}?said=started")
+    text = page.at("experiment")
+    for told in (view.title, view.how, view.verdict, view.decided, view.agreement):
+        assert told
+        assert told in text
+    assert {fact.name: fact.value for fact in view.facts} == {
+        words(each.find("dt")): words(each.find("dd")) for each in page.all("dl[@class='facts']/div")
+    }
+    assert f"{found.verdict.sessions:,}" == view.facts[0].value
+    e_value = page.one("div[@class='evidence']/svg/rect")
+    expected = min(max(np.log(found.verdict.e_value) / np.log(20.0), 0.0), 1.0)
+    assert float(e_value.attrib["width"]) == pytest.approx(100.0 * expected, abs=0.1)
+    assert len(page.all("details[@id='moves']//tbody/tr")) == len(found.agreement.moves) > 0
+    assert len(page.all("details[@id='whose']//tbody/tr")) == len(found.agreement.people) > 0
+    assert f"{PROOF}/start" not in {form.get("action") for form in page.all("form")}
+    stop = {"id": page.fields(f"{PROOF}/stop")["id"]}
+    for _ in range(2):
+        answer = visitor.post(f"{PROOF}/stop", stop)
+        assert (answer.status, answer.headers["location"]) == (303, f"{PROOF}?said=stopped#experiment")
+    assert not stands(path).running
+    page = visitor.post(f"{PROOF}/stop", {"id": "again"})
+    assert (page.status, "none is running" in page.at("experiment")) == (422, True)
+    assert "over" in page.at("experiment")
+
+
+def stands(path: Path) -> Experiment:
+    with Loop.open(path) as loop:
+        return loop.experiment()
+
+
+def test_a_promotion_needs_evidence_or_a_confirmation(visitor: Visitor, tmp_path: Path) -> None:
+    path = tmp_path / "l.heedful"
+    small_loop(path, "fair-pairs", exploration=0.5, control=0.0).close()
+    live(path, 30)
+    refused = visitor.post(f"{PROOF}/promote", {"learner": "perceptron", "by": "ann", "reason": "to see"})
+    assert refused.status == 422
+    told = refused.at("promote")
+    assert "perceptron was not promoted. Against it speaks: The log does not say that it is better" in told
+    [anyway] = [form for form in refused.all("form") if form.get("id") == "anyway"]
+    boxes = [field for field in anyway.iter("input") if field.get("type") == "checkbox"]
+    assert [(box.attrib["name"], "required" in box.attrib, "checked" in box.attrib) for box in boxes] == [
+        ("force", True, False)
+    ]
+    with Loop.open(path) as loop:
+        assert loop.manifest.learner == "fair-pairs"
+    fields = {field.attrib["name"]: field.get("value", "") for field in anyway.iter("input")}
+    assert (fields["learner"], fields["by"], fields["reason"]) == ("perceptron", "ann", "to see")
+    for _ in range(2):
+        answer = visitor.post(f"{PROOF}/promote", fields)
+        assert (answer.status, answer.headers["location"]) == (303, f"{PROOF}?said=promoted#promote")
+    with Loop.open(path) as loop:
+        [made] = loop.promotions()
+        assert (made.learner, made.before, made.by, made.reason) == ("perceptron", "fair-pairs", "ann", "to see")
+        assert made.forced
+    page = visitor.get(f"{PROOF}?said=promoted")
+    [row] = page.all("table[@id='promotions']/tbody/tr")
+    for part in ("perceptron", f"{made.seq:,}", "fair-pairs", "ann", "to see", "forced", made.forced[0][1:]):
+        assert part in words(row)
+    assert "The log still holds this evidence." in words(row)
+    assert f"heedful rollback l {made.seq - 1}" in page.at("promote")
+    assert page.at("main").count("perceptron serves now") == 1
+    with Loop.open(path) as loop:
+        loop.forget("p3")
+        [made] = loop.promotions()
+        assert made.changed
+    assert "The evidence has changed since" in visitor.get(PROOF).at("promotions")
+    with Loop.open(path) as loop:
+        loop.rollback(made.seq - 1)
+    page = visitor.get(PROOF)
+    assert "rolled back" in page.at("promotions")
+    assert "heedful rollback" not in page.at("promote")
+
+
+def test_the_candidate_of_the_experiment_is_promoted_by_its_evidence(visitor: Visitor, tmp_path: Path) -> None:
+    path = tmp_path / "l.heedful"
+    small_loop(path, "fair-pairs", exploration=0.5, control=0.0).close()
+    with Loop.open(path) as loop:
+        loop.start_experiment("perceptron", share=1.0)
+    live(path, 5)
+    page = visitor.get(PROOF)
+    against = [words(each) for each in page.all("ul[@id='against']/li")]
+    assert against == list(experiment_view(stands(path)).against)
+    refused = visitor.post(f"{PROOF}/promote", {"learner": ""})
+    assert refused.status == 422
+    assert [each for each in against if each not in refused.at("promote")] == []
+    [anyway] = [form for form in refused.all("form") if form.get("id") == "anyway"]
+    fields = {field.attrib["name"]: field.get("value", "") for field in anyway.iter("input")}
+    assert fields["learner"] == ""
+    assert visitor.post(f"{PROOF}/promote", fields).status == 303
+    with Loop.open(path) as loop:
+        assert loop.promotions()[0].evidence["method"] == "interleaving"
+        assert loop.manifest.learner == "perceptron"
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"learner": ""}, "Learner: expected its name, as no experiment is running."),
+        ({"learner": "os:system"}, "Learner: expected one of heedful's"),
+        ({"learner": "pairwise-logistic"}, "expected another than the one that serves"),
+        ({"learner": "perceptron", "force": "yes"}, "Force: expected 1 or nothing, got 'yes'."),
+        ({"learner": "perceptron", "by": "x" * 1001}, "By: expected"),
+    ],
+)
+def test_no_promotion(visitor: Visitor, tmp_path: Path, form: dict[str, str], told: str) -> None:
+    small_loop(tmp_path / "l.heedful").close()
+    page = visitor.post(f"{PROOF}/promote", form)
+    assert page.status == 422
+    assert told in page.at("promote")
+    with Loop.open(tmp_path / "l.heedful") as loop:
+        assert loop.promotions() == ()
+
+
+def test_looking_takes_read_and_buttons_take_admin(visitor: Visitor, tmp_path: Path) -> None:
+    with small_loop(tmp_path / "l.heedful") as loop:
+        loop.start_experiment("perceptron", share=0.5)
+    assert {(page.method, page.scopes) for page in PAGES if page.path.startswith("/loops/{loop}/proof")} == {
+        ("GET", ("read",)),
+        ("POST", ("admin", "read")),
+    }
+    with closing(Keys(tmp_path)) as keys:
+        reads, all_of = (keys.create("k", scopes=scopes)[1] for scopes in (["read"], ["read", "admin"]))
+    assert visitor.get(PROOF).status == 303
+    visitor.sign_in(reads)
+    page = visitor.get(f"{PROOF}?learner=perceptron")
+    assert page.status == 200
+    assert [form.get("method") for form in page.all("form")] == ["post", "get"]  # to sign out, and to evaluate
+    for action in ("start", "stop", "promote"):
+        assert visitor.post(f"{PROOF}/{action}", {"candidate": "perceptron"}).status == 403
+    assert stands(tmp_path / "l.heedful").running
+    visitor.sign_in(all_of)
+    assert visitor.post(f"{PROOF}/stop", {"id": "again"}).status == 303
