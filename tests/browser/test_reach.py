@@ -48,6 +48,7 @@ PLACES = {
     "loops": "/",
     "teach": "/loops/NAME",
     "learned": "/loops/NAME/learned",
+    "proof": "/loops/NAME/proof",
     "health": "/loops/NAME/health",
     "keys": "/keys",
     "sign in": "/sign-in",
