@@ -1,6 +1,7 @@
-"""Settings for coactive learners: queries whose documents are ranked, and items that are shown one at a time.
+"""Simulated experiments for coactive learners, which show an object and get a better one as feedback: queries whose
+documents are ranked, and items that are shown one at a time.
 
-A coactive learner shows an object and gets a better one as feedback.
+A `Setting` holds the simulated environments ("worlds") in which learners are compared, and what they share.
 
 >>> setting = letor_setting(load_letor(*files), StrictAlpha(0.5), seeds=range(5))
 >>> runs = [event for event in simulate({"perceptron": setting.learner("perceptron")}, setting, 784) ...]
@@ -55,12 +56,12 @@ COACTIVE = Kind(
 def letor_setting(
     queries: Queries, user: RankingUser, *, k: int = 5, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """Return the setting of `queries`, with a user whose utility w* is the least-squares fit of the labels on the
-    features.
+    """Return the experiment of Shivaswamy & Joachims 2015 ([J15]) section 6.1.1 on `queries`: in each round the
+    documents of a query are ranked, and the simulated person `user` answers with a better ranking.
 
-    This is Shivaswamy & Joachims 2015 ([J15]) section 6.1.1. `k` is the number of positions of a ranking that count;
-    each of `seeds` gives the queries, all of them, in another order; `dtype` is that of the features. Raise ValueError
-    for a `user` or a `k` that makes no sense.
+    Their true utility weights w* are the least-squares fit of the labels on the features. `k` is the number of
+    positions of a ranking that count; each of `seeds` gives the queries, all of them, in another order; `dtype` is that
+    of the features, "float64" or "float32". Raise ValueError for a `user` or a `k` that makes no sense.
     """
     space = Ranking(k)
     space.check()
@@ -75,12 +76,12 @@ def letor_setting(
 def catalogue_setting(
     catalogue: Catalogue, user: ItemUser, *, people: int = 20, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """Return the setting of the items in `catalogue`: for each of `seeds`, `people` simulated people with random
-    tastes.
+    """Return an experiment on the items of the table `catalogue`: for each of `seeds`, `people` simulated people with
+    random utility weights are shown one item at a time.
 
-    Each person has a learner and a pool of items of their own; `user` says how they answer. The taste, and the seed of
-    their run, follow from (seed, number of the person), so they are the same for every learner. `dtype` is that of the
-    features. Raise ValueError if `people` is less than 1.
+    Each person has a learner and a pool of items of their own; `user` says how they answer. The weights, and the seed
+    of a person's run, follow from (seed, number of the person), so they are the same for every learner. `dtype` is that
+    of the features, "float64" or "float32". Raise ValueError if `people` is less than 1.
     """
     check_count("people", people)
     X = catalogue.X.astype(dtype, copy=False)
@@ -94,10 +95,10 @@ def catalogue_setting(
 
 
 def items_setting(X: Array, user: ItemUser, rounds: int, scenes: Sequence[Scene]) -> Setting:
-    """Return a setting in which one item is shown at a time, of m items with N features, `X` (m, N).
+    """Return an experiment in which one item is shown at a time, of m items with N features, `X` (m, N).
 
-    `scenes` are its worlds, all with these items; `user` is how people answer; `rounds` is the default number of
-    rounds.
+    `scenes` are the simulated environments with their seeds, all with these items; `user` is the simulated person who
+    answers; `rounds` is the default number of rounds.
     """
     R, S = float(np.linalg.norm(X, axis=1).max()), float(np.abs(X).max())
     return Setting(X.shape[1], Ranking(1), R, S, _alpha(user), rounds, tuple(scenes), COACTIVE)
@@ -113,8 +114,9 @@ def _alpha(user: object) -> float:
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """Return (the learner that `spec` names, a small world for it): 40 queries with 8 documents and 6 features to
-    rank."""
+    """Return (the learner that the text `spec` names, a small simulated environment to try it in): 40 queries with 8
+    documents and 6 features to rank.
+    """
     world, w_star = synthetic_queries(40, 8, 6, noise=1.0, user=Noisy(5))
     R, S = feature_bounds(world.X, world.offsets, Ranking(5))
     setting = Setting(6, Ranking(5), R, S, math.nan, 40, (Scene(0, 0, 0, world, w_star),), COACTIVE)

@@ -12,7 +12,8 @@ from heedful.worlds.choices import gaussian_choosers
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """Return (the learner that `spec` names, a small world for it): 5 people who choose between two of 9 items.
+    """Return (the learner that the text `spec` names, a small simulated environment to try it in): 5 people who choose
+    between two of 9 items.
 
     The items have 3 features. People sometimes call the two equally good, cannot judge, or answer at random.
     """

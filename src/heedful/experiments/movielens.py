@@ -46,10 +46,12 @@ CHOSEN = {
 
 
 class MovieWorld(NamedTuple):
-    """m movies with N features, and H people to recommend them to, whose ratings the features were not made of.
+    """m movies with N features, and H people to recommend them to, whose own ratings did not go into the features.
 
-    Person i, from 0, rated the movies places[offsets[i]:offsets[i + 1]], which are rows of X, with the same slice of
-    `values`.
+    `X` (m, N) are the features of the movies with the indices `movies` (m,) in the data set; `people` (H,) are indices
+    of people there, in random order. Person i, from 0, rated the movies places[offsets[i]:offsets[i + 1]], which are
+    rows of X, with the same slice of `values`; `offsets` (H + 1,). `dimension` (N), `regularisation` and `penalty` say
+    how the features were made.
     """
 
     movies: Ints
@@ -128,8 +130,8 @@ def make_movie_world(
 def true_utility(house: MovieWorld, person: int) -> tuple[Array, Array]:
     """Return the utility weights w* (N,) of a person and their ratings (m,), NaN for movies that they did not rate.
 
-    `person` is a number from 0 in `house.people`; m movies have N features. w* is the shortest least-squares fit of the
-    person's ratings on the features of these movies.
+    `house` has the m movies with N features and the people; `person` is a number from 0 in `house.people`. w* is the
+    shortest least-squares fit of the person's ratings on the features of the movies that they rated.
     """
     mine = slice(house.offsets[person], house.offsets[person + 1])
     w_star = np.asarray(least_squares(house.X[house.places[mine]], house.values[mine]), np.float64)
@@ -141,12 +143,12 @@ def true_utility(house: MovieWorld, person: int) -> tuple[Array, Array]:
 def movie_setting(
     house: MovieWorld, user: ItemUser, *, people: int = 100, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """Return the setting in which movies are recommended to `people` random people of `house`, drawn anew for each of
-    `seeds`.
+    """Return the experiment in which the movies of `house` are recommended, one at a time, to `people` random people of
+    it, drawn anew for each of `seeds`.
 
     With 0 people it is everybody. Each person has a learner of their own and a pool of all movies; `user` says how they
-    answer, and `dtype` is that of the features. Raise ValueError for more people than there are, or a user that cannot
-    pick items.
+    answer, and `dtype` is that of the features, "float64" or "float32". Raise ValueError for more people than there
+    are, or a user that cannot pick items.
     """
     check_count("people", people, least=0, most=house.people.size)
     check_user(user, "pick", "picks items")

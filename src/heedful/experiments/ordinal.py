@@ -1,4 +1,4 @@
-"""Settings for learners that predict grades from features, with the scaling of the features stated.
+"""Simulated experiments for learners that predict grades from features, with the scaling of the features stated.
 
 >>> data = load_ordinal("wine.csv", "quality")
 >>> setting = ordinal_setting(data.X, data.ranks, len(data.grades), scale="standard", seeds=range(5))
@@ -55,12 +55,13 @@ def ordinal_setting(
     seeds: Sequence[int] = (0,),
     dtype: str = "float64",
 ) -> Setting:
-    """Return the setting of T rows with N features, `X` (T, N), whose ranks (T,) from 1 to `n_ranks` are to be
-    predicted.
+    """Return the experiment in which a learner predicts the `ranks` (T,), from 1 to `n_ranks`, of T rows with N
+    features, `X` (T, N), one row in each round.
 
     Each of `seeds` gives the rows another random order; after the last row they come again. Rows are first scaled by
-    `scale` (one of `SCALES`), then mapped by `features` (see `map_features`), then converted to `dtype`. R of the
-    setting is the length of the longest row, S the greatest absolute value of a feature.
+    `scale` ("standard", "unit" or "none", as `scale_features` does), then mapped by `features` ("as they are",
+    "intercept" or "polynomial:2", as `map_features` does), then converted to `dtype`. The bound R of the returned
+    `Setting` is the length of the longest row, S the greatest absolute value of a feature.
 
     Raise ValueError for an unknown scale or map, and for rows or ranks that make no sense.
     """
@@ -76,8 +77,8 @@ def ordinal_setting(
 def scale_features(X: Array, scale: str) -> Array:
     """Return T rows of N features `X` (T, N) scaled by `scale`, one of `SCALES`; raise ValueError for another one.
 
-    With "standard" a constant feature becomes 0; with "unit" a row of zeros stays as it is; with "none" X itself is
-    returned.
+    "standard" gives each feature mean 0 and standard deviation 1 (a constant feature becomes 0); "unit" divides each
+    row by its length (a row of zeros stays as it is); "none" returns X itself.
     """
     if scale not in SCALES:
         raise ValueError(f"scale: expected {', '.join(SCALES)}, got {scale!r}")
@@ -116,8 +117,9 @@ def map_features(X: Array, features: str) -> Array:
 
 
 def unstable(learner: Any, setting: Setting) -> str:
-    """Return a warning if a Widrow-Hoff learner's step size `eta` is too large for rows as long as the setting's,
-    otherwise ""."""
+    """Return a warning if `learner` is Widrow-Hoff with a step size `eta` too large for rows as long as the longest of
+    `setting`, otherwise "".
+    """
     if isinstance(learner, WidrowHoff) and learner.eta * setting.R**2 >= 2.0:
         return (
             f"eta = {learner.eta:g} is too large for rows of length {setting.R:.3g}: "
@@ -127,7 +129,8 @@ def unstable(learner: Any, setting: Setting) -> str:
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """Return (the learner that `spec` names, a small world for it): instances of 6 features with a grade each.
+    """Return (the learner that the text `spec` names, a small simulated environment to try it in): instances of 6
+    features with a grade each.
 
     There are as many grades as the learner says, 5 if it says nothing.
     """

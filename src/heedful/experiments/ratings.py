@@ -1,4 +1,4 @@
-"""Settings for learners of ratings: the ratings of a file, or of a world with random ratings.
+"""Simulated experiments for learners of ratings: on the ratings of a file, or on random ratings.
 
 >>> table, told = open_ratings("ml-100k")
 >>> setting = rating_setting(table, repeats=False, seeds=range(5))
@@ -56,7 +56,9 @@ ROUNDS = 25_000
 
 
 def is_drawn(name: str) -> bool:
-    """Return whether `name` is a world with random ratings (one of `DRAWN`, perhaps with parameters after a colon)."""
+    """Return True if `name` means random ratings: one of `DRAWN` ("gaussian", ...), perhaps with parameters after a
+    colon.
+    """
     return name.partition(":")[0].strip() in DRAWN
 
 
@@ -69,18 +71,19 @@ def rating_setting(
     measure: str = "regret",
     seeds: Sequence[int] = (0,),
 ) -> Setting:
-    """Return the setting of users who rate items as in the table `source`, or in a random world that it names.
+    """Return the experiment in which users rate the items that a learner shows, as in the table `source`, or at random
+    as `source` names it.
 
     Each round belongs to a random user. On offer are the items that this user rated in the table: with `repeats` in
-    every round, otherwise until the user has consumed them. The world's name is one of `DRAWN`, perhaps with parameters
+    every round, otherwise until the user has consumed them. Random ratings are one of `DRAWN`, perhaps with parameters
     ("uniform:n_users=50"); there all items are always on offer, and `repeats` has no effect. The learner shows `slate`
     items, which the user consumes and rates. Before round 1 it gets `warm` random ratings, drawn with the seed.
 
-    The `measure` of a round is "regret", the best value on offer minus the mean value of the items shown, or "ndcg":
-    the learner makes a list of at least `LENGTH` items, of which the first `slate` are consumed, and its NDCG at
-    `LENGTH` is taken.
+    What is measured in a round, `measure`, is "regret", the best value on offer minus the mean value of the items
+    shown, or "ndcg": the learner makes a list of at least `LENGTH` items, of which the first `slate` are consumed, and
+    its NDCG at `LENGTH` is taken.
 
-    Raise ValueError, naming what is wrong, for an unknown world or measure, for counts that make no sense, and for more
+    Raise ValueError, naming what is wrong, for an unknown name or measure, for counts that make no sense, and for more
     `warm` ratings than there are.
     """
     check_count("slate", slate, most=1000)
@@ -119,9 +122,10 @@ def rating_setting(
 
 
 def make_world(name: str, seed: int) -> LowRank:
-    """Return the world with random ratings that `name` describes, such as `gaussian` or `uniform:n_users=50,width=0.1`.
+    """Return the simulated environment with random ratings that `name` describes, such as `gaussian` or
+    `uniform:n_users=50,width=0.1`, drawn with the random `seed`.
 
-    It is drawn with the random `seed`. Raise ValueError for an unknown world or parameter.
+    Raise ValueError for an unknown name or parameter.
     """
     kind = name.partition(":")[0].strip()
     if kind not in DRAWN:
@@ -137,7 +141,8 @@ def make_world(name: str, seed: int) -> LowRank:
 
 
 def rounds_in(replay: Replay, slate: int, warm: int) -> int:
-    """Return how many rounds a `replay` without repeats lasts, with `slate` items a round after `warm` given ratings.
+    """Return how many rounds a simulation on known ratings (`replay`) without repeats lasts, with `slate` items a round
+    after `warm` given ratings.
 
     It is an upper bound if slates have more than one item.
     """
@@ -165,7 +170,8 @@ def _floor(world: Any, low: float) -> float:
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """Return (the learner that `spec` names, a small world for it): 80 users who rate 90 items from 1 to 5.
+    """Return (the learner that the text `spec` names, a small simulated environment to try it in): 80 users who rate 90
+    items from 1 to 5.
 
     Two items are shown at a time, each once to a user. New users and items turn up late, so a learner has to grow its
     arrays.

@@ -1,4 +1,4 @@
-"""The experiments of `heedful simulate` and `heedful sweep`, by name, and the small worlds that learners are tried in.
+"""The experiments of `heedful simulate` and `heedful sweep`, by name, without importing them.
 
 A new experiment is a class in `definitions` and an entry here. The entry has the line that the list of commands shows,
 so the experiment's module is imported only when it is run.
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """An experiment as the list of commands has it."""
+    """An experiment in the list of commands: where its class is (`where`, MODULE:CLASS in `experiments.definitions`),
+    the first line of its `help`, and an `example` command line.
+    """
 
     where: str
     """its class: MODULE:CLASS in `definitions`"""

@@ -1,7 +1,7 @@
-"""Run learners in the same worlds on the same seeds, and average their regret, with its standard error.
+"""Run learners in the same simulated environments on the same seeds, and average their regret, with its standard error.
 
-A `Setting` holds the worlds, `simulate` runs learners in them, several at a time, and `curve` averages the runs of one
-learner. Everything can be reproduced from the seeds.
+A `Setting` holds the environments, `simulate` runs learners in them, several at a time, and `curve` averages the runs
+of one learner. Everything can be reproduced from the seeds.
 
 >>> setting = letor_setting(load_letor(*files), StrictAlpha(0.5), seeds=range(5))
 >>> runs = [event for event in simulate({"perceptron": learner}, setting, 784) if isinstance(event, Run)]
@@ -36,28 +36,37 @@ _clock = time.perf_counter if sys.platform == "win32" else time.thread_time
 
 
 class CompilationNotice(NamedTuple):
-    """An event of `simulate`: the code of a learner is being compiled, or loaded from the disk."""
+    """An event of `simulate`: the code of the learner with the name `learner` is being compiled, or loaded from the
+    disk.
+    """
 
     learner: str
 
 
 class InterpretedNotice(NamedTuple):
-    """An event of `simulate`: a learner cannot be compiled, for a `reason` in one line, and runs interpreted,
-    slower."""
+    """An event of `simulate`: the learner with the name `learner` cannot be compiled, for a `reason` in one line, and
+    runs interpreted, slower.
+    """
 
     learner: str
     reason: str
 
 
 class Advance(NamedTuple):
-    """An event of `simulate`, for a progress bar: `rounds` more rounds were played, or dropped as a world ended
-    early."""
+    """An event of `simulate`, for a progress bar: `rounds` more rounds were played, or skipped because a simulation
+    ended early.
+    """
 
     rounds: int
 
 
 class Run(NamedTuple):
-    """The result of one learner in one world."""
+    """The result of one learner in one simulated environment: `regrets` (T,), the regret (loss or other measure) of
+    each of T rounds.
+
+    `learner` is its name in `simulate`, `seed` the experiment's seed, `person` the number of the simulated person (0
+    where a seed has only one), and `seconds` the processor time of the rounds, without compilation and preparation.
+    """
 
     learner: str
     """its name in `simulate`"""
@@ -72,9 +81,11 @@ class Run(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """The average of one learner's runs: REG_t is the mean regret of the first t rounds, averaged over runs, t = 1..T.
+    """The average of one learner's runs: `mean` (T,) is REG_t, the mean regret of the first t rounds averaged over
+    runs, t = 1..T, and `stderr` (T,) its standard error, NaN with one run.
 
-    T is the number of rounds of the shortest run.
+    T is the number of rounds of the shortest run, `longest` that of the longest. `over` says what the standard error is
+    over: "seeds", "people" (with one seed) or "nothing" (with one run).
     """
 
     mean: Array
@@ -94,12 +105,13 @@ class Curve(NamedTuple):
 def simulate(
     learners: Mapping[str, Any], setting: Setting, rounds: int, *, jobs: int = 1, interpreted: bool = False
 ) -> Iterator[CompilationNotice | InterpretedNotice | Advance | Run]:
-    """Run every learner in every world of `setting` for `rounds` rounds, and yield events as they happen.
+    """Run every learner in every simulated environment of `setting` for `rounds` rounds, and yield events as they
+    happen.
 
     `learners` are by name; names are those in the events. `jobs` is the number of threads: compiled learners run in
     parallel, and interpreted ones (all of them, with `interpreted`) take turns in one thread. Each run yields `Advance`
-    events and ends with a `Run`; the runs come in any order. Raise ValueError if the setting has no worlds; an error of
-    a learner is raised here too.
+    events and ends with a `Run`; the runs come in any order. Raise ValueError if the setting has no environments; an
+    error of a learner is raised here too.
     """
     if not setting.scenes:
         raise ValueError("seeds: expected at least one, got none")
@@ -246,11 +258,11 @@ def pair_agreement(u: Array, v: Array) -> float:
 
 
 def bound(learner: Any, setting: Setting, t: npt.ArrayLike) -> Array:
-    """Return an upper bound of the learner's average regret REG_t for each t in `t` (...,), averaged over the setting's
-    worlds.
+    """Return an upper bound of the learner's average regret REG_t for each t in `t` (...,), averaged over the simulated
+    environments of `setting`.
 
     It is the learner's `regret_bound`, from its paper's theorem. NaN if the learner has none, or if the theorem's
-    assumptions fail: users that are not strict (`setting.alpha` is NaN), a space whose argmax is approximate, or one
+    assumptions fail: users who are not strict (`setting.alpha` is NaN), a space whose argmax is approximate, or one
     that adds the caller's own score.
     """
     t = np.asarray(t, np.float64)

@@ -1,5 +1,6 @@
-"""The settings in which learners are compared: the simulated worlds, the same for all, and how learners are made for
-them."""
+"""Settings for comparing learners: the simulated environments ("worlds"), the same for all, and how learners are made
+for them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,12 @@ Array = npt.NDArray[np.float64]
 
 
 class Scene(NamedTuple):
-    """A simulated world in which every learner is run once, with its random seeds."""
+    """A simulated environment (`world`) in which every learner is run once, with its random seeds.
+
+    `seed` is the experiment's seed that it belongs to, `person` the number of the simulated person (0 where a seed has
+    only one), `draw` the random seed of the run, and `w_star` (N,) the person's true utility weights, (0,) if there are
+    none.
+    """
 
     seed: int
     """the experiment's seed that the world belongs to"""
@@ -30,7 +36,12 @@ class Scene(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of feedback (grades, ratings, corrections, ...), as far as making a learner for it depends on it."""
+    """A kind of feedback (grades, ratings, corrections, ...), with what making a learner for it needs.
+
+    `name` is the name in the docstrings of its learners (`Interaction: NAME.`), `teaches` what such a learner does, in
+    words, for error messages. defaults(setting) returns values for hyperparameters that have none; check(spec, learner,
+    setting) raises ValueError if the learner does not fit the setting.
+    """
 
     name: str
     """the name in the docstrings of its learners: `Interaction: NAME.`"""
@@ -43,9 +54,14 @@ class Kind(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """The setting in which learners are compared: a world for each seed and person, and what all these worlds share.
+    """What learners are compared in: simulated environments (`scenes`), one for each seed and person, and what they all
+    share.
 
-    phi(x, y) is the feature vector of an object y that is shown in context x; utility is linear in it.
+    phi(x, y) is the feature vector, of `n_features` numbers (0 if items have none), of an object y of `space` that is
+    shown in context x; utility is linear in it. `R` bounds its Euclidean norm and `S` its largest absolute entry (NaN
+    without features). `alpha` is that of a strict user, whose answers gain at least this share of the possible gain;
+    NaN for other users. `rounds` is the default number of rounds, after `warm` ones that do not count; `kind` is the
+    kind of feedback, `measure` what is measured in each round, and `rising` says if more of it is better.
     """
 
     n_features: int
@@ -87,7 +103,8 @@ class Setting(NamedTuple):
 
 
 def blank_setting(space: Any, kind: Kind) -> Setting:
-    """Return a setting without worlds, in which learners can be made just to see whether their specs are valid.
+    """Return a setting without simulated environments, in which learners can be made just to see whether their text
+    (NAME:FIELD=VALUE,...) is valid.
 
     `space` is what learners show, `kind` the kind of feedback.
     """

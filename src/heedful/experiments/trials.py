@@ -10,7 +10,8 @@ from heedful.learners.registry import learner_class, summarise
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """Return (learner, world): the learner that `spec` names, and a small simulated world with its kind of feedback.
+    """Return (learner, simulated environment): the learner that the text `spec` names, and a small environment with its
+    kind of feedback, to try it in.
 
     The kind of feedback, the interaction, is the one that the learner's docstring names (`Interaction: NAME.`); without
     one it is the first of `TRIALS`. If the learner has an attribute `interaction` that is a class, both come from that

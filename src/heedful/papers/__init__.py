@@ -1,6 +1,6 @@
 """Figures and tables of the papers, run again: what is in them as data (`coactive2012`, `jair2015`, `pranking2001`,
-`alternating2018`, `nips2012`), runners (`run_figure`, `run_ordinal`, `run_ratings`, `run_comparison`), verdicts on the
-papers' claims (`claims`), and drawing.
+`alternating2018`, `nips2012`), functions that run them (`run_figure`, `run_ordinal`, `run_ratings`, `run_comparison`),
+verdicts on the papers' claims (`claims`), and drawing.
 
 [H12]: Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS
 2012.

@@ -1,7 +1,8 @@
 """Figure 1 of [C12] and [J15]: how often clicks over a query chain give a better ranking than the one shown.
 
-A query chain is the queries of one search session; several rankings of it are shown, one for each condition. The
-functions here return checks: functions from the results of a figure to a verdict on one of the paper's claims.
+A query chain is the queries of one search session; several rankings of it are shown, one for each condition (as they
+were, or degraded on purpose). Three functions here make checks: functions from the results of a figure to a verdict on
+one of the paper's claims.
 
 [C12]: Shivaswamy & Joachims, *Online Structured Prediction via Coactive Learning*, ICML 2012; [J15]: Shivaswamy &
 Joachims, *Coactive Learning*, JAIR 53, 2015.
@@ -27,8 +28,9 @@ ROOM = 0.1
 
 
 def chains_panel() -> Panel:
-    """Return the panel of distribution functions of the gain in DCG: one line for each condition under which rankings
-    were shown, and one for all of them."""
+    """Return the plot of [J15] Figure 1: the distribution of the gain in DCG@10 over query chains, one curve for each
+    condition under which rankings were shown, and one for all of them.
+    """
     lines = tuple(Line(condition, (condition,), "clicks") for condition in (*CONDITIONS, ALL))
     return distribution(CHAINS, "utility differences", lines)
 
@@ -41,8 +43,8 @@ def _signs(outcome: Outcome, label: str) -> Array:
 
 
 def mostly_better(labels: tuple[str, ...]) -> Check:
-    """Return a check of a figure's results: in each of the conditions `labels` significantly more query chains are
-    better than worse, by the sign test.
+    """Return a function from a figure's results to the verdict on this claim: in each of the conditions `labels`
+    significantly more query chains are better than worse, by the sign test.
 
     Several rankings of a chain count as one observation: the sign of the number of better less that of worse ones.
     """
@@ -76,8 +78,10 @@ def _more(better: int, worse: int, p: float, tests: int) -> Conclusion:
 
 
 def about_as_often(label: str, better: float, worse: float, room: float = ROOM) -> Check:
-    """Return a check of a figure's results: the shares of better and of worse rankings on the curve `label` equal the
-    paper's shares `better` and `worse`, within `room` either way. For the test, each query chain is one observation."""
+    """Return a function from a figure's results to the verdict on this claim: the shares of better and of worse
+    rankings on the curve labelled `label` equal the paper's shares `better` and `worse`, within `room` either way. For
+    the test, each query chain is one observation.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         signs = _signs(outcome, label)
@@ -94,8 +98,9 @@ def about_as_often(label: str, better: float, worse: float, room: float = ROOM) 
 
 
 def as_often_unchanged(label: str, share: float, room: float = ROOM) -> Check:
-    """Return a check of a figure's results: of the rankings on the curve `label` that are neither better nor worse,
-    clicks left the share `share` unchanged, as in the paper, within `room` either way.
+    """Return a function from a figure's results to the verdict on this claim: of the rankings on the curve labelled
+    `label` that are neither better nor worse, clicks left the share `share` unchanged, as in the paper, within `room`
+    either way.
 
     For the test, each query chain is one observation, so the share is a ratio of means.
     """

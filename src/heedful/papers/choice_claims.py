@@ -1,8 +1,9 @@
-"""Checks of claims about models of comparisons: cells of a table against the paper's, and which model has the lower
+"""Claims about models of comparisons: entries of a table against the paper's numbers, and which model has the lower
 error.
 
-Each function returns a check, which turns the results of a figure into a verdict. `panel` is a panel's key; `label`,
-`a`, `b`, `ours` and `others` are labels of its curves. The values of a curve are errors unless said otherwise.
+Each public function that returns a check returns a function from the results of a figure to a verdict on one claim.
+`panel` is the key of one of the figure's plots; `label`, `a`, `b`, `ours` and `others` are labels of curves in it. The
+values of a curve are errors unless said otherwise.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ most this."""
 
 
 def ends(ran: LineResult) -> Array:
-    """Return the final value of each run (runs,) in `ran`, the results of a line."""
+    """Return the final value of each run (runs,) of a curve, from its results `ran`."""
     return ran.regrets[:, -1]
 
 
@@ -48,8 +49,9 @@ def with_error(values: Array) -> str:
 
 
 def near(panel: str, label: str, paper: float) -> Check:
-    """Return a check of a figure's results: the final mean of the curve `label` of the panel `panel` differs from the
-    paper's number `paper` by at most .02 (NEAR)."""
+    """Return a function from a figure's results to the verdict on this claim: the final mean of the curve labelled
+    `label` of the panel `panel` differs from the paper's number `paper` by at most .02 (NEAR).
+    """
 
     def check(outcome: Outcome) -> Verdict:
         values = ends(outcome[panel][label])
@@ -61,8 +63,9 @@ def near(panel: str, label: str, paper: float) -> Check:
 
 
 def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, each of the curves `ours` ends lower than each of the
-    curves `others`."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, each of
+    the curves labelled `ours` ends lower than each of the curves labelled `others`.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         parts = {(a, b): below(ends(outcome[panel][a]), ends(outcome[panel][b])) for a in ours for b in others}
@@ -76,8 +79,9 @@ def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Ch
 
 
 def even(panel: str, a: str, b: str) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the final means of the curves `a` and `b` differ by
-    at most .01 (EVEN)."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    final means of the curves labelled `a` and `b` differ by at most .01 (EVEN).
+    """
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (ends(outcome[panel][label]) for label in (a, b))
@@ -89,8 +93,9 @@ def even(panel: str, a: str, b: str) -> Check:
 
 
 def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, at least one of the curves `some` ends at most .01
-    (EVEN) higher than the curve `b`."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, at
+    least one of the curves labelled `some` ends at most .01 (EVEN) higher than the curve labelled `b`.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         other = ends(outcome[panel][b])
@@ -104,8 +109,10 @@ def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
 
 
 def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, each of the curves `ours` takes less time than each
-    of the curves `others`; the values of these curves are seconds."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, each of
+    the curves labelled `ours` takes less time than each of the curves labelled `others`; the values of these curves are
+    seconds.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         took = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
@@ -118,9 +125,9 @@ def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
 
 
 def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int = -1, least: int = 0) -> Check:
-    """Return a check of a figure's results: of the pairs of one of `panels` and one of `models`, the acquisition
-    function `a` is significantly better than `b` in at least `least`, and significantly worse in at most `most` (-1:
-    any number).
+    """Return a function from a figure's results to the verdict on this claim: of the pairs of one of `panels` and one
+    of `models`, the acquisition function `a` is significantly better than `b` in at least `least`, and significantly
+    worse in at most `most` (-1: any number).
 
     The claim fails if more than `most` are significantly worse at level 0.05 / their number, so that none is by chance,
     or if so many are that `least` cannot be reached. It cannot be told if too few are better or worse.
@@ -154,8 +161,9 @@ def _swap(part: Part) -> Part:
 
 
 def throughout(panel: str, a: str, b: str) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the curve `a` is lower than the curve `b` at the
-    start and after every question."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    curve labelled `a` is lower than the curve labelled `b` at the start and after every question.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (outcome[panel][label].regrets for label in (a, b))
@@ -169,8 +177,9 @@ def throughout(panel: str, a: str, b: str) -> Check:
 
 
 def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Check:
-    """Return a check of a figure's results: the curve `error` is, at the length-scale where the curve `guide` has its
-    highest mean, at most .01 (EVEN) higher than at the length-scale `others`.
+    """Return a function from a figure's results to the verdict on this claim: the curve labelled `error` is, at the
+    length-scale where the curve labelled `guide` has its highest mean, at most .01 (EVEN) higher than at the
+    length-scale `others`.
 
     Length-scales are relative to that of the tables, which is 1.
     """
@@ -190,8 +199,10 @@ def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Ch
 
 
 def asks_apart(panel: str, a: str, b: str, spread: str) -> Check:
-    """Return a check of a figure's results: the curve `spread`, a standard deviation over inputs, is higher where the
-    curve `a` is highest than where the curve `b` is highest."""
+    """Return a function from a figure's results to the verdict on this claim: the curve labelled `spread`, a standard
+    deviation over inputs, is higher where the curve labelled `a` is highest than where the curve labelled `b` is
+    highest.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         lines = outcome[panel]

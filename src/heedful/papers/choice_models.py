@@ -1,4 +1,5 @@
-"""The models of comparisons of [H12] and ours, by the names that lines use: `cp`, `cp:D=5`, `cpu:rho=0.5`, `tuned`.
+"""The models of comparisons of [H12] and ours, by the names that the curves of a figure use: `cp`, `cp:D=5`,
+`cpu:rho=0.5`, `tuned`.
 
 [H12]: Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS
 2012.

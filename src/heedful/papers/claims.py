@@ -1,10 +1,11 @@
-"""Checks that turn a claim of a paper about a figure into a verdict: statistics of paired runs, with limits fixed
-beforehand.
+"""Claims about regret: functions that turn a claim of a paper about a figure into a verdict, by statistics of paired
+runs with limits fixed beforehand.
 
-Each function returns a check: a function from the results of a figure to a verdict. `panel` is a panel's key; `a`, `b`
-and `labels` are labels of its curves. Run i of two curves met the same data, so their difference is tested by a
-paired t-test over runs (permutations of the queries, or people). A claim holds, does not hold, or cannot be told;
-`statistics` has the rule. The papers' words have no numbers; here they have, the same everywhere:
+Each function that returns a check returns a function from the results of a figure to a verdict. `panel` is the key of
+one of the figure's plots; `a`, `b` and `labels` are labels of curves in it. Run i of two curves met the same data, so
+their difference is tested by a paired t-test over runs (permutations of the queries, or people). A claim holds, does
+not hold, or cannot be told; `papers.statistics` has the rule. The papers' words have no numbers; here they have, the
+same everywhere:
 
 - lower: below 0 at the end;
 - over most of the range: significantly lower at more than half of 60 rounds spread evenly on a logarithmic scale; not
@@ -47,8 +48,9 @@ COMPARABLE, SIMILAR, IDENTICAL = 0.25, 0.10, 0.05
 
 
 def regret_at(ran: LineResult, t: int = 0) -> Array:
-    """Return REG_t of each run (runs,) in `ran`, the results of a line: the average regret over the first `t` rounds,
-    or over all if t is 0."""
+    """Return REG_t of each run (runs,) of a curve with the results `ran`: the average regret over the first `t` rounds,
+    or over all if t is 0.
+    """
     means: Array = ran.regrets[:, : t or None].mean(axis=1)
     return means
 
@@ -59,8 +61,9 @@ def _end(ran: LineResult, measure: Measure | None) -> Array:
 
 
 def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the curve `a` ends lower than the curve `b`, in
-    average regret or in `measure`."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    curve labelled `a` ends lower than the curve labelled `b`, in average regret or in `measure`.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -72,8 +75,9 @@ def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
 
 
 def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, each of the curves `labels` ends lower, in average
-    regret, than the curve before it."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, each of
+    the curves labelled `labels` ends lower, in average regret, than the curve before it.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         ends = [regret_at(outcome[panel][label]) for label in labels]
@@ -86,9 +90,10 @@ def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
 
 
 def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the curve `a` is significantly lower than the curve
-    `b` at more than half of the rounds compared, which are evenly spaced on a logarithmic scale from `least` to `most`
-    (0: the last)."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    curve labelled `a` is significantly lower than the curve labelled `b` at more than half of the rounds compared,
+    which are evenly spaced on a logarithmic scale from `least` to `most` (0: the last).
+    """
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (average_regret(outcome[panel][label].regrets) for label in (a, b))
@@ -108,8 +113,9 @@ def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> C
 
 
 def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the final average regrets of the curves `a` and `b`
-    differ by at most the share `tolerance` of that of `b`."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    final average regrets of the curves labelled `a` and `b` differ by at most the share `tolerance` of that of `b`.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         u, v = regret_at(outcome[panel][a]), regret_at(outcome[panel][b])
@@ -122,8 +128,9 @@ def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
 
 
 def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | None = None) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the curve `a` ends below `factor` times the curve
-    `b`, in average regret or in `measure`."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    curve labelled `a` ends below `factor` times the curve labelled `b`, in average regret or in `measure`.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -135,8 +142,10 @@ def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | 
 
 
 def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: int | None = None) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the curve `fast` reaches the final average regret of
-    the curve `slow` after the share `share` of the rounds, or after `most` rounds if these are fewer."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    curve labelled `fast` reaches the final average regret of the curve labelled `slow` after the share `share` of the
+    rounds, or after `most` rounds if these are fewer.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (average_regret(outcome[panel][label].regrets) for label in (fast, slow))
@@ -155,8 +164,10 @@ def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: i
 
 
 def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, a run of the curve `a` takes less than the share
-    `share` of the processor time of a run of the curve `b`."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, a run
+    of the curve labelled `a` takes less than the share `share` of the processor time of a run of the curve labelled
+    `b`.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         one, other = outcome[panel][a].seconds, outcome[panel][b].seconds
@@ -173,8 +184,9 @@ def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
 
 
 def closer(near: str, far: str, a: str, b: str) -> Check:
-    """Return a check of a figure's results: the average regret of the curve `a`, the higher one, over that of the curve
-    `b` is a smaller ratio in the panel `near` than in the panel `far`.
+    """Return a function from a figure's results to the verdict on this claim: the average regret of the curve labelled
+    `a`, the higher one, over that of the curve labelled `b` is a smaller ratio in the panel `near` than in the panel
+    `far`.
 
     It compares logarithms, whose scatter follows from that of a and b relative to their means (delta method).
     """

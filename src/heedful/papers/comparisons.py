@@ -1,7 +1,7 @@
-"""Checks of claims about rating learners: NDCG, cells of a grid of hyperparameters, ranks of the factorisation, times.
+"""Claims about rating learners: their NDCG, the best entry of a grid of hyperparameters, numbers of factors, times.
 
-Each function returns a check, which turns the results of a figure into a verdict. `panel` is a panel's key; `a`, `b`,
-`label`, `labels` and `others` are labels of its curves.
+Each function that returns a check returns a function from the results of a figure to a verdict. `panel` is the key of
+one of the figure's plots; `a`, `b`, `label`, `labels` and `others` are labels of curves in it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ NDCG = Measure("average NDCG@5 of rounds 1 to t", lambda regrets, M: 1.0 - avera
 
 
 def higher(panel: str, a: str, b: str) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the curve `a` ends with a higher average NDCG than
-    the curve `b`."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    curve labelled `a` ends with a higher average NDCG than the curve labelled `b`.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_ndcg(outcome[panel][label])[:, -1] for label in (a, b))
@@ -45,8 +46,10 @@ def higher(panel: str, a: str, b: str) -> Check:
 
 
 def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, from a tenth of the rounds on, the average NDCG of
-    the curve `a` exceeds that of each of the curves `others` by more than `least`."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, from a
+    tenth of the rounds on, the average NDCG of the curve labelled `a` exceeds that of each of the curves labelled
+    `others` by more than `least`.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         one = _ndcg(outcome[panel][a])
@@ -65,8 +68,10 @@ def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
 
 
 def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Check:
-    """Return a check of a figure's results: the range of the final NDCG over the curves `labels`, highest less lowest,
-    is smaller in the panel `panel` than in each of the panels `wide`."""
+    """Return a function from a figure's results to the verdict on this claim: the range of the final NDCG over the
+    curves labelled `labels`, highest less lowest, is smaller in the plot with the key `panel` than in each of the
+    panels `wide`.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         gaps = {}
@@ -87,8 +92,9 @@ def _ndcg(ran: LineResult) -> Array:
 
 
 def best_cell(panel: str, cell: str) -> Check:
-    """Return a check of a figure's results: in the grid of the panel `panel`, the learner `cell` ends with a lower
-    cumulative regret than each other learner."""
+    """Return a function from a figure's results to the verdict on this claim: in the grid of the panel `panel`, the
+    learner `cell` ends with a lower cumulative regret than each other learner.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         ends = _cells(outcome, panel)
@@ -98,8 +104,10 @@ def best_cell(panel: str, cell: str) -> Check:
 
 
 def lowest_cell(panel: str, cell: str, runs: int) -> Check:
-    """Return a check of a figure's results: in the grid of the panel `panel`, the learner `cell` has the lowest mean
-    cumulative regret. With fewer than `runs` runs, by which it was chosen, it cannot be told."""
+    """Return a function from a figure's results to the verdict on this claim: in the grid of the panel `panel`, the
+    learner `cell` has the lowest mean cumulative regret. With fewer than `runs` runs, by which it was chosen, it cannot
+    be told.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         ends = _cells(outcome, panel)
@@ -129,8 +137,10 @@ def parameters(spec: str) -> str:
 
 
 def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Check:
-    """Return a check of a figure's results: the mean regrets of the curves of the first of `panels` vary less, relative
-    to their mean, than those of each other panel. `labels` has the labels of the curves of each panel."""
+    """Return a function from a figure's results to the verdict on this claim: the mean regrets of the curves of the
+    first of `panels` vary less, relative to their mean, than those of each other panel. `labels` has the labels of the
+    curves of each panel.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         spreads = []
@@ -151,8 +161,8 @@ def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Che
 
 
 def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Check:
-    """Return a check of a figure's results: every curve of one panel has a lower mean regret than every curve of
-    another.
+    """Return a function from a figure's results to the verdict on this claim: every curve of one panel has a lower mean
+    regret than every curve of another.
 
     `a` and `b` are (panel, labels of its curves). Means are over rounds, and runs are paired in the tests. The verdict
     reports the weakest of the comparisons.
@@ -174,8 +184,10 @@ def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Che
 
 
 def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, none of the curves `labels` has a mean regret that is
-    lower than that of the curve `label` by more than the share `share` of it."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, none of
+    the curves labelled `labels` has a mean regret that is lower than that of the curve labelled `label` by more than
+    the share `share` of it.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         ends = {each: outcome[panel][each].regrets.mean(axis=1) for each in labels}
@@ -191,8 +203,9 @@ def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -
 
 
 def quicker(panel: str, a: str, b: str, share: float) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, whose values are seconds, the curve `a` takes less
-    than the share `share` of the time of the curve `b`."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, whose
+    values are seconds, the curve labelled `a` takes less than the share `share` of the time of the curve labelled `b`.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (outcome[panel][label].regrets[:, -1] for label in (a, b))

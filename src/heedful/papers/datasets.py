@@ -1,6 +1,6 @@
 """Find the files of the data sets that the papers' figures need, and load those of comparisons.
 
-A data set is named by a key of `panels.WORLDS`, such as `panels.WEB`, its `world`.
+A data set has a key, called its `world` in a figure: one of `panels.WORLDS`, such as `panels.WEB`.
 """
 
 from __future__ import annotations

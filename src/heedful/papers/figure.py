@@ -1,8 +1,8 @@
 """The figures of the papers as data: what is run, what is drawn, and what the paper claims.
 
-A `Figure` has panels and claims. A panel has lines; a line is a learner (or several, of which the best in hindsight is
-drawn) with the simulated person who teaches it. A claim is a statement of the paper with a function that checks it. The
-modules `run_...` run figures.
+A `Figure` has panels (plots) and claims. A panel has lines (curves); a line is a learner (or several, of which the best
+in hindsight is drawn) with the simulated person who teaches it. A claim is a statement of the paper with a function
+that checks it against the results. The modules `run_...` run figures.
 
 [H12]: Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS
 2012; [J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015; [P01]: Crammer & Singer, *Pranking with
@@ -24,10 +24,11 @@ Array = npt.NDArray[np.float64]
 
 
 class Size(NamedTuple):
-    """The size of an experiment: `rounds` of each run, and `runs` of each line (0: one for each person).
+    """The size of the experiment behind a plot: the number of `rounds` of each run, and the number of `runs` of each
+    curve (0: one for each person).
 
     A run on web search is a permutation of the queries, a run on movies a person; their scatter gives the standard
-    error. Run i of every line of a panel meets the same queries or people, so that differences are paired. In the
+    error. Run i of every curve of a plot meets the same queries or people, so that differences are paired. In the
     figures of [H12], `rounds` is the greatest number of people, and a run is a random split of their answers.
     """
 
@@ -36,15 +37,16 @@ class Size(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A curve: its `label`, its `learners` and a simulated person (`user`), both by the names that `heedful simulate`
-    takes.
+    """A curve of a plot: its `label`, its `learners` and the simulated person who teaches them (`user`), both by the
+    names that `heedful simulate` takes.
 
     Of several learners the one with the lowest average regret is drawn: the best in hindsight. Placeholders in a
-    learner's name stand for numbers of the world: `{rounds}` for the number of judged rounds, `{norm}` for |w*|, the
-    norm of the true weights, `{gamma}` for 1 / (3 R |w*|), the gamma of Theorem 8 of [J15] at alpha = 1 with the bound
-    R of the features, `{eta}` and `{etas[i]}` for the step sizes of Widrow-Hoff.
+    learner's name stand for numbers of the data set: `{rounds}` for the number of rounds by which claims are judged,
+    `{norm}` for |w*|, the norm of the true weights, `{gamma}` for 1 / (3 R |w*|), the gamma of Theorem 8 of [J15] at
+    alpha = 1 with the bound R of the features, `{eta}` and `{etas[i]}` for the step sizes of Widrow-Hoff.
 
-    Other worlds use `user` otherwise: a margin or a stream ([P01]), one of three aspects ([H12] by length-scale).
+    Where nobody is simulated, `user` says something else: a margin or a stream ([P01]), one of three quantities drawn
+    by length-scale ([H12]).
     """
 
     label: str
@@ -53,10 +55,10 @@ class Line(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """A quantity to draw: the label `axis` of its axis, and a function `of` that computes it.
+    """What a plot draws: the label `axis` of its axis, and a function `of` that computes the values from regrets.
 
-    The function takes regrets (runs x T), for T rounds, and M = R |w*| of each run (runs,), and returns values (runs x
-    T).
+    The function takes regrets (runs x T), for T rounds, and M = R |w*| of each run (runs,), with the bound R of the
+    features and the true weights w*; it returns values (runs x T).
     """
 
     axis: str
@@ -90,13 +92,14 @@ Option = Literal[
 
 
 class Panel(NamedTuple):
-    """A plot: its `key` and `title`, the world (one of `panels.WORLDS`), the lines, the size of runs in full and with
-    the option --quick, the measure that is drawn and how (`kind`).
+    """A plot of a figure: its `key` and `title`, its data set or simulated environment (`world`, one of
+    `panels.WORLDS`), its curves (`lines`), the size of its runs (`full`, or `quick` with the option --quick), the
+    `measure` that is drawn, and how (`kind`).
 
-    `values` and `at` belong to a sweep: the value of the hyperparameter for each line but the last, and the rounds
+    `values` and `at` belong to a sweep, a plot by hyperparameter: its value for each line but the last, and the rounds
     after which regret is drawn (0: the last round). With `slack`, where feedback is not alpha-informative, the bound of
-    Theorem 1 of [J15] is drawn with the slack that was measured. `options` say what differs from the usual run of the
-    world.
+    Theorem 1 of [J15] is drawn with the slack that was measured. `options` say what differs from the usual run on this
+    data set.
     """
 
     key: str
@@ -117,15 +120,15 @@ NOTHING: Array = np.empty(0)
 
 
 class LineResult(NamedTuple):
-    """The results of a line: the learner that was chosen, regrets (runs x T) for T rounds, and M = R |w*| of each run
-    (runs,).
+    """The results of a curve (`line`): the `learner` that was chosen, `regrets` (runs x T) for T rounds, and `M` = R
+    |w*| of each run (runs,), with the bound R of the features and the true weights w*.
 
-    In a distribution a run is a query chain, with a column for each ranking shown, and M is 1 where the feedback was
-    the ranking shown, else 0.
+    In a plot of distributions a run is a query chain, `regrets` has a column for each ranking shown, and M is 1 where
+    the feedback was the ranking shown, else 0.
 
-    `seconds` (runs,): processor time of each run; empty if not measured. `marks` and `bound`: the rounds at which a
-    theorem bounds what is drawn, and the bounds. `theorem`: its name; if its hypotheses fail, `lacking` says which, and
-    `bound` is empty. `once`: the round after which contexts repeat, 0 if they do not; claims use the rounds up to it.
+    `seconds` (runs,) is the processor time of each run; empty if not measured. `theorem` names a theorem that bounds
+    what is drawn, at the rounds `marks` (n,) by `bound` (n,); if its hypotheses fail, `lacking` says which, and `bound`
+    is empty. `once` is the round after which contexts repeat, 0 if they do not; claims use the rounds up to it.
     """
 
     line: Line
@@ -144,8 +147,9 @@ Outcome = Mapping[str, Mapping[str, LineResult]]  # by panel, by line
 
 
 class PairedTest(NamedTuple):
-    """The result of a t-test: the mean `difference`, its standard error `stderr`, the statistic `t`, the two-sided
-    p-value `p`, the number of `pairs` and the degrees of `freedom`."""
+    """The result of a t-test of a difference of means: the mean `difference`, its standard error `stderr`, the
+    statistic `t`, the two-sided p-value `p`, the number of `pairs` of runs and the degrees of `freedom`.
+    """
 
     difference: float
     stderr: float
@@ -177,8 +181,9 @@ Check = Callable[[Outcome], Verdict]
 
 
 class Claim(NamedTuple):
-    """A statement of the paper in our words (`says`), the keys of the `panels` it is about, and the function (`check`)
-    that checks it against their results."""
+    """A statement of a paper about a figure, in our words (`says`), the keys of the `panels` (plots) that it is about,
+    and the function (`check`) from the figure's results to a verdict on it.
+    """
 
     says: str
     panels: tuple[str, ...]
@@ -186,10 +191,11 @@ class Claim(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A figure or table of a paper: its `title`, its panels, and the paper's claims about them.
+    """A figure or table of a paper: its `title`, its plots (`panels`), and the paper's `claims` about them.
 
     `id` is paper/figure, such as coactive2012/fig2; `paper` is its citation; `note` says which data and sizes differ
-    from the paper's.
+    from the paper's; `beside` has the numbers of a table of the paper, as (key of the panel, label of the line,
+    number).
     """
 
     id: str
@@ -230,8 +236,8 @@ QUADRATIC = Measure("cumulative regret of the quadratic loss", _quadratic)
 
 
 def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
-    """Return the verdict on each claim of `figure`, from the results `outcome` of its panels; NOT_RUN for a claim about
-    a panel without results.
+    """Return the verdict on each claim of `figure`, in order, from `outcome`, the results of its plots; NOT_RUN for a
+    claim about a plot without results.
 
     Where contexts repeat after some round, claims are judged on the rounds before it, because repeated contexts are
     easy ([J15] 6.1.1).
@@ -245,7 +251,9 @@ def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
 
 
 def first(ran: LineResult, rounds: int) -> LineResult:
-    """Return `ran`, the results of a line, cut to its first `rounds` rounds, with the bounds there (0: all rounds)."""
+    """Return the results `ran` of a curve, cut to its first `rounds` rounds, with the theoretical bounds there (0: all
+    rounds).
+    """
     if not rounds:
         return ran
     short = ran.marks <= rounds
@@ -254,7 +262,9 @@ def first(ran: LineResult, rounds: int) -> LineResult:
 
 
 def judged_rounds(outcome: Outcome) -> str:
-    """Return a sentence that says on which rounds claims are judged; empty if on all of them."""
+    """Return a sentence that says on which rounds the claims about the results `outcome` are judged; empty if on all of
+    them.
+    """
     for lines in outcome.values():
         for ran in lines.values():
             if ran.once:

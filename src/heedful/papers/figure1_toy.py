@@ -41,10 +41,10 @@ def covariance(x: Array, z: Array) -> Array:
 
 
 def on_a_line(panel: Panel) -> dict[str, LineResult]:
-    """Return the results of the panel's lines over the g inputs of GRID (1 x g): mean and standard deviation of the
-    function, and the values of BALD and MES, in bits.
+    """Return the results of each curve of the plot `panel`, by label, over the g inputs of GRID, as (1 x g): the mean
+    and standard deviation of the function, and the values of the acquisition functions BALD and MES, in bits.
 
-    The line LABELS has the labels (1 x n) at the inputs, its `marks` (n,).
+    The curve LABELS has the labels (1 x n) at the inputs, its `marks` (n,).
     """
     x, y = toy_data(0)
     fitted = fit_labels(covariance(x, x), y)

@@ -1,7 +1,8 @@
-"""Checks of claims about how a curve develops: it falls, vanishes, settles, grows, or stays below its bound.
+"""Claims about how a curve develops: it falls, vanishes, settles, grows, or stays below its theoretical bound.
 
-Each function returns a check, which turns the results of a figure into a verdict; `panel` is a panel's key, `label` and
-`labels` those of its curves. The words of the papers have no numbers; here they have, the same everywhere:
+Each function that returns a check returns a function from the results of a figure to a verdict; `panel` is the key of
+one of the figure's plots, `label` and `labels` are labels of curves in it. The words of the papers have no numbers;
+here they have, the same everywhere:
 
 - substantially reduced: the average regret is less than half of that of the first round;
 - approaches zero: in the last quarter less than a tenth of the first ten rounds', and still falling;
@@ -36,8 +37,9 @@ def _quarters(ran: LineResult) -> tuple[Array, Array, Array]:
 
 
 def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, after `t` rounds the average regret of each of the
-    curves `labels` is less than half that of the first round."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, after
+    `t` rounds the average regret of each of the curves labelled `labels` is less than half that of the first round.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         ran = [outcome[panel][label] for label in labels]
@@ -52,9 +54,10 @@ def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
 
 
 def vanishing(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the regret of each of the curves `labels` approaches
-    zero. In the last quarter it is less than a tenth of the first ten rounds' and less than 0.8 of the second
-    quarter's."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    regret of each of the curves labelled `labels` approaches zero. In the last quarter it is less than a tenth of the
+    first ten rounds' and less than 0.8 of the second quarter's.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
@@ -71,8 +74,10 @@ def vanishing(panel: str, labels: Sequence[str]) -> Check:
 
 
 def stuck(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, none of the curves `labels` approaches zero; the last
-    quarter has more than 0.8 of the regret of the second quarter."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, none of
+    the curves labelled `labels` approaches zero; the last quarter has more than 0.8 of the regret of the second
+    quarter.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
@@ -93,8 +98,9 @@ def _falling(labels: Sequence[str], quarters: Sequence[tuple[Array, Array, Array
 
 
 def steadier(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the standard error of the average regret of each of
-    the curves `labels` is lower at the end than after ten rounds.
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    standard error of the average regret of each of the curves labelled `labels` is lower at the end than after ten
+    rounds.
 
     The Pitman-Morgan test: of paired values, one has the lower variance if their difference and sum are correlated.
     """
@@ -127,8 +133,10 @@ def _steadier(values: Array) -> Part:
 
 
 def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the cumulative `measure` of the curve `label` grows
-    as log t. The last decade of rounds adds less than 1.8 times what the one before added."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    cumulative `measure` of the curve labelled `label` grows as log t. The last decade of rounds adds less than 1.8
+    times what the one before added.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         last, before = decades(outcome[panel][label], measure)
@@ -138,8 +146,10 @@ def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
 
 
 def faster_than_log(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the cumulative `measure` of the curve `label` grows
-    faster than log t. The last decade of rounds adds more than 1.8 times what the one before added."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    cumulative `measure` of the curve labelled `label` grows faster than log t. The last decade of rounds adds more than
+    1.8 times what the one before added.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         last, before = decades(outcome[panel][label], measure)
@@ -154,8 +164,9 @@ def _growing(part: Part, last: Array, before: Array) -> Verdict:
 
 
 def decades(ran: LineResult, measure: Measure) -> tuple[Array, Array]:
-    """Return (what the last decade of rounds, from T / 10 to T, adds to the cumulative `measure`; what the decade
-    before it adds), for each run of `ran`, the results of a line, (runs,) each."""
+    """Return (A, B), (runs,) each, for a curve with the results `ran`: what the last decade of rounds, from T / 10 to
+    T, adds to the cumulative `measure` of each run, and what the decade before it adds.
+    """
     total = measure.of(ran.regrets, ran.M)
     T = total.shape[1]
     tenth, hundredth = total[:, T // 10 - 1], total[:, T // 100 - 1]
@@ -163,8 +174,9 @@ def decades(ran: LineResult, measure: Measure) -> tuple[Array, Array]:
 
 
 def within_bound(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the mean over runs of each of the curves `labels`, in
-    `measure`, is at most its theoretical bound, itself a mean, at every round for which there is one.
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    mean over runs of each of the curves labelled `labels`, in `measure`, is at most its theoretical bound, itself a
+    mean, at every round for which there is one.
 
     With one run, or if all runs are equal, the values are compared without a test.
     """
@@ -187,8 +199,10 @@ def within_bound(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) 
 
 
 def lower_bound_met(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check of a figure's results ([J15] Lemma 3): in the panel `panel`, every run of T rounds of the curves
-    `labels` has the average regret 2 / sqrt T, to rounding, for each T that was run."""
+    """Return a function from a figure's results to the verdict on this claim ([J15] Lemma 3): in the plot with the key
+    `panel`, every run of T rounds of the curves labelled `labels` has the average regret 2 / sqrt T, to rounding, for
+    each T that was run.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         worst = 0.0

@@ -1,5 +1,5 @@
-"""NDCG of rating learners, [A18] Figure 3: a world in which a round shows a ranking whose first item is rated, and
-learners that rank by predicted rating rather than by the scores with which they choose.
+"""NDCG of rating learners, [A18] Figure 3: a simulated environment in which a ranking is shown and its first item
+rated, and a wrapper for learners that ranks by predicted rating rather than by the scores with which they choose.
 
 [A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
 """
@@ -21,8 +21,9 @@ DEPTH = 5
 
 
 class RankByPrediction(NamedTuple):
-    """A learner that shows the item that `learner` chooses, and behind it the five items with the highest predicted
-    `learner.ratings(state, x)`."""
+    """A learner that proposes six items: first the one that `learner` chooses, then the five with the highest predicted
+    `learner.ratings(state, x)`, best first. Only the rating of the first is learned.
+    """
 
     learner: Any
 
@@ -39,10 +40,12 @@ class RankByPrediction(NamedTuple):
 
 
 class NdcgWorld(NamedTuple):
-    """A variant of `world` in which people rate only the first item shown.
+    """A variant of the simulated environment `world` in which only the first item shown is rated and consumed, and
+    regret is 1 - NDCG@5 of the ranking shown.
 
-    Regret is 1 - NDCG@5 of the ranking from position `begin` on, among all available items, with gains of the rating
-    less `low`; 0 if every gain is 0.
+    The ranking that is judged is what is shown without its first `begin` items: its DCG@5 (the sum of (rating - `low`)
+    / log2(position + 1) over five items), divided by that of the five best of all available items. Regret is 0 if no
+    available item is rated above `low`.
     """
 
     world: Replay

@@ -65,8 +65,9 @@ class Drawing(NamedTuple):
 
 
 def page(drawn: Sequence[Drawing], about: str) -> str:
-    """Return the HTML page with the figures in `drawn`, one section for each; `about` says in one sentence what was
-    run."""
+    """Return one HTML page with the figures in `drawn`, one section for each, with the claims and verdicts; `about`
+    says in one sentence what was run.
+    """
     judged = [verdict.conclusion for one in drawn for verdict in one.verdicts]
     words = {HOLDS: "hold here", FAILS: "do not hold here", OPEN: "cannot be told here", NOT_RUN: "were not run"}
     summary = ", ".join(f"{judged.count(each)} {words[each]}" for each in MARKS if each in judged)

@@ -1,6 +1,5 @@
-"""The worlds of the papers' experiments, by key, with the sizes of their runs, and panels common to [C12] and [J15].
-
-A world is a data set, or a way to make data, with the simulated people who answer.
+"""The data sets and simulated environments of the papers' experiments (WORLDS), by key, with the sizes of their runs,
+and plots common to [C12] and [J15].
 
 [A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018; [C12]:
 Shivaswamy & Joachims, *Online Structured Prediction via Coactive Learning*, ICML 2012; [H12]: Houlsby, Huszár,
@@ -82,7 +81,9 @@ def web(
     quick: Size = WEB_QUICK,
     measure: Measure = AVERAGE,
 ) -> Panel:
-    """Return a panel of regret on web search with these lines; the other arguments are fields of `Panel`."""
+    """Return a plot of regret on web search with these curves (`lines`), its key and title, the `full` and `quick` size
+    of its runs, and the `measure` that is drawn.
+    """
     return Panel(key, title, WEB, lines, full, quick, measure)
 
 
@@ -94,28 +95,32 @@ def movies(
     quick: Size = MOVIES_QUICK,
     measure: Measure = AVERAGE,
 ) -> Panel:
-    """Return a panel of regret on movie recommendation with these lines; the other arguments are fields of `Panel`."""
+    """Return a plot of regret on movie recommendation with these curves (`lines`), its key and title, the `full` and
+    `quick` size of its runs, and the `measure` that is drawn.
+    """
     return Panel(key, title, MOVIES, lines, full, quick, measure)
 
 
 def slow_web(*lines: Line) -> Panel:
-    """Return a panel of regret on web search with these lines, in the sizes for a slow learner."""
+    """Return a plot of regret on web search with these curves, with shorter runs for a slow learner."""
     return web(*lines, full=SLOW_WEB_FULL, quick=SLOW_WEB_QUICK)
 
 
 def slow_movies(*lines: Line) -> Panel:
-    """Return a panel of regret on movie recommendation with these lines, in the sizes for a slow learner."""
+    """Return a plot of regret on movie recommendation with these curves, with shorter runs for a slow learner."""
     return movies(*lines, full=SLOW_MOVIES_FULL, quick=SLOW_MOVIES_QUICK)
 
 
 def one(label: str, learner: str, user: str) -> Line:
-    """Return a line with the label `label`, one learner and one simulated person, `user`, both by name."""
+    """Return a curve with this `label`, of one `learner` taught by one simulated person, `user`, both by the names that
+    `heedful simulate` takes.
+    """
     return Line(label, (learner,), user)
 
 
 def dueling(user: str) -> Line:
-    """Return a line of the dueling bandit at the best ratio delta / gamma in hindsight, taught by the simulated person
-    `user`; from w = 0 only the ratio matters.
+    """Return the curve of the dueling bandit at the ratio delta / gamma that is best in hindsight, taught by the
+    simulated person `user`; from w = 0 only the ratio matters.
 
     The ratios are four for each decade from 0.001 to 10, seventeen in all; the 5 x 5 grid of [J15] 6.2.6 has at most
     25.
@@ -125,7 +130,9 @@ def dueling(user: str) -> Line:
 
 
 def distribution(key: str, title: str, lines: tuple[Line, ...]) -> Panel:
-    """Return a panel of distribution functions of gains in DCG@10 over query chains, with these lines."""
+    """Return a plot, with this `key` and `title`, of the distribution functions of gains in DCG@10 over query chains,
+    with these curves (`lines`).
+    """
     return Panel(
         key, title, CHAINS, lines, Size(1, 0), Size(1, 0), Measure("DCG@10 gained", AVERAGE.of), "distribution"
     )

@@ -99,8 +99,10 @@ def _where(panel: Panel) -> str:
 
 
 def thresholds_in_order(panel: str, labels: Sequence[str]) -> Callable[[Outcome], Verdict]:
-    """Return a check of a figure's results: in the panel `panel`, the thresholds of the curves `labels` are in order
-    after every round; the values of these curves are the least gap between neighbouring thresholds."""
+    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
+    thresholds of the curves labelled `labels` are in order after every round; the values of these curves are the least
+    gap between neighbouring thresholds.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         told, holds = [], True

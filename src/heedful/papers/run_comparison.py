@@ -1,6 +1,6 @@
-"""Run the panels of [H12]: answers are split, and models that are trained on one part predict the other.
+"""Run the figures of [H12]: answers of people are split, and models that are trained on one part predict the other.
 
-Run s of each line of a panel has seed s: the same random people, and the same split of each person's pairs.
+Run s of each curve of a plot has the seed s: the same random people, and the same split of each person's pairs.
 
 [H12]: Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS
 2012.
@@ -107,11 +107,11 @@ def split(
     test: int = 0,
     apart: Mapping[str, Any] = {},
 ) -> Split:
-    """Split the answers of `people` random people of `data` (of all, if there are fewer), drawn from `seed`: each
-    person's pairs are divided at random, by themselves.
+    """Split the answers of `people` random people of `data` (of all, if there are fewer), drawn from `seed`: the pairs
+    of each person are divided at random, independently of other people's.
 
-    `train`, `pool` and `test`: the numbers of pairs of a person to train on, to ask about, and to test on (0: all that
-    are left). `apart`: what was tuned on other people, by model.
+    `train`, `pool` and `test` are the numbers of pairs of a person to train on, to ask about, and to test on (0: all
+    that are left). `apart` has, by name of a model, the hyperparameters that were tuned on other people.
     """
     rng = np.random.default_rng([seed, 12])
     some = rng.permutation(len(data.first))[:people]
@@ -128,11 +128,11 @@ def split(
 def run_panel(
     panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], jobs: int, tell: Tell
 ) -> dict[str, LineResult]:
-    """Run a panel of [H12], and return the results of its lines by label.
+    """Run a plot of [H12], and return the results of its curves by label.
 
-    `size`: the greatest number of people, and the number of splits; `sets`: loads the data set of a key; `kept`: a
-    cache of runs, which is read and added to; `jobs`: the number of runs at a time, one if processor time is measured;
-    `tell`: reports progress.
+    `size` has the greatest number of people and the number of splits; `sets` is a function that loads the data set of a
+    key; `kept` is a cache of runs, which is read and added to; `jobs` is the number of runs at a time, one if processor
+    time is measured; `tell` is called to report progress.
     """
     if panel.world == TOY:
         return on_a_line(panel)

@@ -1,6 +1,6 @@
-"""Run a figure: find its data, and run each panel by the runner of its world.
+"""Run a figure of a paper: find its data, and run each plot by the module for its data set.
 
-All lines of a panel have the same seeds and people. Figures share data and runs through `Sources`.
+All curves of a plot have the same seeds and people. Figures share data and runs through `Sources`.
 
 [C12]: Shivaswamy & Joachims, *Online Structured Prediction via Coactive Learning*, ICML 2012; [J15]: Shivaswamy &
 Joachims, *Coactive Learning*, JAIR 53, 2015.
@@ -81,7 +81,7 @@ class Sources:
         self.kept: dict[Any, Any] = {}
 
     def lacks(self, panel: Panel) -> str:
-        """Return in words why `panel` cannot be run (files or a package are missing); empty if it can."""
+        """Return in words why the plot `panel` cannot be run (files or a package are missing); empty if it can."""
         world = MOVIES if panel.world in (*RATERS, STREAMS) else panel.world
         machines = {"ranking-svm": "the ranking SVM", "svm": "the multiclass SVM", "svr": "the SVR"}
         if find_spec("sklearn") is None:
@@ -93,8 +93,9 @@ class Sources:
         return missing_files(world, self._data)
 
     def setting(self, world: str, user: Any, runs: int) -> Setting:
-        """Return the experiment on the data set with the key `world`, queries or movies, with `runs` runs, in which the
-        simulated person `user` teaches learners."""
+        """Return the simulated runs, `runs` of them, on the data set with the key `world` (queries or movies), in which
+        the simulated person `user` teaches learners.
+        """
         if world == MOVIES:
             from heedful.experiments.movielens import make_movie_world, movie_setting
 
@@ -159,19 +160,20 @@ class Sources:
 
 
 def missing_panels(figure: Figure, sources: Sources) -> dict[str, str]:
-    """Return for each panel of `figure` that cannot be run with the data in `sources` the reason, in words, by the
-    panel's key."""
+    """Return for each plot of `figure` that cannot be run with the data in `sources` the reason, in words, by the
+    plot's key.
+    """
     return {panel.key: why for panel in figure.panels if (why := sources.lacks(panel))}
 
 
 def run(
     figure: Figure, sources: Sources, *, quick: bool = False, jobs: int = 1, tell: Tell = lambda what, share: None
 ) -> Outcome:
-    """Run every panel of `figure` whose data are present; return the results of its lines, by the panel's key and by
+    """Run every plot of `figure` whose data are present; return the results of its curves, by the plot's key and by
     label.
 
-    `sources`: the data, and a cache of runs; `quick`: in the panel's quick size; `jobs`: the number of runs at a time;
-    `tell`: reports progress.
+    `sources` has the data, and a cache of runs; with `quick`, runs are in the plot's quick size; `jobs` is the number
+    of runs at a time; `tell` is called with words and the share done (0 to 1) to report progress.
     """
     outcome: dict[str, dict[str, LineResult]] = {}
     panels = [panel for panel in figure.panels if not sources.lacks(panel)]
@@ -259,8 +261,8 @@ def _judged_rounds(world: str, size: Size, setting: Setting) -> int:
 
 
 def distribution(panel: Panel, sources: Sources) -> dict[str, LineResult]:
-    """Run Figure 1 of [C12], on the query chains of `sources`, and return the results of its lines: differences in
-    DCG@10 in each condition (chains x 1), and in all (chains x conditions).
+    """Run the plot of Figure 1 of [C12] on the query chains of `sources`, and return the results of its curves by
+    label: differences in DCG@10 in each condition (chains x 1), and in all (chains x conditions).
 
     A chain without a click has difference 0, as in the paper. Nobody clicked on the degraded rankings: their clicks are
     drawn from a position-biased click model that is fitted to the recorded clicks.
@@ -286,8 +288,9 @@ def distribution(panel: Panel, sources: Sources) -> dict[str, LineResult]:
 
 
 def horizons(panel: Panel, size: Size) -> dict[str, LineResult]:
-    """Run Lemma 3 of [J15] and return the results of the panel's lines: the average regret of a run of T rounds on the
-    lemma's stream for T, for about 30 lengths T up to `size.rounds` (1 x lengths), with the bound 2 / sqrt T."""
+    """Run the plot of Lemma 3 of [J15] and return the results of its curves by label: the average regret of one run of
+    T rounds on the lemma's stream, for about 30 lengths T up to `size.rounds` (1 x lengths), with the bound 2 / sqrt T.
+    """
     ran = {}
     for line in panel.lines:
         lengths = log_spaced(size.rounds, 30)

@@ -1,8 +1,8 @@
-"""Run the panels of [P01]: synthetic grades, people who rated movies, batch learners, the lemma and the theorem.
+"""Run the figures of [P01]: synthetic grades, people who rated movies, batch learners, the lemma and the theorem.
 
 MovieLens 1M replaces EachMovie, which was withdrawn. An instance is a movie that a person rated: its features are the
-ratings of all other people of the panel, (rating - 3) / 4, so from -1/2 to 1/2, and 0 where missing; its rank is the
-person's own rating. A run is a person, with as many of their movies as there are rounds, in random order.
+ratings of all other people in the experiment, (rating - 3) / 4, so from -1/2 to 1/2, and 0 where missing; its rank is
+the person's own rating. A run is a person, with as many of their movies as there are rounds, in random order.
 
 [P01]: Crammer & Singer, *Pranking with Ranking*, NIPS 2001.
 """
@@ -51,9 +51,8 @@ NOISE = "no rule ranks every instance of a noisy stream right"
 
 
 class People(NamedTuple):
-    """The n people with enough ratings of M movies: their centred ratings (M x n) and their ranks (M x n).
-
-    Centred ratings are (rating - 3) / 4, ranks are 1 to 5; both are 0 where there is no rating.
+    """The n people with enough ratings of M movies: their ratings `centred` (M x n), (rating - 3) / 4, and their
+    `ranks` (M x n), 1 to 5; both are 0 where there is no rating.
     """
 
     centred: npt.NDArray[np.float32]  # M x n; (rating - 3) / 4, 0 where there is none
@@ -61,15 +60,16 @@ class People(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The runs of a panel: `parts` iterates over settings with a few runs each, so that not all are in memory at a
-    time; `R` is the length of the longest instance."""
+    """The runs of a plot, in pieces: `parts` iterates over settings (simulated environments to run learners in) with a
+    few runs each, so that not all are in memory at a time; `R` is the length of the longest instance.
+    """
 
     parts: Iterator[Setting]
     R: float  # the length of the longest instance
 
 
 def people_who_rated(ratings: Ratings, least: int) -> People:
-    """Return the people with at least `least` of the `ratings`, with their ratings."""
+    """Return the people who gave at least `least` of the `ratings`, with their ratings as features and ranks."""
     counts = np.bincount(ratings.users, minlength=ratings.user_ids.size)
     column = np.full(counts.size, -1)
     often = np.flatnonzero(counts >= least)
@@ -110,7 +110,9 @@ def draw_people(people: People, runs: int) -> list[int]:
 
 
 def synthetic_batch(size: Size) -> Batch:
-    """Return the runs of the synthetic stream of [P01]: one stream for each of `size.runs` seeds."""
+    """Return the runs of the synthetic stream of graded instances of [P01]: one stream for each of `size.runs`
+    seeds.
+    """
     R = 3.0  # |phi(x)|^2 = (x . x + 1)^2 <= 9 on the unit square
 
     def parts() -> Iterator[Setting]:
@@ -127,8 +129,9 @@ def _setting(N: int, R: float, S: float, rounds: int, streams: Sequence[Instance
 
 
 def ratings_batch(people: People, size: Size, options: Sequence[Option] = ()) -> Batch:
-    """Return the runs of people who rated movies: one person for each of `size.runs`; `options` are those of
-    `instances_of`."""
+    """Return runs in which the ratings of one person are predicted, for `size.runs` random people; with "unit" in
+    `options` each row of features is divided by its length, with "intercept" it has another feature, which is 1.
+    """
     chosen = draw_people(people, size.runs)
     intercept = "intercept" in options
     longest = 1.0 if "unit" in options else float((people.centred**2).sum(axis=1).max())
@@ -175,10 +178,10 @@ def separable(rounds: int, seed: int, margin: float) -> tuple[InstanceStream, fl
 def run_ordinal(
     panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], jobs: int, tell: Tell
 ) -> dict[str, LineResult]:
-    """Run a panel of [P01], and return the results of its lines by label.
+    """Run a plot of [P01], and return the results of its curves by label.
 
-    `people`: returns the people with at least so many ratings; `kept`: a cache of runs, which is read and added to;
-    `jobs`: the number of runs at a time; `tell`: reports progress.
+    `people` is a function from the least number of ratings to the people with as many; `kept` is a cache of runs, which
+    is read and added to; `jobs` is the number of runs at a time; `tell` is called to report progress.
     """
     if panel.kind == "bars":
         found = _run_batch_learners(panel, size, people(RATERS[panel.world]), kept, tell)

@@ -1,6 +1,7 @@
-"""Run the panels of [A18]: rating learners without prior data, in synthetic worlds and those of a file.
+"""Run the figures of [A18]: rating learners without prior data, in synthetic environments and on those made from a file
+of ratings.
 
-Run s of each line of a panel has seed s: the same sequence of users, and the same synthetic world.
+Run s of each curve of a plot has the seed s: the same sequence of users, and the same synthetic ratings.
 
 [A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
 """
@@ -50,10 +51,11 @@ TUNING = 1000
 def run_ratings(
     panel: Panel, size: Size, tables: Tables, kept: dict[Any, Any], jobs: int, tell: Tell
 ) -> dict[str, LineResult]:
-    """Run a panel of [A18], and return the results of its lines by label.
+    """Run a plot of [A18], and return the results of its curves by label.
 
-    `tables`: loads the ratings of the data set of a key; `kept`: a cache of runs, which is read and added to; `jobs`:
-    the number of runs at a time, one if processor time is measured; `tell`: reports progress.
+    `tables` is a function that loads the ratings of the data set of a key; `kept` is a cache of runs, which is read and
+    added to; `jobs` is the number of runs at a time, one if processor time is measured; `tell` is called to report
+    progress.
     """
     timed = "seconds" in panel.options
     found: dict[str, LearnerRuns] = {}
@@ -74,9 +76,11 @@ def run_ratings(
 
 
 def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
-    """Return the scenes of a panel, one for each run: a simulated world with its seed. Those of a grid have other
-    seeds, from 1000 on, so that nothing is tuned on the runs that are drawn. `tables` loads the ratings of the data set
-    of a key."""
+    """Return the simulated environments of a plot with their seeds, one for each run.
+
+    Those of a grid search have other seeds, from 1000 on, so that nothing is tuned on the runs that are drawn. `tables`
+    is a function that loads the ratings of the data set of a key.
+    """
     first = TUNING if panel.kind == "cells" else 0
     seeds = range(first, first + size.runs)
     if panel.world in SYNTHETIC:
@@ -93,8 +97,9 @@ def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
 
 
 def learner(spec: str, panel: Panel) -> Any:
-    """Return the learner named `spec` for the ratings of the panel's data set: one that shows one item or, for NDCG, a
-    ranking of five items."""
+    """Return the learner that the text `spec` (NAME:FIELD=VALUE,...) describes, for the ratings of the plot's data set:
+    one that shows one item or, for NDCG, a ranking of five items.
+    """
     low, high = RANGES.get(panel.world, (-1e50, 1e50))
     one, best = (
         Setting(0, Slate(n, low, high), math.nan, math.nan, math.nan, 0, (), RATING).learner(spec) for n in (1, DEPTH)

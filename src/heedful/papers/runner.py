@@ -1,7 +1,8 @@
-"""The common runner of figures: whatever is compared meets the same data, and runs are cached.
+"""The common part of running figures: everything that is compared meets the same data, and runs are cached.
 
-There are two kinds of runs. A `Group` of learners plays the rounds of simulated scenes. `Trials` are anything else that
-is repeated: run i is one call of a function, which fits and tests models or measures something besides regret.
+There are two kinds of runs. A `Group` of learners plays the rounds of simulated environments. `Trials` are anything
+else that is repeated: run i is one call of a function, which fits and tests models or measures something besides
+regret.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ KEPT = 1_000_000_000
 
 def part_of(tell: Tell, i: int, parts: int, title: str = "") -> Tell:
     """Return a function that reports the progress of part `i` (from 0) of `parts` equal parts to `tell`, with `title`
-    before the words."""
+    before the words that describe it.
+    """
     return lambda what, share: tell(f"{title}{what}", (i + share) / parts)
 
 
@@ -43,11 +45,12 @@ class LearnerRuns(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Learners, by the names in lines, that play the same simulated scenes, each a world with its seed.
+    """Learners that play the same simulated environments, and how to make and run them.
 
-    `key`: what decides their runs besides the learner; `make`: makes the learner of a name for a setting; `settings`
-    are used once, in order; `scenes`: the number of scenes in all of them; `what`: words for progress; `interpreted`:
-    compile no learner, so that times compare; `sums`: keep only the sum of the regrets of each run.
+    `learners` are names as in the curves of a figure, `make` makes one for a setting. `settings` hold the environments
+    with their seeds, `scenes` of them in all, and are used once, in order. `key` is what decides the runs besides the
+    learner, for the cache; `what` is words for progress. With `interpreted` no learner is compiled, so that times
+    compare; with `sums` only the sum of the regrets of each run is kept.
     """
 
     key: tuple[object, ...]
@@ -68,10 +71,11 @@ class Trial(NamedTuple):
 
 
 class Trials(NamedTuple):
-    """Models, by the names in lines, whose run i is one call `run(i, names)`, which returns the trial of each of these
-    models by name.
+    """Repeated runs of models that are not learners in rounds: run i is one call `run(i, names)`, which returns the
+    `Trial` (values and time) of each of these models by name.
 
-    `key`: what decides the runs besides the model; `runs`: how many there are; `what`: words for progress.
+    `models` are names as in the curves of a figure, `runs` is the number of runs, `key` what decides them besides the
+    model, for the cache, and `what` words for progress.
     """
 
     key: tuple[object, ...]
@@ -82,8 +86,9 @@ class Trials(NamedTuple):
 
 
 def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LearnerRuns]:
-    """Return the runs of a group, of up to `rounds` rounds, by learner: those in the cache `kept`; the others are
-    played, `jobs` at a time, and added to it. `tell` reports progress."""
+    """Return the runs of each learner of `group`, of up to `rounds` rounds, by name: those in the cache `kept`; the
+    others are played, `jobs` at a time, and added to it. `tell` is called to report progress.
+    """
 
     def play(missing: Sequence[str]) -> dict[str, LearnerRuns]:
         runs: dict[str, list[Run]] = {spec: [] for spec in missing}
@@ -104,8 +109,9 @@ def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: 
 
 
 def run_trials(trials: Trials, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LearnerRuns]:
-    """Return the runs of trials by model: those in the cache `kept`; the others are run, `jobs` at a time, and added to
-    it. `tell` reports progress."""
+    """Return the runs of each model of `trials`, by name: those in the cache `kept`; the others are run, `jobs` at a
+    time, and added to it. `tell` is called to report progress.
+    """
 
     def repeat(missing: Sequence[str]) -> dict[str, LearnerRuns]:
         tell(trials.what, 0.0)
@@ -146,8 +152,9 @@ def _run_missing(
 
 
 def best_of(line: Line, found: dict[str, LearnerRuns], judged: int | None = None) -> str:
-    """Return the learner of a line with the lowest average regret over the first `judged` rounds (None: all) in
-    `found`, the runs by learner."""
+    """Return the name of the learner of a curve with the lowest average regret over the first `judged` rounds (None:
+    all), by the runs `found` of each learner.
+    """
     return min(line.learners, key=lambda spec: float(found[spec].regrets[:, :judged].mean()))
 
 

@@ -1,4 +1,4 @@
-"""The points that a figure draws, also as a CSV file with one row for each point of each line."""
+"""The points that a figure draws, also as a CSV file with one row for each point of each curve."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ POINTS = 300
 
 
 class Series(NamedTuple):
-    """The points of a line: `x` (n,), `mean` and standard error `stderr` over runs, (n,) each, the latter NaN with one
-    run."""
+    """The points of a curve: positions `x` (n,), `mean` and standard error `stderr` over runs, (n,) each, the latter
+    NaN with one run.
+    """
 
     x: Array | Ints
     mean: Array
@@ -33,8 +34,9 @@ class Series(NamedTuple):
 
 
 def over_rounds(panel: Panel, ran: LineResult, t: Ints) -> Series:
-    """Return the points of a line with the results `ran` at the rounds `t` (n,), from 1 on, in the measure of
-    `panel`."""
+    """Return the points of a curve with the results `ran` at the rounds `t` (n,), from 1 on: the quantity that the plot
+    `panel` draws.
+    """
     samples = panel.measure.of(ran.regrets, ran.M)[:, t - 1]
     return Series(t, samples.mean(axis=0), standard_error(samples))
 
@@ -48,15 +50,17 @@ def rounds_to_draw(ran: LineResult) -> Ints:
 
 
 def swept_rounds(panel: Panel, ran: LineResult) -> Ints:
-    """Return the rounds after which a sweep with the results `ran` is drawn: those that `panel` names, and the last one
-    on which claims are judged."""
+    """Return the rounds after which the plot `panel` draws regret by hyperparameter, for results like `ran`: those that
+    the plot names, and the last one on which claims are judged.
+    """
     T = ran.regrets.shape[1]
     return np.unique([min(at or T, T) for at in panel.at] + [ran.once or T])
 
 
 def share_below(ran: LineResult) -> Series:
-    """Return the empirical distribution function of all values in `ran`, the results of a line: at each distinct value
-    the share of values at or below it."""
+    """Return the empirical distribution function of all values in the results `ran` of a curve: at each distinct value
+    the share of values at or below it.
+    """
     values, counts = np.unique(ran.regrets, return_counts=True)
     return Series(values, np.cumsum(counts) / ran.regrets.size, np.full(values.size, np.nan))
 
@@ -83,8 +87,9 @@ def _series(panel: Panel, ran: LineResult) -> tuple[str, Series]:
 
 
 def rows(figure: Figure, outcome: Outcome) -> Iterator[tuple[object, ...]]:
-    """Yield the points of a figure's lines that have results in `outcome`, as rows with the columns COLUMNS (figure,
-    panel, line, ..., x, value, stderr, bound)."""
+    """Yield the points of a figure's curves that have results in `outcome`, as rows with the columns COLUMNS (figure,
+    panel, line, ..., x, value, stderr, bound).
+    """
     for panel in figure.panels:
         for label, ran in outcome.get(panel.key, {}).items():
             across, series = _series(panel, ran)
@@ -99,6 +104,7 @@ def _cell(number: float) -> float | str:
 
 
 def write_csv(figure: Figure, outcome: Outcome, path: Path) -> None:
-    """Write the points of a figure's lines that have results in `outcome` to the CSV file `path`. Raise OSError if it
-    cannot be written."""
+    """Write the points of a figure's curves that have results in `outcome` to the CSV file `path`, a row for each
+    point. Raise OSError if it cannot be written.
+    """
     write_table(path, COLUMNS, rows(figure, outcome))

@@ -70,16 +70,17 @@ def reach(found: PairedTest, level: float = SIGNIFICANT) -> float:
 
 
 class Part(NamedTuple):
-    """Part of a claim: a difference that was `found`, and the interval (`low`, `high`) in which the claim says it
-    lies."""
+    """A part of a claim: a difference with its test (`found`), and the interval (`low`, `high`) in which it lies if the
+    claim is right.
+    """
 
     found: PairedTest
     low: float = -math.inf
     high: float = math.inf
 
     def conclusion(self, tests: int = 1) -> Conclusion:
-        """Return the conclusion from the 95 % interval of the difference: holds if it lies within (low, high), fails if
-        outside, else open.
+        """Return the conclusion from the 95 % interval of the difference: the claim holds if the interval lies within
+        (low, high), fails if it lies outside, and is open otherwise.
 
         If the part is one of several `tests` of which any may fail the claim, failing needs the interval of level 0.05
         / tests.
@@ -129,7 +130,7 @@ def weakest(parts: Sequence[Part]) -> Part:
 
 
 def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) -> Verdict:
-    """Return the verdict on the claim that the curve `best` ends lower than each other curve.
+    """Return the verdict on the claim that the curve with the key `best` ends lower than each other curve.
 
     `ends` has the final values of each curve (runs,) by key, `names` their names in words; `form` is the format of the
     final values in the text.
@@ -146,8 +147,9 @@ def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) 
 
 
 def fact(holds: bool) -> Conclusion:
-    """Return the conclusion, HOLDS or FAILS, from something that is computed or counted (`holds`), and so is no
-    sample."""
+    """Return the conclusion HOLDS or FAILS from `holds`, for a claim that is computed or counted exactly and needs no
+    test.
+    """
     return HOLDS if holds else FAILS
 
 
@@ -194,5 +196,5 @@ def log_spaced(T: int, n: int = 60) -> npt.NDArray[np.int64]:
 
 
 def ratio(u: Array, v: Array) -> float:
-    """Return the mean of `u` over the mean of `v`; NaN if the latter is 0."""
+    """Return the mean of `u` over the mean of `v`, values of runs (runs,); NaN if the latter is 0."""
     return float(u.mean() / v.mean()) if v.mean() else math.nan

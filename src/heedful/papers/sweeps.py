@@ -1,7 +1,7 @@
-"""Checks of claims about a sweep of a hyperparameter: one line for each value, compared by their average regrets.
+"""Claims about a sweep, a plot of regret by the value of a hyperparameter: one curve for each value.
 
-Each function returns a check, which turns the results of a figure into a verdict. `panel` is a panel's key, `values`
-the values of the hyperparameter, in the order of its lines.
+Each function that returns a check returns a function from the results of a figure to a verdict. `panel` is the key of
+the plot, `values` are those of the hyperparameter, in the order of its curves.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ are a wide range."""
 
 
 def best_value(panel: str, values: Sequence[float], best: float) -> Check:
-    """Return a check of a figure's results: in the sweep of the panel `panel` over `values`, the value `best` has a
-    lower average regret than each other value."""
+    """Return a function from a figure's results to the verdict on this claim: in the sweep of the panel `panel` over
+    `values`, the value `best` has a lower average regret than each other value.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         ends = _ends(outcome, panel, values)
@@ -33,8 +34,9 @@ def best_value(panel: str, values: Sequence[float], best: float) -> Check:
 
 
 def good_values(panel: str, values: Sequence[float]) -> Check:
-    """Return a check of a figure's results: in the sweep of the panel `panel` over `values`, those with less than twice
-    the lowest regret span at least a factor of 100, and exclude both extremes."""
+    """Return a function from a figure's results to the verdict on this claim: in the sweep of the panel `panel` over
+    `values`, those with less than twice the lowest regret span at least a factor of 100, and exclude both extremes.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         sure, possible = good_ranges(outcome, panel, values)
@@ -53,8 +55,9 @@ def good_values(panel: str, values: Sequence[float]) -> Check:
 
 
 def broader(wide: str, narrow: str, values: Sequence[float]) -> Check:
-    """Return a check of a figure's results: in sweeps over `values`, those with less than twice the lowest regret span
-    a greater factor in the panel `wide` than in the panel `narrow`."""
+    """Return a function from a figure's results to the verdict on this claim: in sweeps over `values`, those with less
+    than twice the lowest regret span a greater factor in the panel `wide` than in the panel `narrow`.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         (sure, possible), (sure_there, possible_there) = (

@@ -1,4 +1,6 @@
-"""Theoretical bounds on the regret of a learner in a figure, where their hypotheses hold; otherwise which one fails."""
+"""Theoretical bounds on the regret of a learner in a figure, where the theorem's hypotheses hold; otherwise the one
+that fails.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,9 @@ SLACK_ROUNDS = 784
 
 
 class Guarantee(NamedTuple):
-    """A theorem with the bounds `values` at the rounds `marks`, (n,) each, as means over runs; or why there is none, in
-    words (`lacking`)."""
+    """The name of a `theorem` with its bounds `values` on regret at the rounds `marks`, (n,) each, as means over runs;
+    or, in words, why there is none (`lacking`).
+    """
 
     theorem: str
     marks: Array
@@ -34,10 +37,11 @@ NONE = Guarantee("", np.empty(0), np.empty(0))
 
 
 def guaranteed_regret(learner: Any, user: Any, setting: Setting, measure: Measure, marks: Array) -> Guarantee:
-    """Return the theoretical bound on `measure` of the regret of `learner`, at the rounds `marks` (n,), taught by the
-    simulated person `user` in `setting`, for alpha-informative feedback without slack.
+    """Return the theoretical bound on the regret of `learner`, as the quantity `measure`, at the rounds `marks` (n,),
+    taught by the simulated person `user` in `setting` (the environments and what they share), for alpha-informative
+    feedback without slack.
 
-    It is empty if the person's feedback is not alpha-informative or no theorem covers the learner.
+    It is empty, with the reason, if the person's feedback is not alpha-informative or no theorem covers the learner.
     """
     if not isinstance(user, StrictAlpha | ExpectedAlpha):
         return NONE
@@ -58,10 +62,11 @@ def guaranteed_regret(learner: Any, user: Any, setting: Setting, measure: Measur
 
 
 def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, alpha: float, runs: int) -> Guarantee:
-    """Return the theoretical bound on `measure` of the regret of `learner` for any feedback: with the slacks by which
-    answers gain less than `alpha` times the regret, as measured.
+    """Return the theoretical bound on the regret of `learner`, as the quantity `measure`, for any feedback: it includes
+    the slacks, by which answers gain less than `alpha` times the regret, as measured.
 
-    The first `runs` runs of `setting` are played again for that. Only rounds in `marks` up to 784 have a bound.
+    For that, the first `runs` runs of `setting` (the environments and what they share) are played again. Only rounds in
+    `marks` up to 784 have a bound.
     """
     marks = marks[marks <= SLACK_ROUNDS]
     values, theorem = np.zeros(marks.size), ""

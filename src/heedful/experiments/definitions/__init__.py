@@ -1,5 +1,6 @@
-"""One class for each experiment: its options as a command (`heedful simulate NAME`), and its part of a grid.
+"""The experiments of the commands `heedful simulate NAME` and `heedful sweep`, one class for each: its options, its
+data and its learners.
 
-A grid is the TOML file of `heedful sweep`. This package is imported to list the commands, so its modules import what
-they need only when it is needed.
+`heedful sweep` reads a grid, a TOML file, and runs every combination of its learners, simulated users and seeds. This
+package is imported to list the commands, so its modules import what they need only when it is needed.
 """

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 
 class Option(NamedTuple):
-    """The help of one parameter of an experiment's `prepare`, as the command shows it.
+    """The help of one parameter of the method `prepare` of an experiment, as `heedful simulate NAME --help` shows it.
 
+    `metavar` stands for the value, such as FILE; `least` and `most` are the bounds of the value; `default` is the
+    default in words, None if the help shows the value itself; `negatable`, for a flag: whether there is also --no-NAME.
     A parameter without a default becomes an argument of the command, any other an option --NAME.
     """
 
@@ -36,11 +38,20 @@ Float32 = Annotated[bool, Option("Features in single precision.")]
 
 
 class BadOption(ValueError):
-    """An option of an experiment makes no sense. The message begins with the name of the parameter of `prepare`."""
+    """Raised for an option of an experiment that makes no sense. The message begins with the name of the parameter of
+    the experiment's `prepare`.
+    """
 
 
 class PreparedExperiment(NamedTuple):
-    """An experiment on given data, ready to run: its setting, and what a command says of it."""
+    """An experiment on given data, ready to run: its `setting` (the simulated environments and what they share), and
+    what the command prints about it.
+
+    `title` is the heading of tables and plots; `conditions` are the options that are part of each result with --json;
+    `notes` are sentences about the data, and `remark` one below the table. `rules` are learners, as text, that always
+    run too, and `yardsticks` simple ones with the best of which all others are compared. `most_rounds` is the number of
+    rounds after which nothing is left to show, None if there is no end; warn(learner) returns a warning or "".
+    """
 
     setting: Setting
     title: str
@@ -62,9 +73,12 @@ class PreparedExperiment(NamedTuple):
 
 
 class Experiment(ABC):
-    """An experiment of `heedful simulate NAME`.
+    """Base class of the experiments that `heedful simulate NAME` runs.
 
-    The help of its command is its line in `registry`, followed by the docstring of `prepare`.
+    `name` is that of the command; `learners`, `seeds` and `rounds` are the learners, the number of seeds and the number
+    of rounds if the user gives none (rounds in words if it depends on the data); `prepare` takes the command's own
+    options and the seeds, and returns the experiment ready to run. The help of the command is its line in
+    `experiments.registry`, followed by the docstring of `prepare`.
     """
 
     name: str
@@ -80,10 +94,14 @@ class Experiment(ABC):
 
 
 class GridExperiment(Experiment):
-    """An experiment that also runs in `heedful sweep`, for every cell of a grid.
+    """Base class of the experiments that also run in `heedful sweep`, for every combination of a learner, a simulated
+    user and a seed of a grid.
 
-    A grid is a TOML file; its table `data` names the experiment and the data files. A cell is one learner with one
-    simulated user on one seed.
+    A grid is a TOML file; its table `data` names the experiment and the data files. `keys` are the keys of that table
+    with their types, `grid_keys` other keys that only this experiment takes; `syntax` is the shortest such table, for
+    error messages, and `grid_help` says what a grid may contain. `act` is the method that a simulated user needs
+    ("rank" or "pick"; "" if grids name no users, and then `answers` stands in results in place of the user).
+    `all_seeds` is True if all seeds are prepared together.
     """
 
     syntax: str
@@ -102,8 +120,9 @@ class GridExperiment(Experiment):
     """whether a setting is made for all seeds of a grid at once, as it takes no longer than for one"""
 
     def rules(self) -> tuple[str, ...]:
-        """Return the specs of the learners that are always run too, for comparison, even if a grid does not name
-        them."""
+        """Return the learners, as text NAME:FIELD=VALUE,..., that are always run too, for comparison, even if a grid
+        does not name them.
+        """
         return ()
 
     @abstractmethod
@@ -119,17 +138,19 @@ class GridExperiment(Experiment):
 
     @abstractmethod
     def blank(self, decided: Mapping[str, Any]) -> Setting:
-        """Return a setting without worlds, in which learners can be made just to see whether their specs are valid.
+        """Return a setting without simulated environments, in which learners can be made just to see whether their text
+        is valid.
 
         `decided` are the values that `check` returned.
         """
 
     @abstractmethod
     def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
-        """Return the setting of the cells of a grid with the spec `user` of a simulated user and these `seeds`.
+        """Return the setting (the simulated environments and what they share) in which the learners of a grid run with
+        one simulated user, given as text `user`, and these `seeds`.
 
-        `files` and `decided` are what `check` returned; `user` is not looked at if grids of this experiment name no
-        users. Raise ValueError if the files cannot be used.
+        `files` and `decided` are what `check` returned; `user` is ignored if grids of this experiment name no users.
+        Raise ValueError if the files cannot be used.
         """
 
 
@@ -150,7 +171,9 @@ def check_keys(where: str, table: Mapping[str, Any], keys: Mapping[str, type]) -
 
 
 def check_text(where: str, key: str, value: object) -> str:
-    """Return `value`, one entry of the list `key`. Raise ValueError, beginning with `where`, if it is no text."""
+    """Return `value`, one element of the list under `key` of a grid, if it is text. Raise ValueError, beginning with
+    `where` (the name of the grid), if it is not.
+    """
     if not isinstance(value, str):
         raise ValueError(f"{where}: {key}: expected texts, got {value!r}")
     return value

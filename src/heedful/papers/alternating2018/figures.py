@@ -1,4 +1,4 @@
-"""The figures of [A18] as data: panels and claims.
+"""The figures of [A18] as data: their plots and the paper's claims about them.
 
 [A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
 """

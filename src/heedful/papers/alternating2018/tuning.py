@@ -1,4 +1,5 @@
-"""Hyperparameters of the learners of [A18]: the grids searched, the cells chosen, and the values of the paper.
+"""Hyperparameters of the learners of [A18]: the grids that were searched, the values chosen from them, and those of the
+paper.
 
 [A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
 """
@@ -102,9 +103,9 @@ SPECS = {ALB: "alb", PTS: "pts", HALF: "pts", NMF: "nmf-bandit"}
 
 
 def tuned_spec(world: str, method: str, once: bool = False) -> str:
-    """Return the specification of the learner for a `method`, such as "ALB", with the hyperparameters that the grid
-    search chose for the data set with the key `world`.
+    """Return the learner for a `method`, such as "ALB", as text NAME:FIELD=VALUE,..., with the hyperparameters that the
+    grid search chose for the data set with the key `world`.
 
-    `once`: for the figures that show an item at most once to a person.
+    With `once`, those for the figures in which an item is shown at most once to a person.
     """
     return f"{SPECS[method]}:{TUNED[world, once][list(SPECS).index(method)]}"

@@ -18,8 +18,9 @@ HINDSIGHT = "The bandit is drawn at the best of seventeen ratios delta / gamma i
 
 
 def dueling_on_web(key: str) -> tuple[Claim, ...]:
-    """Return the paper's claims about the dueling bandit on web search; `key` is the kind of feedback ("strict",
-    "noisy") and the key of its panel."""
+    """Return the paper's claims about the dueling bandit on web search; `key`, the kind of feedback ("strict" or
+    "noisy"), is also the key of the plot.
+    """
     sentences = (
         ("the dueling bandit is significantly worse.", claims.lower(key, "perceptron", "dueling bandit")),
         (
@@ -35,8 +36,9 @@ def dueling_on_web(key: str) -> tuple[Claim, ...]:
 
 
 def dueling_on_movies(key: str) -> tuple[Claim, ...]:
-    """Return the paper's claims about the dueling bandit on movies; `key` is the kind of feedback ("strict", "noisy")
-    and the key of its panel."""
+    """Return the paper's claims about the dueling bandit on movies; `key`, the kind of feedback ("strict" or "noisy"),
+    is also the key of the plot.
+    """
     return tuple(
         Claim(
             f"{key} feedback: the dueling bandit is {much}worse.",

@@ -22,8 +22,11 @@ COVERED = web(
 
 
 def side_by_side(world: str, user: str, measures: tuple[Measure, ...], slack: bool = False) -> tuple[Panel, ...]:
-    """Return panels that compare the convex and the second-order perceptron in `world`, taught by the simulated person
-    `user`: one panel for each of `measures`. `slack` is as in `Panel`."""
+    """Return plots that compare the convex and the second-order perceptron on the data set with the key `world`, taught
+    by the simulated person `user`: one for each of `measures`.
+
+    With `slack`, theoretical bounds include the slack that was measured in feedback that is not alpha-informative.
+    """
     make = web if world == WEB else movies
     lines = (CONVEX._replace(user=user), SECOND._replace(user=user))
     keys = {QUADRATIC: "quadratic", CUMULATIVE: "linear"}
@@ -59,8 +62,9 @@ def logarithmic(where: str) -> tuple[Claim, ...]:
 
 
 def sweep(world: str, full: Size, quick: Size) -> Panel:
-    """Return a panel in `world` with the second-order perceptron at every value of gamma, and the convex perceptron;
-    `full` and `quick` are the sizes of runs."""
+    """Return the plot of the average regret by gamma of the second-order perceptron, next to the convex perceptron, on
+    the data set with the key `world`; `full` and `quick` are the sizes of its runs, usual and with --quick.
+    """
     swept = tuple(one(f"gamma = {gamma:g}", f"second-order:gamma={gamma:g}", STRICT) for gamma in GAMMAS)
     title = "web search" if world == WEB else "movie recommendation"
     base = Panel(world, title, world, (*swept, CONVEX), full, quick, AVERAGE, "sweep")

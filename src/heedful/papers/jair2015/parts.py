@@ -1,5 +1,5 @@
-"""Parts that the figures of [J15] share: the citation, lines of learners, and claims and panels about both worlds, web
-search and movies.
+"""Parts that the figures of [J15] share: the citation, curves of learners, and claims and plots about both data sets,
+web search and movies.
 
 [J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
 """
@@ -21,21 +21,24 @@ SECOND = one("second-order", "second-order", STRICT)
 
 
 def figure(name: str, title: str, panels: tuple[Panel, ...], claims: tuple[Claim, ...], note: str = "") -> Figure:
-    """Return a figure of the paper; `name` is the part of its id after the slash, the other arguments are fields of
-    `Figure`."""
+    """Return a figure of [J15]: `name` is the part of its id after the slash, such as "fig2"; `title`, `panels`
+    (plots), `claims` and `note` are the fields of `Figure`.
+    """
     return Figure(f"jair2015/{name}", PAPER, title, panels, claims, note)
 
 
 def both(says: str, check: Callable[[str], Check]) -> tuple[Claim, Claim]:
-    """Return a claim about web search and the same claim about movies: `says` is its text, `check` makes its check from
-    a panel's key."""
+    """Return a claim about web search and the same claim about movies: `says` is its text, and `check` takes the key of
+    a plot and returns the function that judges the claim there.
+    """
     on_web, on_movies = (Claim(f"{WHERE[panel]}: {says}", (panel,), check(panel)) for panel in BOTH)
     return on_web, on_movies
 
 
 def versus(a: Line, b: Line, web_user: str, movie_user: str, slow: bool = False) -> tuple[Panel, Panel]:
-    """Return two panels, web search and movies, that compare the learners of the lines `a` and `b`, taught by the
-    simulated people `web_user` and `movie_user`; `slow`: in the sizes for a slow learner."""
+    """Return two plots, web search and movies, that compare the learners of the curves `a` and `b`, taught by the
+    simulated people `web_user` and `movie_user`; with `slow`, in shorter runs for a slow learner.
+    """
     on_web, on_movies = (tuple(x._replace(user=user) for x in (a, b)) for user in (web_user, movie_user))
     if slow:
         return slow_web(*on_web), slow_movies(*on_movies)

@@ -23,14 +23,16 @@ EXPECTED = {
 
 
 def batches(user: str) -> tuple[Line, ...]:
-    """Return the lines of the perceptron with batches of 1, 10 and 100 rounds, taught by the simulated person
-    `user`."""
+    """Return the curves of the perceptron with batches of 1, 10 and 100 rounds, taught by the simulated person
+    `user`.
+    """
     return tuple(one(f"k = {k}", f"perceptron:batch={k}" if k > 1 else "perceptron", user) for k in BATCHES)
 
 
 def cheaper_than_feared(panel: str) -> tuple[Claim, ...]:
-    """Return the paper's claims about batches of k rounds in the panel `panel`: regret grows with k, but by less than
-    the factor sqrt k of Lemma 4."""
+    """Return the paper's claims about the perceptron with batches of k rounds in the plot with the key `panel`: regret
+    grows with k, but by less than the factor sqrt k of Lemma 4.
+    """
     ordered = Claim(
         f"{WHERE[panel]}: the smaller k, the faster regret converges.",
         (panel,),
