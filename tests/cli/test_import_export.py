@@ -160,7 +160,8 @@ def test_every_reason_is_told_once_with_its_first_line() -> None:
         "wrong.jsonl:7": (
             "line",
             1,
-            "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, got 'guess'",
+            "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
+            "experiment, stop, promote, got 'guess'",
         ),
         "wrong.jsonl:8": ("decision", 2, "candidates: 'zz' is not on offer; put it there first"),
     }
@@ -426,7 +427,8 @@ def test_validate_against_a_loop_writes_nothing() -> None:
         "wrong.jsonl:3: decision d7 is not in the log",
         "wrong.jsonl:4: decision d8 is not in the log",
         "wrong.jsonl:6: clicks: 'i3' was not shown",
-        "wrong.jsonl:7: kind: expected item, withdraw, decision, activate, feedback, undo, rollback, got 'guess'",
+        "wrong.jsonl:7: kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
+        "experiment, stop, promote, got 'guess'",
         "wrong.jsonl:8: candidates: 'zz' is not on offer; put it there first",
         "wrong.jsonl:9: candidates: 'yy' is not on offer; put it there first",
         "wrong.jsonl: 9 lines: 2 line, 3 decision, 4 feedback; 7 wrong",

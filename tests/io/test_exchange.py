@@ -415,15 +415,27 @@ def test_the_same_id_with_other_content_is_rejected(loop: Loop) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({}, "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, got none"),
-    ({"kind": "click"}, "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, got 'click'"),
-    ({"kind": ["item"]}, "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, got ['item']"),
+    (
+        {},
+        "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
+        "experiment, stop, promote, got none",
+    ),
+    (
+        {"kind": "click"},
+        "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
+        "experiment, stop, promote, got 'click'",
+    ),
+    (
+        {"kind": ["item"]},
+        "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
+        "experiment, stop, promote, got ['item']",
+    ),
     ({"kind": "item", "f0": 1}, "id: expected a text of 1 to 200 printable characters, got None"),
     ({"kind": "withdraw", "id": "a", "f0": 1}, "withdraw: expected id, got another field: 'f0'"),
     (
         DECISION | {"show": 3},
         "decision: expected id, person, time, candidates, shown, context, prior, standardised, "
-        "probability, arm, learner, seed, proposal, deferred, predicted, grades, ratings, chances, unknown, "
+        "probability, arm, learner, seed, proposal, deferred, predicted, grades, ratings, chances, unknown, rival, "
         "got another field: 'show'",
     ),
     (DECISION | {"id": ""}, "id: expected a text of 1 to 200 printable characters, got ''"),

@@ -5,6 +5,7 @@
     {"kind": "activate", "decision": "d1"}
     {"kind": "feedback", "id": "e1", "decision": "d1", "clicks": ["b"], ...}
     {"kind": "undo", "event": "e1"}
+    {"kind": "experiment", "id": "x1", "learner": "perceptron", "against": "fair-pairs", "share": 0.2}
 
 docs/commands.md names every field. What `export_lines` writes, imported into a new loop with the same learner, encoding
 and settings, gives the same model, bit for bit. Importing the same lines again changes nothing.
@@ -35,7 +36,9 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> It
     A line that is no event, or does not fit the loop, has the outcome `rejected` with a reason; the others are imported
     all the same. Lines of one kind keep their order. Within a batch, items and decisions come first, then activations,
     then feedback, then undos. This order gives the same model as that of the file: feedback is about the decision as it
-    was made, and feedback that is undone is not in the model, wherever the undo stands.
+    was made, and no feedback comes before an undo that stands before it. A rollback, an experiment, its end and a
+    promotion are written alone, after all that stands before them. No learner of the user's own is run that was not
+    named when the loop was opened: such a line is rejected.
     """
     importer, forms = Importer(loop), known_forms(loop.projection.interaction)
     for line in lines:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heedful.loop import Loop
-from heedful.loop.log import Event, Log
+from heedful.loop.log import Event, Log, Retractions, rollback_target
+from heedful.loop.log.retractions import find_retractions
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.projection import PendingEvent, Projection
 from heedful.loop.records import Answer
+from heedful.loop.serving import ExperimentRecord, orders, read_experiment
 
 
 def rehearse(path: str | Path, *, learner: str | None = None) -> Loop:
@@ -37,6 +39,11 @@ class _Rehearsal(Projection):
         if event is None:
             return super().find_decision(id)
         return self.decision(event)
+
+    @property
+    def experiment(self) -> tuple[Event, ExperimentRecord] | None:
+        event = orders(self.log, self.log.retractions()).running
+        return None if event is None else (event, read_experiment(event.payload))
 
     def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
         return [self._dry_run(draft.event) for draft in drafts]
@@ -80,6 +87,22 @@ class _LogWithMore(Log):
 
     def at(self, seq: int) -> Event | None:
         return self._by_seq.get(seq) or super().at(seq)
+
+    def many(self, seqs: Sequence[int]) -> list[Event]:
+        held = [self._by_seq[seq] for seq in seqs if seq in self._by_seq]
+        return [*super().many([seq for seq in seqs if seq not in self._by_seq]), *held]
+
+    def places(self, kind: str, after: int = 0) -> list[int]:
+        held = [event.seq for event in self._by_seq.values() if event.kind == kind and event.seq > after]
+        return [*super().places(kind, after), *held]
+
+    def retractions(self, up_to: int | None = None) -> Retractions:
+        undos = [event for event in self.many(self.places("undo")) if up_to is None or event.seq <= up_to]
+        rollbacks = [event for event in self.many(self.places("rollback")) if up_to is None or event.seq <= up_to]
+        return find_retractions(
+            [(event.seq, event.target) for event in undos if event.target is not None],
+            [(event.seq, rollback_target(event.payload)) for event in rollbacks],
+        )
 
     def newest(self, kind: str, subject: str) -> int:
         return self._newest.get((kind, subject)) or super().newest(kind, subject)

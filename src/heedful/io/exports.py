@@ -9,20 +9,22 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from heedful.io.line_schema import EPOCH
+from heedful.io import serving_lines
+from heedful.io.line_schema import EPOCH, ROLLBACK_TO
 from heedful.loop import Loop, records
 from heedful.loop.interactions.forms import known_forms
 from heedful.loop.log import Event, rollback_target
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
+from heedful.loop.serving import KINDS as LEARNER_KINDS
 
 KEPT = 1_000_000
 """The most candidates, over all decisions that are kept in memory until their feedback is written."""
 
 
 def export_lines(loop: Loop) -> Iterator[dict[str, Any]]:
-    """Yield the items, decisions, activations, feedback, undos and rollbacks of a loop as JSON objects, in the log's
-    order.
+    """Yield the items, decisions, activations, feedback, undos, rollbacks, experiments and promotions of a loop as JSON
+    objects, in the log's order.
 
     Events that are appended meanwhile are left out. Items and candidates have their attributes if the loop stores
     texts, otherwise the features that were computed from them. The candidates of a decision also have features if one
@@ -84,13 +86,15 @@ class Exporter:
             return {"kind": "undo", "id": event.id, "event": target.id, "time": as_time(event.time)}
         if event.kind == "rollback":
             return self._rollback(event)
+        if event.kind in LEARNER_KINDS:
+            return serving_lines.write(event, self._ledger.log) | {"time": as_time(event.time)}
         return None
 
     def _rollback(self, event: Event) -> dict[str, Any]:
         """Return the line of a rollback. It names the last event that counts by kind and id, not by its sequence
         number, as an import gives events other numbers."""
         told: dict[str, Any] = msgspec.json.decode(event.payload)
-        last = self._ledger.log.last_of(("feedback", "undo", "rollback"), rollback_target(event.payload))
+        last = self._ledger.log.last_of(ROLLBACK_TO, rollback_target(event.payload))
         to = None if last is None else {"kind": last.kind, "id": last.id}
         line = {"kind": "rollback", "id": event.id, "to": to, "time": as_time(event.time)}
         return line | ({"reason": told["reason"]} if told["reason"] else {})
@@ -150,6 +154,7 @@ class Exporter:
             "deferred": record.deferred or None,
             "predicted": record.predicted or None,
             "unknown": {name: None if at < 0 else at for at, name in record.unknown} or None,
+            "rival": record.rival or None,
         }
         return {name: value for name, value in line.items() if value is not None or name == "probability"}
 

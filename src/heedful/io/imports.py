@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from heedful.core.validation import describe
+from heedful.io import serving_lines
 from heedful.io.line_schema import predicted, standardised_scores, time_of, unknown, within
 from heedful.loop import Loop, records
 from heedful.loop.log import Event, rollback_event
@@ -15,6 +16,10 @@ from heedful.loop.packing import pack
 from heedful.loop.projection import PendingEvent
 from heedful.loop.records import Answer, DecisionRecord
 from heedful.loop.request import encode_row
+from heedful.loop.serving import KINDS as LEARNER_KINDS
+
+ALONE = ("rollback", *LEARNER_KINDS)
+"""The kinds of events that depend on the order of all other events, so that each is written alone."""
 
 
 class Outcome(NamedTuple):
@@ -23,7 +28,8 @@ class Outcome(NamedTuple):
     line: int
     """its number in the file, from 1"""
     kind: str
-    """item, withdraw, decision, activate, feedback, undo or rollback; "line" if it is none of them"""
+    """item, withdraw, decision, activate, feedback, undo, rollback, experiment, stop or promote; "line" if it is
+    none of them"""
     id: str
     """the id of the event; "" if the line has none"""
     status: records.Status
@@ -66,7 +72,8 @@ class EventLine(NamedTuple):
 class Importer:
     """Imports lines in batches: `add` collects them, `flush` writes them.
 
-    Within a batch items and decisions are written first, then activations, feedback, undos, and a rollback last.
+    Within a batch items and decisions are written first, then activations, feedback and undos. A rollback, and an event
+    that says which learner serves or is tried, has a batch of its own.
     """
 
     def __init__(self, loop: Loop) -> None:
@@ -87,11 +94,14 @@ class Importer:
 
         It has to if a line of the batch already refers to the event, as feedback that stands before its decision does:
         the batch would write the event first. If items are part of the model, an item also waits for feedback that was
-        added before it, since a withdrawal removes only what was said of the item earlier. A rollback depends on the
-        order of all other events, so it has a batch of its own.
+        added before it, since a withdrawal removes only what was said of the item earlier. Feedback waits for an undo,
+        since a rollback may go back to either. A rollback, an experiment and a promotion depend on the order of all
+        other events, so each has a batch of its own.
         """
-        if kind == "rollback" or any(each.kind == "rollback" for each in self._waiting):
+        if kind in ALONE or any(each.kind in ALONE for each in self._waiting):
             return True  # it is about the order of all the others
+        if kind == "feedback" and any(each.kind == "undo" for each in self._waiting):
+            return True
         comes_or_goes = kind in ("item", "withdraw") and self._loop.projection.interaction.folds_items
         return (kind, id) in self._needed or (comes_or_goes and self._fed_before)
 
@@ -109,6 +119,7 @@ class Importer:
         yield from self._bring_feedback([told for told in waiting if told.kind == "feedback"])
         yield from self._submit_drafts([told for told in waiting if told.kind == "undo"], self._undoing)
         yield from self._submit_drafts([told for told in waiting if told.kind == "rollback"], self._rollback)
+        yield from self._submit_drafts([told for told in waiting if told.kind in LEARNER_KINDS], self._serving)
 
     def _submit_drafts(
         self, told: Sequence[EventLine], draft: Callable[[EventLine], PendingEvent | Answer]
@@ -260,6 +271,7 @@ class Importer:
             deferred=bool(record.get("deferred")),
             predicted=() if foreseen is None else projection.interaction.read_predicted(foreseen),
             unknown=strange,
+            rival=tuple(record.get("rival") or ()),
         )
         person = record.get("person")
         person = None if person is None else records.check_id("person", person)
@@ -294,6 +306,14 @@ class Importer:
         return PendingEvent(
             rollback_event(told.id, version, told.record.get("reason") or "", self._loop.version, time_of(told.record))
         )
+
+    def _serving(self, told: EventLine) -> PendingEvent | Answer:
+        projection = self._loop.projection
+        try:
+            event = serving_lines.read(projection, told.kind, told.id, told.record)
+        except (ValueError, LookupError, OSError) as error:
+            return projection.reject(told.id, str(error.args[0]) if isinstance(error, LookupError) else str(error))
+        return PendingEvent(event._replace(time=time_of(told.record), version=self._loop.version))
 
     def _unknown(self, event: str, kind: str, id: str) -> Answer:
         gone = self._loop.projection.log.is_forgotten(kind, id)

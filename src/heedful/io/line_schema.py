@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from heedful.core.validation import check_count, describe, is_number
+from heedful.core.validation import check_between, check_count, describe, is_number
 from heedful.loop import records
 from heedful.loop.interactions.card import PREDICTED
 from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
@@ -18,15 +18,20 @@ _FIELDS = {
     "withdraw": ("id",),
     "decision": (
         *("id", "person", "time", "candidates", "shown", "context", "prior", "standardised", "probability"),
-        *("arm", "learner", "seed", "proposal", "deferred", *PREDICTED, "unknown"),
+        *("arm", "learner", "seed", "proposal", "deferred", *PREDICTED, "unknown", "rival"),
     ),
     "activate": ("decision", "time"),
     "undo": ("id", "event", "time"),
     "rollback": ("id", "to", "reason", "time"),
+    "experiment": ("id", "learner", "learner_version", "against", "share", "frozen", "alpha", "time"),
+    "stop": ("id", "experiment", "time"),
+    "promote": (
+        *("id", "learner", "learner_version", "before", "evidence", "forced", "by", "reason", "experiment", "time"),
+    ),
 }
-ROLLBACK_TO = ("feedback", "undo", "rollback")
+ROLLBACK_TO = ("feedback", "undo", "rollback", "experiment", "stop", "promote")
 """The kinds of events that a rollback may name as the last one that counts."""
-KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo", "rollback")
+KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote")
 
 
 def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> tuple[str, str]:
@@ -48,10 +53,8 @@ def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> 
     if kind == "undo":
         return kind, undo_id(record)
     id = records.check_id("id", record.get("id"))
-    if kind == "rollback":
-        _check_rollback(record)
-    elif kind == "decision":
-        _check_decision(record)
+    if kind in _CHECKS:
+        _CHECKS[kind](record)
     elif kind == "feedback":
         records.check_id("decision", record.get("decision"))
         parse_feedback(_form(record), forms)
@@ -76,6 +79,41 @@ def _check_rollback(record: Mapping[str, Any]) -> None:
         records.check_id("to.id", to["id"])
     if record.get("reason") is not None:
         records.check_text("reason", record["reason"], 1000)
+
+
+def _check_experiment(record: Mapping[str, Any]) -> None:
+    _check_texts(record, {"learner": 1000, "against": 1000}, {"learner_version": 1000})
+    check_between("share", record.get("share", 0.0), 0.0, 1.0)
+    check_between("alpha", record.get("alpha", 0.05), 1e-6, 0.5)
+    if not isinstance(record.get("frozen", False), bool):
+        raise ValueError(f"frozen: expected true or false, got {describe(record['frozen'])}")
+
+
+def _check_stop(record: Mapping[str, Any]) -> None:
+    records.check_id("experiment", record.get("experiment"))
+
+
+def _check_promotion(record: Mapping[str, Any]) -> None:
+    _check_texts(record, {"learner": 1000, "before": 1000}, {"learner_version": 1000, "by": 1000, "reason": 1000})
+    evidence, forced = record.get("evidence"), record.get("forced", [])
+    if not isinstance(evidence, Mapping) or evidence.get("method") not in ("interleaving", "log"):
+        expected = 'an object whose method is "interleaving" or "log"'
+        raise ValueError(f"evidence: expected {expected}, got {describe(evidence)}")
+    check_between("evidence.alpha", evidence.get("alpha"), 1e-6, 0.5)
+    if not isinstance(forced, list):
+        raise ValueError(f"forced: expected a list of sentences, got {describe(forced)}")
+    for i, told in enumerate(forced):
+        records.check_text(f"forced[{i}]", told, 10_000)
+    if evidence["method"] == "interleaving" or record.get("experiment") is not None:
+        records.check_id("experiment", record.get("experiment"))
+
+
+def _check_texts(record: Mapping[str, Any], needed: Mapping[str, int], others: Mapping[str, int]) -> None:
+    """Raise ValueError unless the fields of `record` are texts: those that are `needed`, and `others` where they are
+    there. Both say how long each may be."""
+    for name, most in {**needed, **others}.items():
+        if name in needed or record.get(name) is not None:
+            records.check_text(name, record.get(name), most)
 
 
 def _form(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,6 +148,45 @@ def _check_decision(record: Mapping[str, Any]) -> None:
     if record.get("standardised"):
         standardised_scores(record, len(candidates))
     predicted(record, len(shown))
+    if record.get("rival") is not None:
+        records.distinct("rival", record["rival"], least=0)
+    if record.get("arm") == "interleaved" and shown:
+        _check_draft(record.get("proposal"), len(shown))
+
+
+_CHECKS = {
+    "rollback": _check_rollback,
+    "decision": _check_decision,
+    "experiment": _check_experiment,
+    "stop": _check_stop,
+    "promote": _check_promotion,
+}
+
+
+def _check_draft(proposal: object, n: int) -> None:
+    """Raise ValueError unless `proposal` is what a loop keeps of a list of `n` items that two learners drafted."""
+    expected = f"what is kept of a draft of {n}: experiment, teams, coins, ranks and places"
+    if not isinstance(proposal, Mapping):
+        raise ValueError(f"proposal: expected {expected}, got {describe(proposal)}")
+    records.check_id("proposal.experiment", proposal.get("experiment"))
+    sides = proposal.get("ranks")
+    teams, coins, places = (proposal.get(name) for name in ("teams", "coins", "places"))
+    ranks = sides if isinstance(sides, list) and len(sides) == 2 else [None, None]
+    for name, given, count, least, most in (
+        ("teams", teams, n, 0, 1),
+        ("coins", coins, None, 0, 1),
+        ("ranks[0]", ranks[0], n, 1, records.MOST_CANDIDATES),
+        ("ranks[1]", ranks[1], n, 1, records.MOST_CANDIDATES),
+    ):
+        if not isinstance(given, list) or len(given) != (len(given) if count is None else count):
+            raise ValueError(f"proposal.{name}: expected {expected}, got {describe(given)}")
+        for value in given:
+            check_count(f"proposal.{name}", value, least=least, most=most)
+    if not isinstance(places, list) or len(places) != n:
+        raise ValueError(f"proposal.places: expected {expected}, got {describe(places)}")
+    for place in places:
+        if not 0.0 < records.check_number("proposal.places", place) <= 1.0:
+            raise ValueError(f"proposal.places: expected numbers above 0, up to 1, got {describe(place)}")
 
 
 def unknown(given: object) -> tuple[tuple[int, str], ...]:

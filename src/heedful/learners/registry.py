@@ -99,6 +99,12 @@ def is_packaged(name: str) -> bool:
     return name in known or name in {kebab(cls.__name__) for cls in known.values()}
 
 
+def is_own(spec: str) -> bool:
+    """Return True if `spec` names a learner of the user's own, FILE.py:Class or module:Class, whose code would have to
+    be run to make it."""
+    return not is_packaged(spec.strip().partition(":")[0]) and _OWN.fullmatch(spec.strip()) is not None
+
+
 def summarise(cls: type) -> LearnerSummary:
     """Return the title, source and kind of interaction of the learner class `cls`, read from its docstring."""
     paragraph = " ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split())

@@ -37,8 +37,6 @@ LEAST_PEOPLE = 10
 """The fewest people whose answers in the log may promote a learner that was not tried in an experiment."""
 
 
-NOT_INTERLEAVED = "{loop} asks questions and shows no rankings, which alone can be interleaved"
-"""Why there are no experiments in a loop, in words; `loop` describes a loop of its kind."""
 VERDICTS = {
     "a": "People prefer the loop's learner, {against}.",
     "b": "People prefer the candidate, {learner}.",
@@ -216,6 +214,8 @@ class Promotion(NamedTuple):
         then, now = self.evidence, self.now
         if then == now:
             return ""
+        if not now:
+            return "the evidence cannot be computed again: a learner, or the experiment, is not at hand"
         parts = [
             f"{name} {_told(then[name])} then, {_told(now.get(name))} now"
             for name in then
@@ -477,8 +477,12 @@ def _today(projection: Projection, event: Event, record: PromotionRecord) -> dic
     if record.evidence.get("method") == "interleaving":
         began = projection.log.at(event.target or 0)
         return {} if began is None else evidence_of(look(projection, began, event.seq))
-    alpha = record.evidence.get("alpha", 0.05)
-    return evidence_of_log(projection, record.learner, record.before, alpha, event.seq)[0]
+    try:
+        for spec in (record.learner, record.before):
+            projection.check_named(spec)  # a log may name any file
+        return evidence_of_log(projection, record.learner, record.before, record.evidence["alpha"], event.seq)[0]
+    except (KeyError, ValueError, LookupError, OSError):
+        return {}
 
 
 class Promoted(NamedTuple):

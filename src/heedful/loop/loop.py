@@ -34,7 +34,7 @@ from heedful.loop.movement import describe_unmoved
 from heedful.loop.projection import AGAIN, PendingEvent, Projection, PublishedState
 from heedful.loop.records import Answer, Decision
 from heedful.loop.request import Request, check_rows, encode_rows
-from heedful.loop.serving import ExperimentRecord, PromotionRecord, read_experiment, read_promotion
+from heedful.loop.serving import ExperimentRecord, PromotionRecord, check_can_start, read_promotion, repeated
 from heedful.loop.settings import Manifest, Settings, built_learner
 
 if TYPE_CHECKING:
@@ -671,8 +671,6 @@ class Loop:
         experiment runs. `id` is the caller's event id: sent again it counts once. Raise ValueError, naming the field,
         if there is no such learner, if it does not fit, if the loop shows no rankings, or if an experiment is running.
         """
-        from heedful.loop.experiment import NOT_INTERLEAVED
-
         check_between("share", share, 0.0, 1.0)
         check_between("alpha", alpha, 1e-6, 0.5)
         if not isinstance(frozen, bool):
@@ -682,12 +680,7 @@ class Loop:
             projection.catch_up()
             known = projection.log.find("experiment", event_id)
             if known is None:
-                running = projection.experiment
-                if running is not None:
-                    raise ValueError(f"experiment: expected none that runs, got {running[0].id}: stop it first")
-                if not projection.interaction.interleaves:
-                    told = NOT_INTERLEAVED.format(loop=projection.interaction.loop)
-                    raise ValueError(f"experiment: {told}; Loop.evaluate compares learners there")
+                check_can_start(projection)
             learner = projection.interaction.full_spec(records.check_text("learner", learner, 1000))
             candidate = projection.candidate(learner)
             about = ExperimentRecord(
@@ -695,10 +688,10 @@ class Loop:
                 learner_version(candidate.learner),
                 projection.manifest.learner,
                 float(share),
-                self.version if frozen else 0,
+                max(self.version, 1) if frozen else 0,  # event 1 is the loop's own
                 float(alpha),
             )
-            payload = records.encode(about) if known is None else _repeated(known, about)
+            payload = records.encode(about) if known is None else repeated(known, about)
             draft = Event(0, "experiment", event_id, now(), None, None, self.version, payload)
             [answer] = projection.submit([PendingEvent(draft)])
             return answer
@@ -932,14 +925,3 @@ class Loop:
 
         The model is made again from the whole log, and has to be equal bit for bit."""
         return self.projection.verify()
-
-
-def _repeated(known: Event, about: ExperimentRecord) -> str:
-    """Return the payload to submit for an experiment whose id is in the log already, as the event `known`.
-
-    It is the earlier payload if the caller asks for the same experiment, so that the event counts as a duplicate;
-    otherwise that of `about`, which is refused."""
-    told = read_experiment(known.payload)
-    same = (told.learner, told.share, bool(told.frozen), told.alpha)
-    asked = (about.learner, about.share, bool(about.frozen), about.alpha)
-    return known.payload if same == asked else records.encode(about)

@@ -42,7 +42,7 @@ from heedful.loop.serving import (
     read_experiment,
     read_promotion,
 )
-from heedful.loop.settings import Manifest, built_learner, candidate_manifest
+from heedful.loop.settings import Manifest, built_learner, candidate_manifest, check_named
 from heedful.loop.strangers import why_nothing_learned
 from heedful.loop.versions import declared_version
 from heedful.storage import Busy, Closed, Damaged
@@ -200,7 +200,8 @@ class Projection:
             self.manifest, self.learner = self._candidate(record.learner)
         self.interaction: Interaction[Any] = interaction_of(self.manifest, self.learner)
         """the kind of feedback of this loop, and all that differs between kinds, with the learner that serves"""
-        self.interaction.served = tuple(spec for spec in said.served if spec != self.manifest.learner)
+        served = [spec for spec in said.served if spec != self.manifest.learner and self._is_named(spec)]
+        self.interaction.served = tuple(served)
         self.interaction.first_exploration = self._founding.settings.exploration
         self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
         self._predicts = self.interaction.describe().prediction is not None
@@ -222,12 +223,28 @@ class Projection:
 
         `spec` is its name with parameters. Raise ValueError if there is no such learner, if it does not fit the loop,
         or if it is one of the user's own whose file was not named when the loop was opened."""
+        self.check_named(spec)
         self.interaction.candidate(spec)
         try:
             found: Interaction[Any] = interaction_of(*self._candidate(spec))
         except LookupError as error:
             raise ValueError(str(error)) from None
         return found
+
+    def _is_named(self, spec: str) -> bool:
+        try:
+            self.check_named(spec)
+        except ValueError:
+            return False
+        return True
+
+    def check_named(self, spec: str) -> None:
+        """Raise ValueError if `spec` is a learner of the user's own whose file was not named when the loop was opened:
+        nothing of that file is run."""
+        try:
+            check_named(spec, self._named or self._founding.learner)
+        except LookupError as error:
+            raise ValueError(str(error)) from None
 
     def interaction_at(self, version: int) -> Interaction[Any]:
         """Return the interaction of this loop with the learner that served at `version`, a sequence number: that of the

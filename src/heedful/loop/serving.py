@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 KINDS = ("experiment", "stop", "promote")
 """The kinds of events that say which learner serves, or is tried."""
+NOT_INTERLEAVED = "{loop} asks questions and shows no rankings, which alone can be interleaved"
+"""Why there are no experiments in a loop, in words; `loop` describes a loop of its kind."""
 
 
 class ExperimentRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -100,6 +102,29 @@ def orders(log: Log, retractions: Retractions, up_to: int = 2**62) -> Orders:
             served[read_promotion(event.payload).before] = None
         running = event if event.kind == "experiment" else None
     return Orders(promoted, running, tuple(served))
+
+
+def check_can_start(projection: Projection) -> None:
+    """Raise ValueError if no experiment can begin: one is running, or the loop shows no rankings.
+
+    `projection` is the loop's log with its model."""
+    running = projection.experiment
+    if running is not None:
+        raise ValueError(f"experiment: expected none that runs, got {running[0].id}: stop it first")
+    if not projection.interaction.interleaves:
+        told = NOT_INTERLEAVED.format(loop=projection.interaction.loop)
+        raise ValueError(f"experiment: {told}; Loop.evaluate compares learners there")
+
+
+def repeated(known: Event, about: ExperimentRecord) -> str:
+    """Return the payload to submit for an experiment whose id is in the log already, as the event `known`.
+
+    It is the earlier payload if the caller asks for the same experiment, so that the event counts as a duplicate;
+    otherwise that of `about`, which is refused."""
+    told = read_experiment(known.payload)
+    same = (told.learner, told.share, bool(told.frozen), told.alpha)
+    asked = (about.learner, about.share, bool(about.frozen), about.alpha)
+    return known.payload if same == asked else msgspec.json.encode(about).decode()
 
 
 def takes_part(experiment: str, share: float, person: str | None) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from heedful.core.decoding import decoder
 from heedful.core.validation import check_between, check_count, describe, is_number
 from heedful.features import Encoding, FeatureCross
-from heedful.learners.registry import is_packaged, learner_class
+from heedful.learners.registry import is_own, is_packaged, learner_class
 from heedful.loop import records
 from heedful.loop.interactions.settings import KindSettings
 
@@ -292,13 +292,20 @@ def candidate_manifest(manifest: Manifest, spec: str, named: str | None = None) 
     If the learner does not swap neighbours, the loop's setting `exploration` is left out. Raise LookupError if it is a
     learner of the user's own from another file than `named`, the learner that the loop was opened with, and ValueError
     if it does not fit."""
-    if not is_packaged(spec.strip().partition(":")[0]) and file_of(spec) != file_of(named or manifest.learner):
-        raise LookupError(f"learner: {spec} is not one of heedful's, and its file was not named when opening the loop")
+    check_named(spec, named or manifest.learner)
     settings = manifest.settings
     if settings.exploration and "swap" not in getattr(learner_class(spec), "_fields", ()):
         settings = msgspec.structs.replace(settings, exploration=None)
     other = msgspec.structs.replace(manifest, learner=spec, settings=settings)
     return other, built_learner(other, spec)
+
+
+def check_named(spec: str, *named: str) -> None:
+    """Raise LookupError if `spec` is a learner of the user's own from another file than the learners `named`.
+
+    A log may name any file; nothing of it is run unless the user named it."""
+    if is_own(spec) and file_of(spec) not in map(file_of, named):
+        raise LookupError(f"learner: {spec} is not one of heedful's, and its file was not named when opening the loop")
 
 
 def file_of(spec: str) -> str:

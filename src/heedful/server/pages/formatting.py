@@ -84,6 +84,12 @@ def describe_event(loop: Loop, line: Json) -> str:
         return "A correction was taken back"
     if kind == "rollback":
         return "The model went back to an earlier version" + (f": {line['reason']}" if line.get("reason") else "")
+    if kind == "experiment":
+        return f"The learner {line['learner']} is tried against {line['against']}"
+    if kind == "stop":
+        return "The experiment ended"
+    if kind == "promote":
+        return f"The learner {line['learner']} serves in place of {line['before']}"
     if kind == "decision":
         who = f" to {person}" if person else ""
         own = line["arm"] == "imported" and str(line["id"]).endswith(SEEN)

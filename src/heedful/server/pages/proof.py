@@ -16,10 +16,11 @@ from starlette.responses import Response
 from heedful.core.validation import describe
 from heedful.learners.registry import find_learners
 from heedful.loop import Loop
-from heedful.loop.experiment import NOT_INTERLEAVED, NotReady
+from heedful.loop.experiment import NotReady
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.registry import interaction_of
 from heedful.loop.records import new_id
+from heedful.loop.serving import NOT_INTERLEAVED
 from heedful.loop.settings import candidate_manifest
 from heedful.server.api import MOST_LEARNERS, check_packaged
 from heedful.server.decisions import accepted, outcome

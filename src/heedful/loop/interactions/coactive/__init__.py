@@ -35,7 +35,7 @@ from heedful.loop.interactions.protocol import Interaction, Newest, Past, Propos
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
-from heedful.loop.settings import Manifest
+from heedful.loop.settings import Manifest, check_named
 from heedful.spaces.ranking import difference
 
 if TYPE_CHECKING:
@@ -328,8 +328,9 @@ class Coactive(Interaction[Model]):
             now = self.manifest.settings.exploration
             exploration = self.first_exploration if now is None else now
             try:
+                check_named(spec, self.manifest.learner, *self.served)
                 other = getattr(self.make_learner(spec, self.manifest), "swap", 0.0)
-            except (ValueError, LookupError):  # of a file that is not here any more
+            except (ValueError, LookupError):  # of a file that is not here any more, or that nobody named
                 other = 0.0
             self._swaps[spec] = float(exploration if exploration is not None and other > 0.0 else other)
         return self._swaps[spec]

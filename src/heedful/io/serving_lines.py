@@ -1,0 +1,91 @@
+"""The lines of experiments and promotions: events that say which learner serves a loop, and which is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from heedful.loop import records
+from heedful.loop.interactions.registry import learner_version
+from heedful.loop.log import Event
+from heedful.loop.serving import (
+    ExperimentRecord,
+    PromotionRecord,
+    check_can_start,
+    read_experiment,
+    read_promotion,
+    repeated,
+)
+
+if TYPE_CHECKING:
+    from heedful.loop.log import Log
+    from heedful.loop.projection import Projection
+
+
+def write(event: Event, log: Log) -> dict[str, Any]:
+    """Return the line of an experiment, its end or a promotion, which `event` in `log` is, without the time.
+
+    It names the experiment that it is about by its id. Whether the sides are frozen is said without a version, as they
+    always are at that of the experiment's start."""
+    line: dict[str, Any] = {"kind": event.kind, "id": event.id}
+    if event.kind == "experiment":
+        begun = read_experiment(event.payload)
+        line |= {name: getattr(begun, name) for name in ("learner", "learner_version", "against", "share")}
+        return line | {"frozen": begun.frozen > 0, "alpha": begun.alpha}
+    if event.kind == "promote":
+        made = read_promotion(event.payload)
+        line |= {name: getattr(made, name) for name in ("learner", "learner_version", "before", "evidence")}
+        others = {"forced": list(made.forced), "by": made.by, "reason": made.reason}
+        line |= {name: value for name, value in others.items() if value}
+    about = None if event.target is None else log.at(event.target)
+    return line | ({} if about is None else {"experiment": about.id})
+
+
+def read(projection: Projection, kind: str, id: str, record: Mapping[str, Any]) -> Event:
+    """Return the event of the line `record`, whose form was checked, of this `kind` and `id`, without time and version.
+
+    `projection` is the log of the loop with its model. Raise ValueError or LookupError if the loop cannot take it: a
+    learner does not fit or is one of the user's own that was not named when the loop was opened, or the experiment that
+    it is about is not there."""
+    if kind == "experiment":
+        return _experiment(projection, id, record)
+    target = None
+    if record.get("experiment") is not None:
+        named = records.check_id("experiment", record["experiment"])
+        about = projection.log.find("experiment", named)
+        if about is None:
+            raise ValueError(f"experiment {named} is not in the log")
+        target = about.seq
+    if kind == "promote":
+        return Event(0, kind, id, 0, None, target, 0, records.encode(_promotion(projection, record)))
+    running = projection.experiment
+    if projection.log.find(kind, id) is None and (running is None or running[0].seq != target):
+        raise ValueError(f"experiment {record['experiment']} is not running")
+    return Event(0, kind, id, 0, None, target, 0, "{}")
+
+
+def _experiment(projection: Projection, id: str, record: Mapping[str, Any]) -> Event:
+    known = projection.log.find("experiment", id)
+    if known is None:
+        check_can_start(projection)
+    learner, version = _learner(projection, record)
+    frozen = max(projection.published.version, 1) if record.get("frozen") else 0
+    share, alpha = float(record.get("share", 0.0)), float(record.get("alpha", 0.05))
+    about = ExperimentRecord(learner, version, record["against"], share, frozen, alpha)
+    payload = records.encode(about) if known is None else repeated(known, about)
+    return Event(0, "experiment", id, 0, None, None, 0, payload)
+
+
+def _promotion(projection: Projection, record: Mapping[str, Any]) -> PromotionRecord:
+    learner, version = _learner(projection, record)
+    projection.candidate(record["before"])  # it may be asked again how good it was
+    forced, by, reason = tuple(record.get("forced") or ()), record.get("by") or "", record.get("reason") or ""
+    return PromotionRecord(learner, version, record["before"], dict(record["evidence"]), forced, by, reason)
+
+
+def _learner(projection: Projection, record: Mapping[str, Any]) -> tuple[str, str]:
+    """Return (the learner in the line `record` with its parameters, the version of its code)."""
+    projection.check_named(record["learner"])
+    learner = projection.interaction.full_spec(record["learner"])
+    made = projection.candidate(learner).learner
+    return learner, record.get("learner_version") or learner_version(made)
