@@ -47,7 +47,11 @@ ROUNDS = 40
 
 
 class CheckResult(NamedTuple):
-    """The result of one check of `check_learner`."""
+    """The result of one check of `check_learner`: the `promise`, the property that was checked, in words, and whether
+    it was `kept`; None if it failed from the same cause as an earlier check.
+
+    `where` says where and how it failed, or which earlier check comes first, `evidence` what was compared if it passed.
+    """
 
     promise: str
     """the property that was checked, in words"""
@@ -66,7 +70,8 @@ class CheckFailed(Exception):
 
 def identical(a: object, b: object) -> bool:
     """Return True if `a` and `b` have the same types and are equal bit for bit, in nested tuples and arrays too. NaN
-    equals NaN."""
+    equals NaN.
+    """
     if isinstance(a, tuple):
         return type(a) is type(b) and len(a) == len(b) and all(identical(p, q) for p, q in zip(a, b))
     if isinstance(a, np.ndarray):

@@ -1,4 +1,5 @@
-"""The fold: run a learner in a simulated world round by round, or compute a learner's state from a log of rounds.
+"""Run a learner in a simulated environment ("world") round by round, or compute a learner's state from a log of rounds,
+as a fold of `update` over the rounds.
 
 A round is a context, the learner's proposal and the person's feedback on it. `play` iterates over the rounds of a
 simulation, `trace` returns the regret of every round (compiled where possible), `replay` computes the state from a log,
@@ -74,10 +75,12 @@ class World(Protocol[X, Y_contra, F, W]):
     """
 
     def init(self, rng: np.random.Generator, /) -> W:
-        """Return the state of the world before round 0, drawn from `rng`; its arrays are shared with no other state."""
+        """Return the state of the simulated environment before round 0, drawn from `rng`; its arrays are shared with no
+        other state.
+        """
 
     def over(self, state: W, t: int, /) -> bool:
-        """Return True if the world ends before round `t` (0, 1, ...), for example because its data are used up."""
+        """Return True if the simulation ends before round `t` (0, 1, ...), for example because its data are used up."""
 
     def context(self, state: W, t: int, rng: np.random.Generator, /) -> X:
         """Return the context of round `t` (0, 1, ...), drawn from `rng`."""
@@ -90,8 +93,9 @@ class World(Protocol[X, Y_contra, F, W]):
         `shown`, in the context `x`."""
 
     def advance(self, state: W, x: X, shown: Y_contra, feedback: F, /) -> W:
-        """Return the state of the world after a round with the context `x`, what was `shown` and the answer `feedback`.
-        It may overwrite the arrays of `state`."""
+        """Return the state of the simulated environment after a round with the context `x`, what was `shown` and the
+        answer `feedback`. It may overwrite the arrays of `state`.
+        """
 
 
 class Round(NamedTuple, Generic[X, Y, F]):
@@ -113,10 +117,11 @@ def step(
     feedback_rng: np.random.Generator,
     learner_rng: np.random.Generator,
 ) -> tuple[S, Round[X, Y, F], float]:
-    """Play round `t` and return (the learner's next state, the round, its regret); the world's state is not advanced.
+    """Play round `t` of a simulation and return (the learner's next state, the round, its regret); the environment's
+    state is not advanced.
 
-    `state` is the learner's and `truth` the world's. Contexts, answers and proposals draw from `context_rng`,
-    `feedback_rng` and `learner_rng`.
+    `state` is the state of the learner and `truth` that of the simulated environment `world`. Contexts, answers and
+    proposals draw from `context_rng`, `feedback_rng` and `learner_rng`.
     """
     x = world.context(truth, t, context_rng)
     y = learner.propose(state, x, learner_rng)
@@ -137,11 +142,12 @@ def run(
     feedback_rng: np.random.Generator,
     learner_rng: np.random.Generator,
 ) -> tuple[S, W, int]:
-    """Play rounds start, start + 1, ... and write their regrets into `regrets` (n,), until it is full or the world is
-    over.
+    """Play rounds start, start + 1, ... of a simulation and write their regrets into `regrets` (n,), from regrets[0]
+    on, until it is full or the simulation is over.
 
-    Return (the learner's state, the world's state, the number of rounds played). `state` is the learner's and `truth`
-    the world's; contexts, answers and proposals draw from `context_rng`, `feedback_rng` and `learner_rng`.
+    Return (the learner's state, the environment's state, the number of rounds played). `state` is the state of the
+    learner and `truth` that of the simulated environment `world`; contexts, answers and proposals draw from
+    `context_rng`, `feedback_rng` and `learner_rng`.
     """
     for i in range(regrets.size):
         if world.over(truth, start + i):
@@ -303,8 +309,9 @@ def trace_in_chunks(
 
 
 def must_interpret(rule: object) -> bool:
-    """Return True if `rule`, a learner or a world, says by an attribute `must_interpret` that numba cannot compile
-    it."""
+    """Return True if `rule`, a learner or a simulated environment, says by an attribute `must_interpret` that numba
+    cannot compile it.
+    """
     return bool(getattr(rule, "must_interpret", False))
 
 

@@ -110,7 +110,7 @@ def _digest(arrays: dict[str, npt.NDArray[Any]], manifest: dict[str, object]) ->
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]], about: dict[str, object]) -> None:
-    """Write `arrays`, by name, to the file `path`, with the JSON-able facts `about` them and a checksum in its header.
+    """Write `arrays`, by name, to the file `path`, with a checksum and the JSON-able values `about` them in its header.
 
     The file is replaced atomically and flushed to disk. Raise OSError if it cannot be written (IsADirectoryError for a
     folder).
@@ -136,7 +136,8 @@ def write_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any
 
 
 def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """Return (arrays by name, the facts about them) from the file `path`, as `write_arrays` wrote it.
+    """Return (the arrays by name, the JSON values about them in the header) from the file `path`, as `write_arrays`
+    wrote it.
 
     Raise FileNotFoundError if there is no such file; raise ValueError if it is of another kind, is damaged, has another
     schema version, or is too large for memory.

@@ -1,5 +1,6 @@
-"""The learners: one folder for each kind of interaction, one file for each family. New files are found without being
-listed."""
+"""The learners: one folder for each kind of feedback (corrections, grades, ratings, choices), one file for each family.
+New files are found without being listed.
+"""
 
 from __future__ import annotations
 

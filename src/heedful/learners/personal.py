@@ -27,14 +27,18 @@ Array = npt.NDArray[np.float64]
 
 
 class Offset(NamedTuple):
-    """What one person's scores differ by from the shared ones, v . x - a: a direction `v` (N,) and a level `a`."""
+    """The difference between one person's scores of instances x (N,) and the scores shared by all people, v . x - a: a
+    direction `v` (N,) and a level `a`.
+    """
 
     v: Array
     a: float
 
 
 class PersonalState(NamedTuple):
-    """The state of `Personal`: the state of the shared learner, and one person's offset, `own`."""
+    """The state of `Personal`: the state of the learner that all people share (`shared`), one person's offset (`own`),
+    and the number of instances whose true rank this person gave (`lessons`).
+    """
 
     shared: Any
     """the state of the shared learner"""
@@ -98,8 +102,9 @@ class Personal(NamedTuple):
         return PersonalState(self.learner.update(state.shared, x, y, feedback), own, n)
 
     def nobody(self) -> Offset:
-        """Return the offset of a person who has not given any rank yet: zeros, so that their scores are the shared
-        ones."""
+        """Return the offset, all zeros, of a person who has not given any rank yet: their scores are the shared
+        ones.
+        """
         return Offset(np.zeros(self.learner.n_features), 0.0)
 
     def share(self, lessons: int) -> float:

@@ -1,9 +1,9 @@
 """Make a learner or a simulated person from text: look up its name, parse its parameters.
 
 A learner is `perceptron`, `second-order:gamma=0.1,epsilon=1`, or one of your own: `FILE.py:Class`, `module:Class`,
-`FILE.py:Class:rate=0.1`; where the class is a rule, `OnlineConvex` makes it a learner. A person is `strict:alpha=0.5`,
-`noisy:depth=10`, `better`, `best`, `position-biased:eta=1`, `cascade:stop=0.7` or `expected:alpha=0.5`. There is no
-list: the names of learners are those of the classes in the folder heedful/learners.
+`FILE.py:Class:rate=0.1`; where the class is a rule of online convex optimisation, `OnlineConvex` makes it a learner. A
+person is `strict:alpha=0.5`, `noisy:depth=10`, `better`, `best`, `position-biased:eta=1`, `cascade:stop=0.7` or
+`expected:alpha=0.5`. There is no list: the names of learners are those of the classes in the folder heedful/learners.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _FROM_DATA = ("n_features", "space")
 
 
 class LearnerSummary(NamedTuple):
-    """The title of a learner, its source (a paper, or "ours") and its kind of interaction.
+    """The `title` of a learner, its `source` (a paper, or "ours") and its `interaction`, the kind of feedback that it
+    takes (coactive, ordinal, rating or pairwise).
 
     They are from the first paragraph of its docstring, `Title: source. Interaction: X.`; what is missing there is
     empty.
@@ -77,7 +78,9 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def why_not_learner(cls: object) -> str:
-    """Return why `cls` is not the class of a learner, in words that follow "it"; an empty text if it is one."""
+    """Return why `cls` is not the class of a learner, in words that continue a sentence after "it" ("has no ..."); an
+    empty text if it is one.
+    """
     if not (isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")):
         return "is not a NamedTuple"
     missing = [method for method in METHODS if not callable(getattr(cls, method, None))]
@@ -106,7 +109,9 @@ def is_own(spec: str) -> bool:
 
 
 def summarise(cls: type) -> LearnerSummary:
-    """Return the title, source and kind of interaction of the learner class `cls`, read from its docstring."""
+    """Return the title, the source and the kind of feedback (interaction) of the learner class `cls`, read from the
+    first paragraph of its docstring.
+    """
     paragraph = " ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split())
     if match := _DOCSTRING.fullmatch(paragraph):
         return LearnerSummary(**match.groupdict())

@@ -16,7 +16,9 @@ Array = npt.NDArray[np.float64]
 
 
 class OrderState(NamedTuple):
-    """The state of `FixedOrder` and `RandomOrder` for N features: weights that stay 0, and a count of rounds."""
+    """The state of `FixedOrder` and `RandomOrder` for N features: utility weights `w` (N,) that stay 0, and the number
+    of rounds `t`.
+    """
 
     w: Array
     """utility weights, always 0 (N,)"""

@@ -61,7 +61,11 @@ def team_draft(first: Ints, second: Ints, size: int, rng: np.random.Generator) -
 
 
 class Duel(NamedTuple):
-    """A proposal of `DuelingBandit`: two rankings interleaved into one list, with what `update` needs."""
+    """A proposal of `DuelingBandit`: two rankings interleaved into one list, with what `update` needs.
+
+    `shown` (n,) are the candidate indices of the list, `teams` (n,) the ranking that each is from (0: that of the
+    weights w, 1: that of w + gamma u), and `u` (N,) is the random direction of length 1.
+    """
 
     shown: Ints
     """the interleaved list: candidate indices (n,)"""
@@ -72,7 +76,9 @@ class Duel(NamedTuple):
 
 
 class DuelingState(NamedTuple):
-    """The state of `DuelingBandit` for N features: the weights and a count of rounds."""
+    """The state of `DuelingBandit` for N features: the utility weights `w` (N,) and the number of rounds learned from,
+    `t`.
+    """
 
     w: Array
     """the utility weights (N,)"""

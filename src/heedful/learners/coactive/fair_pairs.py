@@ -41,7 +41,9 @@ class PerturbedRanking(NamedTuple):
 
 
 class FairPairsState(NamedTuple):
-    """The state of `FairPairs` for N features: the weights and the sums that AdaGrad's step sizes need."""
+    """The state of `FairPairs` for N features: the utility weights `w`, a buffer `g` for the gradient and the sum of
+    squared gradients `total`, which AdaGrad's step sizes need, (N,) each; and the number of rounds learned from, `t`.
+    """
 
     w: Array
     """the utility weights (N,)"""
@@ -152,8 +154,9 @@ class FairPairs(NamedTuple):
         return PerturbedRanking(y.shown[:size], y.start, y.swapped[:pairs], y.probability)
 
     def depth(self, m: int) -> int:
-        """Return how many positions from the top are in reach of swaps when there are `m` candidates: at most 2k, k
-        being the positions that the space counts."""
+        """Return how many positions from the top random swaps can reach when there are `m` candidates: at most 2k, k
+        being the positions that the space counts.
+        """
         most: int = 2 * self.space.positions()
         return min(m, most)
 
@@ -215,11 +218,12 @@ def _fair_pairs_loop(shown: Ints, start: int, swapped: Bools, clicked: Bools, sw
 
 @primitive(_fair_pairs_loop)
 def fair_pairs(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: float) -> tuple[Ints, Ints, Array]:
-    """Return (winners, losers, weights), one of each for every pair of neighbours with exactly one click.
+    """Return (winners, losers, weights), (p,) each, for the p pairs of neighbours of which exactly one was clicked:
+    that candidate, the other one, and what the pair counts.
 
     The pairs are those of the order `shown` (candidate indices) from position `start` on; `swapped` says which of them
-    were swapped, each with probability `swap`, and `clicked` (m,) which candidates were clicked. The weight is .5 /
-    P(the pair was shown in this order).
+    were swapped, each with probability `swap`, and `clicked` (m,) which of m candidates were clicked. The weight is .5
+    / P(the pair was shown in this order).
     """
     order, hit = shown.tolist(), clicked.tolist()
     better, worse, weights = [], [], []

@@ -45,7 +45,9 @@ class Rule(Protocol[S]):
 
 
 class AdaGradState(NamedTuple):
-    """The state of `AdaGrad` for n weights: the weights and the sums that its step sizes need."""
+    """The state of `AdaGrad` for n weights: the weights `w`, and `total`, the sum of squared update directions, (n,)
+    each.
+    """
 
     w: Array
     """the weights (n,)"""

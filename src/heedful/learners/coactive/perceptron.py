@@ -25,7 +25,9 @@ Array = npt.NDArray[np.float64]
 
 
 class PerceptronState(NamedTuple):
-    """The state of `PreferencePerceptron` for N features: the weights and the updates of the unfinished batch."""
+    """The state of `PreferencePerceptron` for N features: the utility weights `w` (N,), `pending` (N,), the sum of the
+    update directions of the unfinished batch, and the number of rounds learned from, `t`.
+    """
 
     w: Array
     """the utility weights (N,)"""
@@ -147,8 +149,10 @@ def simplex_weights(theta: Array, w: Array) -> None:
 
 
 class ExponentiatedState(NamedTuple):
-    """The state of `ExponentiatedPerceptron` for N features: the sum of scaled update directions, and the weights that
-    follow from it."""
+    """The state of `ExponentiatedPerceptron` for N features: `theta` (N,), the sum of learning rate times update
+    direction over all rounds, the utility weights `w` (N,) that follow from it, and the number of rounds learned from,
+    `t`.
+    """
 
     theta: Array
     """the sum of eta_t D_t over the rounds t, learning rate times update direction (N,)"""
@@ -183,7 +187,7 @@ class ExponentiatedPerceptron(NamedTuple):
 
     @property
     def simulation_only(self) -> str | None:
-        """Why the learner is for simulations only, in words, if it is not `signed`; None if it is."""
+        """A text that says why the learner is for simulations only if it is not `signed`; None if it is."""
         return None if self.signed else "every feature has the weight 1 / N before the first lesson"
 
     def init(self, rng: np.random.Generator) -> ExponentiatedState:
@@ -245,7 +249,9 @@ class ExponentiatedPerceptron(NamedTuple):
 
 
 class ConvexState(NamedTuple):
-    """The state of `ConvexPerceptron` for N features: the weights and a count of rounds."""
+    """The state of `ConvexPerceptron` for N features: the utility weights `w` (N,) and the number of rounds learned
+    from, `t`.
+    """
 
     w: Array
     """the utility weights (N,)"""

@@ -22,7 +22,9 @@ Array = npt.NDArray[np.float64]
 
 
 class PerturbedState(NamedTuple):
-    """The state of `PerturbedPerceptron` for N features: the weights and a count of rounds."""
+    """The state of `PerturbedPerceptron` for N features: the utility weights `w` (N,) and the number of rounds learned
+    from, `t`.
+    """
 
     w: Array
     """the utility weights (N,)"""
@@ -63,7 +65,9 @@ class PerturbedPerceptron(NamedTuple):
         return PerturbedState(np.zeros(self.n_features), 0)
 
     def pairs(self) -> FairPairs:
-        """Return the `FairPairs` learner that makes the same random swaps, for its methods that do not learn."""
+        """Return a `FairPairs` learner with the same random swaps, for its methods about swaps and their
+        probabilities.
+        """
         return FairPairs(self.n_features, self.space, 0.1, self.swap, 0.0)
 
     def propose(self, state: PerturbedState, x: Floats, rng: np.random.Generator) -> PerturbedRanking:

@@ -37,7 +37,12 @@ _TURN = threading.Lock()
 
 
 class RankingSVMState(NamedTuple):
-    """The state of `RankingSVM` for N features: the weights, the training data, and when it was last trained."""
+    """The state of `RankingSVM` for N features: the utility weights `w` (N,), and the training data `pairs` (capacity x
+    N), the latest difference vectors.
+
+    `n` is the number of difference vectors so far, `trained` what it was at the last training (0 before the first), `C`
+    the C of that training, and `t` the number of rounds learned from.
+    """
 
     w: Array
     """the utility weights (N,)"""

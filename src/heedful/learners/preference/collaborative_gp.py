@@ -43,8 +43,13 @@ ROUNDS = 12
 
 @declare(grows=True)
 class CollaborativeGPState(NamedTuple):
-    """The state of `CollaborativeGP` for n items with d features, p people with answers and D shared utility
-    functions."""
+    """The state of `CollaborativeGP` for n items with d features, p people with answers and D shared utility functions.
+
+    `X` (n x d) are the features, `said` the answers. `mean` (D x n) and `cov` (D x n x n) are the posterior of the
+    shared functions at the items; `mw` and `vw` (p x D) are posterior means and variances of the weights of the people
+    with the indices `people` (p,), ascending. `learned` is the number of comparisons when the functions were last
+    learned, `t` the number of rounds learned from.
+    """
 
     X: Array
     """the features of the items, n x d"""
@@ -155,9 +160,9 @@ class CollaborativeGP(NamedTuple):
     ) -> Ints:
         """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
 
-        It is the set with the highest value of the acquisition function `rule`, built up as
-        `subset_acquisition.next_set` does, that is not among the rows of item indices in `skip`. `rng` is for the rule
-        "random". Raise ValueError if nothing is left to ask.
+        It is the set with the highest value of the acquisition function `rule`, a pair extended one item at a time,
+        that is not among the rows of item indices in `skip` (q x size). `rng` is for the rule "random". Raise
+        ValueError if nothing is left to ask.
         """
         offered = np.unique(items)
         rows = np.asarray(skip, np.int64).reshape(-1, size)

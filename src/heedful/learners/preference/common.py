@@ -63,7 +63,9 @@ ROUNDS = 2
 
 
 class Hyperparameters(Protocol):
-    """The hyperparameters that `PreferenceGP`, `HierarchicalGP` and `CollaborativeGP` have in common."""
+    """Protocol: the hyperparameters that the learners `PreferenceGP`, `HierarchicalGP` and `CollaborativeGP` have in
+    common.
+    """
 
     @property
     def space(self) -> Choice: ...
@@ -84,7 +86,7 @@ class Hyperparameters(Protocol):
 
 
 class GPHyperparameters(Hyperparameters, Protocol):
-    """The hyperparameters that `PreferenceGP` and `HierarchicalGP` have in common."""
+    """Protocol: the hyperparameters that the learners `PreferenceGP` and `HierarchicalGP` have in common."""
 
     @property
     def one_width(self) -> bool: ...
@@ -92,9 +94,13 @@ class GPHyperparameters(Hyperparameters, Protocol):
 
 @declare(grows=True)
 class PreferenceGPState(NamedTuple):
-    """The state of `PreferenceGP` and `HierarchicalGP` for n items with d features: the prior of each person's
-    utilities, and all answers with their sites, the Gaussian factors that stand for them in expectation propagation
-    (EP)."""
+    """The state of `PreferenceGP` and `HierarchicalGP` for n items with d features: the prior of a person's utilities,
+    `mean` (n,) and `cov` (n x n), the features `X` (n x d), and all answers, `said`.
+
+    Answers are stored as comparisons of two items with their sites, the Gaussian factors that stand for them in
+    expectation propagation (EP). `learned` is the number of comparisons when the prior was last learned (0 if never),
+    `t` the number of rounds learned from.
+    """
 
     mean: Array
     """the prior mean of a person's utilities (n,)"""
@@ -259,8 +265,8 @@ def question(
     """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
 
     For two, it is the pair of the highest value of the learner's acquisition function; more are added one at a time. It
-    is not among the rows of item indices in `skip`. `rng` is for the rule "random". Raise ValueError if nothing is left
-    to ask.
+    is not among the rows of item indices in `skip` (q x size). `rng` is for the rule "random". Raise ValueError if
+    nothing is left to ask.
     """
     offered = np.unique(items)
     rows = np.asarray(skip, np.int64).reshape(-1, size)

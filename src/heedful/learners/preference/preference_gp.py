@@ -79,7 +79,9 @@ class PreferenceGP(NamedTuple):
 
     @property
     def one_width(self) -> bool:
-        """False: each person has a tie width of their own."""
+        """False: each person has a tie width of their own (how small a perceived difference must be to be called
+        equally good).
+        """
         return False
 
     def init(self, rng: np.random.Generator) -> PreferenceGPState:
@@ -104,9 +106,9 @@ class PreferenceGP(NamedTuple):
     ) -> Ints:
         """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
 
-        It is the set with the highest value of the acquisition function `rule`, built up as
-        `subset_acquisition.next_set` does, that is not among the rows of item indices in `skip`. `rng` is for the rule
-        "random". Raise ValueError if nothing is left to ask.
+        It is the set with the highest value of the acquisition function `rule`, a pair extended one item at a time,
+        that is not among the rows of item indices in `skip` (q x size). `rng` is for the rule "random". Raise
+        ValueError if nothing is left to ask.
         """
         return question(self, state, user, items, size, rng, skip)
 
@@ -129,13 +131,16 @@ class PreferenceGP(NamedTuple):
         return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:
-        """Return how noisily the person `user` answers: their tie width, lapse rate, and the probability that all their
-        answers are random."""
+        """Return how noisily the person `user` answers: their tie width (how small a perceived difference must be to be
+        called equally good), lapse rate (the probability of a random answer), and the probability that all their
+        answers are random.
+        """
         return noise_of(self, state, user)
 
     def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
         """Return diagnostics of how accurate the posterior of the person `user` is, which expectation propagation (EP)
-        approximates; with lapses, the true posterior may have several modes, of which EP finds one."""
+        approximates; with lapses (random answers), the true posterior may have several modes, of which EP finds one.
+        """
         return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:
@@ -198,7 +203,7 @@ class HierarchicalGP(NamedTuple):
 
     @property
     def one_width(self) -> bool:
-        """True: all people share one tie width."""
+        """True: all people share one tie width (how small a perceived difference must be to be called equally good)."""
         return True
 
     def init(self, rng: np.random.Generator) -> PreferenceGPState:
@@ -246,9 +251,9 @@ class HierarchicalGP(NamedTuple):
     ) -> Ints:
         """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
 
-        It is the set with the highest value of the acquisition function `rule`, built up as
-        `subset_acquisition.next_set` does, that is not among the rows of item indices in `skip`. `rng` is for the rule
-        "random". Raise ValueError if nothing is left to ask.
+        It is the set with the highest value of the acquisition function `rule`, a pair extended one item at a time,
+        that is not among the rows of item indices in `skip` (q x size). `rng` is for the rule "random". Raise
+        ValueError if nothing is left to ask.
         """
         return question(self, state, user, items, size, rng, skip)
 
@@ -272,13 +277,16 @@ class HierarchicalGP(NamedTuple):
         return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:
-        """Return how noisily the person `user` answers: the common tie width, their lapse rate, and the probability
-        that all their answers are random."""
+        """Return how noisily the person `user` answers: the common tie width (how small a perceived difference must be
+        to be called equally good), their lapse rate (the probability of a random answer), and the probability that all
+        their answers are random.
+        """
         return noise_of(self, state, user)
 
     def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
         """Return diagnostics of how accurate the posterior of the person `user` is, which expectation propagation (EP)
-        approximates; with lapses, the true posterior may have several modes, of which EP finds one."""
+        approximates; with lapses (random answers), the true posterior may have several modes, of which EP finds one.
+        """
         return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:

@@ -47,7 +47,13 @@ Array = npt.NDArray[np.float64]
 
 @declare(grows=True)
 class ALBState(NamedTuple):
-    """The state of `ALB` for n users, m items and k factors; k is at least 4, padded with columns of 0."""
+    """The state of `ALB` for n users, m items and k factors; k is at least 4, padded with columns of 0.
+
+    `pairs` are the ratings so far, `A` (n x k) the users' optimistic factors, `B` (m x k) the items' factors and
+    `columns` (k x m) their transpose. For rarely switching, `inverse` (n x k x k) is each user's V^-1, and `growth`
+    (n,) the log of the factor by which det V grew since their factors were last computed; both are empty without it.
+    `seed` is for the initial item factors, `t` the number of rounds learned from.
+    """
 
     pairs: InteractionMatrix
     """the ratings so far"""
@@ -207,8 +213,10 @@ def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, f
 
 @kernel
 def is_due(learner: ALB, state: ALBState, user: int) -> bool:
-    """Return True if the factors of the user with index `user` must be computed again: always without rarely switching,
-    otherwise when det V has grown enough."""
+    """Return True if the factors of the user with index `user` must be computed again: always if the learner's
+    `switching` is 0, otherwise when det V of the user's design matrix has grown by a factor of more than 1 +
+    `switching`.
+    """
     if learner.switching <= 0.0 or user >= state.growth.size:
         return True
     return bool(state.growth[user] > math.log1p(learner.switching))
@@ -216,8 +224,9 @@ def is_due(learner: ALB, state: ALBState, user: int) -> bool:
 
 @kernel
 def catalogue(learner: ALB, state: ALBState, x: SlateContext) -> Array:
-    """Return the factors of all items as columns, k x m, with initial factors for items of the context `x` that were
-    never rated."""
+    """Return the factors of all m items as columns, k x m, with initial factors for items of the context `x` that were
+    never rated.
+    """
     return with_items(state.columns, state.seed, learner.spread, learner.n_factors, x.items[-1] + 1)
 
 

@@ -92,8 +92,10 @@ def row_scores(rows: Array, items: Ints, w: Array) -> Array:
 
 @declare(grows=True)
 class Tally(NamedTuple):
-    """The number and the sum of the ratings, each times its weight: of each pair of user and item, of each of M items,
-    and of all."""
+    """The number and the sum of all ratings so far, each times its weight: of each pair of user and item (`pairs`), of
+    each of M items (`counts` and `totals`, (M,) each), and of all (`n` and `sum`); `t` is the number of rounds learned
+    from.
+    """
 
     pairs: InteractionMatrix
     """number and sum of the ratings of each pair of user and item"""
@@ -112,8 +114,9 @@ class Tally(NamedTuple):
 @noinline
 @kernel
 def add_to_tally(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
-    """Return the tally with one more `rating` of `item` by `user`, which counts `weight` times. It may overwrite the
-    arrays of `tally`."""
+    """Return the counts and sums of `tally` with one more `rating` of `item` by `user` (indices), which counts `weight`
+    times. It may overwrite the arrays of `tally`.
+    """
     count, total = grow(tally.counts, item + 1, 0.0), grow(tally.totals, item + 1, 0.0)
     count[item] += weight
     total[item] += weight * rating
@@ -200,7 +203,7 @@ def put_own_means(scores: Array, pairs: InteractionMatrix, user: int, items: Int
 
 
 class RoundCount(NamedTuple):
-    """The state of `RandomItem`: a count of rounds."""
+    """The state of `RandomItem`: the number of rounds so far, `t`."""
 
     t: int
     """number of rounds learned from"""

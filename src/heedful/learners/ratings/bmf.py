@@ -67,10 +67,13 @@ FAINT = 1e-100
 
 @declare(grows=True)
 class BMFState(NamedTuple):
-    """The state of `BMF`: all ratings, and two models of them, without and with factors.
+    """The state of `BMF`: all ratings (`pairs`), and two models of them, without factors (`plain`) and with factors
+    (`factored`).
 
-    Counts and sums in `pairs` and `told` are stored divided by facts[SCALE], the factor by which old ratings are
-    discounted.
+    `told` (3 P,) has three numbers for each of P pairs of user and item: the sum of squares of its ratings about their
+    mean, the number of repeated ratings in it, and the number of ratings. `facts` (9,) are statistics of all ratings,
+    such as the mean. Counts and sums in `pairs` and `told` are stored divided by facts[SCALE], the factor by which old
+    ratings are discounted. `seed` is for the initial item factors, `t` the number of rounds learned from.
     """
 
     pairs: InteractionMatrix
@@ -269,8 +272,8 @@ def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
 def record_rating(
     state: BMFState, user: int, item: int, rating: float, weight: float
 ) -> tuple[InteractionMatrix, Array]:
-    """Record one `rating` of `item` by `user`, which counts `weight` times, and return the state's new fields `pairs`
-    (the matrix of ratings) and `told` (sums of squares). The models stay as they are.
+    """Record one `rating` of `item` by `user` (indices), which counts `weight` times, and return two new fields of the
+    state: `pairs` (the matrix of ratings) and `told` (three sums for each pair). The models stay as they are.
 
     Arrays with room, and the statistics `state.facts`, are written in place; arrays that are full are replaced.
     """

@@ -44,8 +44,13 @@ TRUST = 5.0
 
 
 class FactorModel(NamedTuple):
-    """The posterior of a factor model whose rows have K numbers, a bias and K - 1 factors: `users` and `items` have the
-    rows of all users and all items."""
+    """The posterior of a factor model: for each user (`users`) and each item (`items`) a row of K numbers, a bias and K
+    - 1 factors.
+
+    `hyper` (4 + K,) are the hyperparameters: the variances of the noise, of the term of a single pair of user and item
+    and of item biases; the mean of item biases; the prior variances of a user's bias and factors. `score` is the
+    discounted log likelihood of the model's predictions so far.
+    """
 
     users: GaussianRows
     items: GaussianRows

@@ -20,11 +20,13 @@ A = TypeVar("A", Ints, Array)
 
 @declare(grows=True)
 class InteractionMatrix(NamedTuple):
-    """The rated pairs of a user and an item, as arrays with an entry for each pair, and linked lists of each user's and
-    each item's pairs.
+    """The sparse matrix of ratings: arrays with one element for each rated pair of a user and an item, and linked lists
+    of each user's and each item's pairs.
 
-    The first `used` entries of the arrays (P,) hold the pairs: the indices `user` and `item` and the other fields.
-    `of_user` (U,) and `of_item` (M,) have an entry for each of U users and M items.
+    The first `used` elements of the arrays (P,) hold the pairs: the indices `user` and `item`, the number of ratings
+    `count`, their sum `total`, and the positions of the next older pair of the same user (`after_user`) and item
+    (`after_item`), -1 after the last. `of_user` (U,) and `of_item` (M,) have the position of the newest pair of each of
+    U users and M items, -1 where there is none.
     """
 
     user: Ints

@@ -33,7 +33,12 @@ UNBOUNDED = -1e40  # `Slate.low` is below this where no lowest rating is given
 
 @declare(grows=True)
 class NMFState(NamedTuple):
-    """The state of `NMFBandit` for n users, m items and k factors: all ratings, and their factorisation."""
+    """The state of `NMFBandit` for n users, m items and k factors: all ratings (`pairs`), and their factorisation U V',
+    `U` (n x k) and `V` (m x k).
+
+    `low` is the lowest rating possible, or so far where the space gives none; `users` the number of users with ratings;
+    `seed` that of the initial factors and the exploration sets; `t` the number of rounds learned from.
+    """
 
     pairs: InteractionMatrix
     """the ratings so far"""

@@ -33,7 +33,11 @@ Array = npt.NDArray[np.float64]
 
 @declare(grows=True)
 class PTSState(NamedTuple):
-    """The state of `PTS` for D particles, n users, m items and k factors: all ratings, and the particles."""
+    """The state of `PTS` for D particles, n users, m items and k factors: all ratings (`pairs`), and the particles,
+    samples of the factors of all users, `U` (D x n x k), and items, `V` (D x m x k), with `log_weights` (D,).
+
+    `seed` is that of the draws in `update`, `learned` the number of ratings and `t` the number of rounds learned from.
+    """
 
     pairs: InteractionMatrix
     """the ratings so far"""
