@@ -39,7 +39,7 @@ def test_what_is_decided_agrees_with_the_truth(proof: Proof) -> None:
         assert said.verdict.verdict != "a" or trial.value < trial.served
         assert trial.promoted == (trial.reason == "")
         assert all(each in trial.reason for each in said.against_promotion)
-        assert trial.looks[-1] == (said.verdict.sessions, said.verdict.e_value)
+        assert trial.looks[-1] == (said.verdict.sessions, said.verdict.share, said.verdict.e_value)
         assert [look.sessions for look in trial.looks] == sorted(look.sessions for look in trial.looks)
         assert len(trial.looks) <= SMALL.limit // SMALL.look
         assert all(look.e_value < 1.0 / said.alpha for look in trial.looks[:-1]), "it ends when it is decided"

@@ -98,6 +98,8 @@ class Look(NamedTuple):
 
     sessions: int
     """how many interleaved lists had been answered"""
+    share: float
+    """the share of the candidate among those that one side won"""
     e_value: float
     """the evidence that people prefer one side"""
 
@@ -275,7 +277,7 @@ def _try(
         group = min(sizes.look, sizes.limit - shown)
         visits.show(group, lambda n: advance(f"interleaving: {learner}", n))
         shown, found = shown + group, loop.experiment()
-        looks.append(Look(found.verdict.sessions, found.verdict.e_value))
+        looks.append(Look(found.verdict.sessions, found.verdict.share, found.verdict.e_value))
     reason, rollback = "", None
     before = _State.of(visits)
     try:
@@ -465,7 +467,7 @@ def _shadow(proof: Proof) -> list[Part]:
         split = trial.shadow
         moves = ", ".join(f"{each.item} {each.proposed - each.shown:+d}" for each in split.moves[:3])
         rows.append((trial.learner, f"{split.same_first or 0.0:.0%}", f"{split.overlap or 0.0:.0%}", moves))
-    columns = ("candidate", "same first item", "items in common", "lists that items would enter or leave most")
+    columns = ("candidate", "same first item", "items in common", "items that enter (+) or leave (-) most lists")
     why = "Nobody sees a candidate's lists. This tells how much would change, not whether that is better."
     return [Table("Lists shown, and the candidate's", columns, tuple(rows), (0, 3)), Line(why)]
 
@@ -487,28 +489,31 @@ def _planned(proof: Proof) -> list[Part]:
 
 
 def _interleaved(proof: Proof) -> list[Part]:
+    """Return how the experiments ended, and the evidence at each look as a small chart."""
     from heedful.loop.interactions.telling import Line, Table
 
-    rows, trends = [], []
+    rows, charts, trends = [], [], []
+    limit = 1.0 / proof.trials[0].found.alpha
     longest = max(len(trial.looks) for trial in proof.trials)
     for trial in proof.trials:
-        said, limit = trial.found.verdict, 1.0 / trial.found.alpha
-        won = f"{said.share:.3f} ({said.low:.3f} to {said.high:.3f})"
-        rows.append((trial.learner, VERDICTS[said.verdict], f"{said.e_value:.3g}", won, f"{said.sessions:,}",
-                     f"{said.people}", f"{trial.value - trial.served:+.3f}"))  # fmt: skip
+        said = trial.found.verdict
+        gain = f"{trial.value - trial.served:+.3f}"
+        won = f"{said.share:.2f} ({said.low:.2f} to {said.high:.2f})"
+        rows.append((trial.learner, VERDICTS[said.verdict], won, f"{said.sessions:,}", f"{said.people}", gain))
         heights = [_height(look.e_value, limit) for look in trial.looks]
+        charts.append((trial.learner, f"{said.e_value:.3g}"))
         trends.append((*heights, *[None] * (longest - len(heights))))
-    columns = ("candidate", "people prefer", "e-value", "won", "sessions", "people", "true gain")
-    table = Table("Candidate against the learner that serves, both frozen", columns, tuple(rows), (0, 1), tuple(trends))
-    limit = 1.0 / proof.trials[0].found.alpha
-    told = f"Over time: the e-value at each look, on a log scale from 1 to {limit:g}, where it is decided. It may be "
-    told += (
-        f"looked at as often as one likes: equal rankers are ever decided with probability {1.0 / limit:.3g} at most."
+    columns = ("candidate", "preferred", "won", "sessions", "people", "true gain")
+    against = Table("Candidate against the learner that serves, both frozen", columns, tuple(rows), (0, 1))
+    evidence = Table("Evidence at each look", ("candidate", "last e-value"), tuple(charts), (0,), tuple(trends))
+    told = (
+        f"The chart has a log scale, from 1 at its foot to {limit:g} at its top, where it is decided. One may look as "
     )
-    return [table, Line(told)]
+    told += f"often as one likes: equal rankers are ever decided with probability {1.0 / limit:.3g} at most."
+    return [against, evidence, Line(told)]
 
 
-VERDICTS = {"a": "the learner that serves", "b": "the candidate", "undecided": "undecided"}
+VERDICTS = {"a": "serving", "b": "candidate", "undecided": "undecided"}
 
 
 def _height(e_value: float, limit: float) -> float:
