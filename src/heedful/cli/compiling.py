@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def find_uncompiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
-    """Return the names of the `learners` whose compiled code for this setting is not on disk yet.
+    """Return the names of the `learners` whose compiled code for this simulated `setting` is not on disk yet.
 
-    The list is empty if there are fewer than two, as there is nothing to do at the same time.
+    The list is empty if there are fewer than two, as there is nothing to compile at the same time.
     """
     import numpy as np
 
@@ -43,7 +43,7 @@ def find_uncompiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
 
 
 def compile_apart(setting: Setting, names: Sequence[str], jobs: int) -> None:
-    """Compile the learners of these `names` for the setting, `jobs` at a time, each in a process of its own.
+    """Compile the learners called `names` for the simulated `setting`, `jobs` at a time, each in a process of its own.
 
     Errors are ignored here: the same error is raised when the learner is run.
     """

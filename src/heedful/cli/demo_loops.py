@@ -105,7 +105,7 @@ def make_demo_loops(folder: Path) -> None:
 
 
 def cars_loop(folder: Path, rows: Sequence[dict[str, Any]], control: float) -> None:
-    """Make the loop `cars`, which knows nothing yet, in `folder`, unless it is there.
+    """Make the loop `cars` of the demo, which has learned nothing yet, in `folder`, unless it is there.
 
     `rows` are the cars; `control` is the share of lists that are not in the learned order, for comparison.
     """
@@ -160,8 +160,9 @@ class Person(NamedTuple):
         return cls(encoding.names, dict(zip(encoding.names, w.tolist())), X, worth)
 
     def alike(self, weights: Mapping[str, float]) -> float:
-        """Return the share of pairs of cars, of different utility to this person, that `weights` by feature order as
-        they do."""
+        """Return the share of pairs of cars that `weights`, by feature, order as this person's own taste does.
+
+        Pairs of equal utility to the person are left out."""
         import numpy as np
 
         from heedful.experiments.run import pair_agreement

@@ -42,7 +42,7 @@ _RESULT = {"rounds": int, "checkpoints": list, "regret": list, "stderr": list, "
 
 
 class Cell(NamedTuple):
-    """One cell of a grid: a learner, a simulated user and a seed."""
+    """One run of a grid: one learner with one simulated user on one seed, with all that decides its result."""
 
     spec: dict[str, Any]
     """everything that decides the result, as JSON values"""
@@ -55,7 +55,7 @@ class Cell(NamedTuple):
 
     @property
     def name(self) -> str:
-        """the name of its file: the first 32 hexadecimal digits of a hash of `spec`, and .json"""
+        """the name of the file with the run's result: the first 32 hexadecimal digits of a hash of `spec`, and .json"""
         return hashlib.sha256(json.dumps(self.spec, sort_keys=True).encode()).hexdigest()[:32] + ".json"
 
 
@@ -63,11 +63,11 @@ class Cell(NamedTuple):
 
 
 def read_grid(path: Path) -> list[Cell]:
-    """Return the cells of the grid in the TOML file `path`, by user, then by seed. Paths in it are relative to its
-    folder.
+    """Return the runs (cells) that the TOML file `path` asks for, sorted by user, then by seed.
 
-    Raise ValueError, naming the key, if the grid says something unknown or makes no sense, and OSError if a file cannot
-    be read.
+    Each is one learner with one simulated user on one seed; lists in the file stand for all combinations of their
+    values. Paths in it are relative to its folder. Raise ValueError, naming the key, if the file says something unknown
+    or makes no sense, and OSError if a file cannot be read.
     """
     with path.open("rb") as file:
         try:
@@ -168,9 +168,10 @@ def _specs(where: str, entry: object) -> list[str]:
 
 
 def _check_learner(folder: Path, spec: str, setting: Setting) -> tuple[str, str, Any]:
-    """Return (spec to load the learner by, SHA-256 of its source file, the learner), made for a setting without worlds.
+    """Return (spec to load the learner by, SHA-256 of its source file, the learner).
 
-    Paths in `spec` are relative to `folder`. Raise ValueError if there is no such learner.
+    `spec` is a name with parameters; paths in it are relative to `folder`. `setting` says what the learner is made for,
+    such as the number of features. Raise ValueError if there is no such learner.
     """
     from heedful.learners.registry import learner_class
 
@@ -194,9 +195,10 @@ def _check_user(where: str, user: str, experiment: GridExperiment) -> None:
 
 
 def load_cell(folder: Path, cell: Cell) -> tuple[dict[str, Any] | None, str]:
-    """Return (result in the cell's file in `folder`, what is wrong with the file).
+    """Return (the stored result of the run `cell`, what is wrong with its file in `folder`).
 
-    The result is None if the file is missing ("" is wrong then), damaged, or of another cell.
+    A run is one learner with one simulated user on one seed. The result is None if the file is missing ("" is wrong
+    then), damaged, or of another run.
     """
     try:
         kept = json.loads((folder / cell.name).read_text(encoding="utf-8"))
@@ -213,7 +215,7 @@ def load_cell(folder: Path, cell: Cell) -> tuple[dict[str, Any] | None, str]:
 
 
 def write_cell(folder: Path, cell: Cell, result: Mapping[str, object]) -> None:
-    """Write the file of a cell, with its result, into `folder`."""
+    """Write the file of the run `cell` (one learner, simulated user and seed), with its `result`, into `folder`."""
     write_whole(folder / cell.name, json.dumps({"cell": cell.spec, "result": result}, indent=1))
 
 

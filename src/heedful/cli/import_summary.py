@@ -16,8 +16,9 @@ STATUSES = ("applied", "duplicate", "rejected")
 
 
 class Tally:
-    """Counts of an import: lines by kind and status, and the reasons of rejections, each with the first line that has
-    it."""
+    """Counts for the summary of an import: lines by kind and status, and why lines were rejected.
+
+    Each reason comes with the first line that has it."""
 
     def __init__(self) -> None:
         self.lines = 0

@@ -63,9 +63,9 @@ def check_request(request: SimulateRequest) -> None:
 
 
 def run_and_tell(request: SimulateRequest, prepared: PreparedExperiment) -> None:
-    """Run the learners of `request` in the experiment `prepared`, print the result, and write the files asked for.
+    """Run the learners of `request` in a simulated experiment, print the result, and write the files asked for.
 
-    The result is a table, or JSON.
+    `prepared` is the experiment with its data. The result is a table, or JSON.
     """
     from heedful.experiments.run import curve, difference
 

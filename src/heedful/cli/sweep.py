@@ -96,9 +96,10 @@ def sweep(
 def _compute_all(
     out: Path, todo: list[Cell], jobs: int, interpreted: bool
 ) -> tuple[list[tuple[Cell, dict[str, Any]]], list[str]]:
-    """Compute the cells `todo`, `jobs` at a time, behind a progress bar, and write their files into the folder `out`.
+    """Do the runs `todo`, `jobs` at a time, behind a progress bar, and write their results into the folder `out`.
 
-    Return (cells with results, error messages of the others). `interpreted` compiles nothing.
+    A run is one learner with one simulated user on one seed. Return (runs with results, error messages of the others).
+    `interpreted` compiles nothing.
     """
     from rich.progress import Progress
 
@@ -150,7 +151,7 @@ def _ignore_interrupts() -> None:
 
 
 def _setting(cell: Cell) -> Setting:
-    """Return the setting of one cell, with the worlds of its seed alone."""
+    """Return what the run `cell` simulates: data, simulated user, and the random worlds of its seed alone."""
     data, user, seed = cell.spec["data"], cell.spec["user"], cell.spec["seed"]
     experiment = grid_experiments()[data["kind"]]
     setting = experiment.setting(cell.files, data, user, cell.seeds if experiment.all_seeds else (seed,))
@@ -158,7 +159,7 @@ def _setting(cell: Cell) -> Setting:
 
 
 def compute(out: Path, cell: Cell, interpreted: bool) -> tuple[dict[str, Any], str]:
-    """Compute a cell and write its file into the folder `out`.
+    """Run `cell`, one learner with one simulated user on one seed, and write its result into the folder `out`.
 
     Return (its result, a sentence on why the learner could not be compiled, or ""). `interpreted` compiles nothing.
     """
@@ -185,7 +186,7 @@ def compute(out: Path, cell: Cell, interpreted: bool) -> tuple[dict[str, Any], s
 
 
 def _summary(cells: list[tuple[Cell, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return a row for every user and learner in `cells` (each with its result).
+    """Return a row for every simulated user and learner in `cells`, the runs with their results.
 
     Its regret is the mean over seeds, at the last checkpoint that all seeds have. The standard error is over seeds;
     with one seed it is over people.

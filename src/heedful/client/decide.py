@@ -22,7 +22,7 @@ Time = int | str | None
 
 
 class DecisionOperations(Operations):
-    """The methods of a loop about decisions: what to show, and what was shown."""
+    """The methods of a loop on a server that are about decisions: what to show, and what was shown."""
 
     name: str
     identifier: str

@@ -117,7 +117,8 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
 
 
 def caller_order(names: Sequence[str], prior: Prior) -> list[str]:
-    """Return `names` by the caller's scores `prior`, highest first, in the same order as the server's control.
+    """Return `names` by the caller's scores `prior`, highest first: the order in which the server shows control lists,
+    too.
 
     Candidates without a score count as average, ties keep the given order. It never raises: invalid scores count as
     none."""
@@ -143,9 +144,9 @@ def _item(score: Any) -> Any:
 def fall_back(path: str, asked: str, record: dict[str, Any], reason: str, deferred: bool) -> Decision:
     """Return the fallback decision: the caller's own order, shown because the server did not answer.
 
-    `asked` is the id of the request, `record` its fields with the list `shown`, `path` the path at which the server
-    is told about it, `reason` why the server's decision is missing, `deferred` whether it was made ahead of being
-    shown."""
+    `asked` is the id of the request, `record` its fields together with the list `shown`; feedback reports these to the
+    server at `path`. `reason` says why the server's decision is missing, `deferred` whether the list was asked for
+    before it is shown."""
     shown = tuple(record["shown"])
     digest = hashlib.blake2b(messages.body([asked, record], messages.MSGPACK), digest_size=8).hexdigest()
     id = f"{asked[:150]}-fallback-{digest}"
@@ -197,10 +198,10 @@ class Breaker:
 
 
 class UntoldFallbacks:
-    """The newest fallbacks (decisions made because the server did not answer), and which of them the server knows by
-    now.
+    """The newest fallbacks, decisions made by the client because the server did not answer, that are yet to be reported
+    to it.
 
-    Thus feedback may name a fallback by its id."""
+    They are kept so that feedback may name a fallback by its id."""
 
     MOST = 1000
 
@@ -213,7 +214,7 @@ class UntoldFallbacks:
         self._put(loop, decision.id, decision)
 
     def mark_told(self, loop: str, decision: Decision) -> None:
-        """Note that the server knows by now what this fallback showed."""
+        """Note that the fallback `decision` of the loop `loop` was reported to the server."""
         self._put(loop, decision.id, None)
 
     def _put(self, loop: str, id: str, value: Decision | None) -> None:

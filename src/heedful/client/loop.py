@@ -181,11 +181,11 @@ class LoopOperations(FeedbackOperations):
         prior: Prior = None,
         strict: bool | None = None,
     ) -> Steps[tuple[str, ...]]:
-        """Return the names of all candidates, best first by the current model.
+        """Return the names of all candidates, best first by the current model; nothing is logged.
 
-        It is the order that `decide` shows if it neither explores nor leaves the list to the control (the caller's
-        order). The arguments are those of `decide`. Nothing is logged, and there is no fallback, so that an offline
-        evaluation never gets the caller's own order."""
+        It is the order that `decide` shows if it neither draws at random nor shows the caller's own order for
+        comparison. The arguments are those of `decide`. There is no fallback, so that an offline evaluation never gets
+        the caller's own order."""
         fields = messages.present_fields(person=person, context=context, prior=prior, strict=strict)
         if features is not None:
             rows = features_of(features, candidates)
@@ -197,9 +197,10 @@ class LoopOperations(FeedbackOperations):
 
     @either
     def weights(self, person: str | None = None) -> Steps[dict[str, float]]:
-        """Return the weight of each feature by name, for everybody or for one `person`; the caller's score is the last.
+        """Return the weight of each feature by name, for everybody or for one `person`.
 
-        Weights are NaN if they have overflowed, which the loop's caveats report."""
+        The last one is that of the caller's score of a candidate (`prior`). Weights are NaN if they have overflowed,
+        which the loop's caveats report."""
         reply = yield from self._ask(Call("GET", self._path("weights", person=person)))
         found = messages.read(reply, _Weights).weights
         return {name: math.nan if weight is None else weight for name, weight in found.items()}
@@ -313,7 +314,8 @@ class LoopOperations(FeedbackOperations):
 
     @either
     def promotions(self) -> Steps[tuple[Promotion, ...]]:
-        """Return the changes to another learner, the newest first, each with its evidence then and now."""
+        """Return the changes of the loop's learner to another one, the newest first, each with its evidence then and
+        now."""
         reply = yield from self._ask(Call("GET", self._path("promotions")), long=True)
         return messages.read_as(reply, _Promotions).promotions
 

@@ -49,7 +49,8 @@ class Reply(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """The outcome of a call that got no answer."""
+    """Why a call got no answer from the server: what went wrong, whether it timed out, whether it may have been
+    received."""
 
     told: str
     """what went wrong, for an error message"""

@@ -49,7 +49,7 @@ class About(Facts, frozen=True, kw_only=True):
 
 
 class Operations:
-    """What clients and their loops share: how long to wait, and when to try again."""
+    """What a client and its loops share: time limits, and the state that says when to ask the server again."""
 
     timeout: float
     patience: float

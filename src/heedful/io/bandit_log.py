@@ -39,7 +39,7 @@ ABOUT = (
 
 
 class BanditLog(NamedTuple):
-    """A table of n impressions of one item each, checked, with its columns as arrays and lists."""
+    """A checked table of n impressions (one item shown once, with its reward): its columns as arrays and lists."""
 
     actions: list[str]
     """the item that was shown in each row"""
@@ -56,11 +56,12 @@ class BanditLog(NamedTuple):
 
 
 def read_bandit_log(rows: Sequence[Mapping[str, Any]], targets: Sequence[str] = ()) -> BanditLog:
-    """Return a table, whose `rows` are {column: value}, as a log. `targets` are columns with another policy's
-    probabilities.
+    """Return a table of impressions, one item shown once in each of `rows`, {column: value}, with its columns as
+    arrays.
 
-    Numbers may be texts, as in CSV. Raise ValueError, naming the row and the column, for a missing column, a value that
-    makes no sense, or more than `MOST_ACTIONS` different actions.
+    `targets` are the columns with the probability that another policy would have shown the row's item. Numbers may be
+    texts, as in CSV. Raise ValueError, naming the row and the column, for a missing column, a value that makes no
+    sense, or more than `MOST_ACTIONS` different items.
     """
     if not rows:
         raise ValueError("table: expected rows, got none")
@@ -135,10 +136,12 @@ def _value(weights: Array, log: BanditLog, measure: Measure, alpha: float) -> Va
 
 
 def _taught(log: BanditLog, measure: Measure, learners: Sequence[str], alpha: float) -> Iterator[LearnerEvaluation]:
-    """Yield the value by `measure` of each of `learners`, which learn from the rows of `log` in order, in a temporary
-    loop.
+    """Yield how well each of `learners` would have done on the table `log`: the mean reward of what it would have
+    shown.
 
-    An interval misses with probability `alpha`. Raise ValueError if a reward is not 0 or 1.
+    Each learns from the rows in order, in a temporary loop. The mean is over the rows, each weighted by the probability
+    with which the learner would have shown the row's action over that with which it was shown. `measure` names that
+    mean and its range. An interval misses with probability `alpha`. Raise ValueError if a reward is not 0 or 1.
     """
     if not learners:
         return
@@ -170,9 +173,10 @@ def _taught(log: BanditLog, measure: Measure, learners: Sequence[str], alpha: fl
 
 
 def _lines(log: BanditLog, names: Sequence[str]) -> Iterator[Line]:
-    """Yield three lines of an import for each row of `log`; `names` are its actions.
+    """Yield three lines of an import for each row of `log`: a decision and two pieces of feedback; `names` are its
+    actions.
 
-    They are the decision; feedback by clicks, from which the reward is computed; and a thumb up or down, as a learner
+    The first feedback is clicks, from which the reward is computed; the second is a thumb up or down, as a learner
     cannot learn about a single item from clicks.
     """
     ids = {name: f"a{j}" for j, name in enumerate(names)}

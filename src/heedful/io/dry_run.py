@@ -27,7 +27,7 @@ def rehearse(path: str | Path, *, learner: str | None = None) -> Loop:
 
 
 class _Rehearsal(Projection):
-    """A projection (a log with its model) that keeps new events in memory instead of appending them to the log."""
+    """A loop's log and model for a dry run: new events are kept in memory instead of being appended to the log."""
 
     def __init__(self, real: Projection) -> None:
         self.__dict__.update(real.__dict__)

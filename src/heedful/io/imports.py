@@ -90,7 +90,7 @@ class Importer:
         return len(self._waiting)
 
     def waits_for(self, kind: str, id: str) -> bool:
-        """Return whether the caller has to `flush` before it adds the event of this `kind` and `id`.
+        """Return whether the batch has to be written (`flush`) before the event of this `kind` and `id` is added to it.
 
         It has to if a line of the batch already refers to the event, as feedback that stands before its decision does:
         the batch would write the event first. If items are part of the model, an item also waits for feedback that was

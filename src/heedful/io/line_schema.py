@@ -218,11 +218,10 @@ def within(shown: Sequence[str], names: Sequence[str]) -> None:
 
 
 def standardised_scores(record: Mapping[str, Any], m: int) -> list[float]:
-    """Return the caller's scores of the `m` candidates in `record`, the line of a decision whose scores a loop
-    standardised.
+    """Return the scores `prior` in `record`, the line of a decision, which were standardised when it was exported.
 
-    They are taken as they are, since to standardise them again would change their last bits. Raise ValueError unless
-    `prior` is a list of m numbers.
+    There is one for each of its `m` candidates. They are taken as they are, since to standardise them again would
+    change their last bits. Raise ValueError unless `prior` is a list of m numbers.
     """
     prior = record.get("prior")
     if not isinstance(prior, list) or len(prior) != m:

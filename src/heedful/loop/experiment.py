@@ -504,7 +504,9 @@ class Promoted(NamedTuple):
 
 
 class PlannedWin(NamedTuple):
-    """What a planned experiment would find if the candidate won a certain share of the lists that have a winner."""
+    """What a planned experiment would find if the candidate won a certain share of the sessions that have a winner.
+
+    A session is one list drafted by both learners and answered; the learner whose items got more answers wins it."""
 
     share: float
     """that share"""
@@ -515,8 +517,9 @@ class PlannedWin(NamedTuple):
 
 
 class PlannedExperiment(NamedTuple):
-    """How many people and sessions an experiment would have, and what it would find, judged by recent use of the
-    loop."""
+    """How many people and sessions an experiment would have, and what it would find, judged by recent use of the loop.
+
+    A session is one list drafted by both learners (interleaved) and answered."""
 
     people: int
     """how many people would take part"""
@@ -540,9 +543,9 @@ SIMULATED, MOST_SESSIONS = 200, 4_000
 def plan_experiment(projection: Projection, share: float, days: float, alpha: float) -> PlannedExperiment:
     """Return what an experiment of `days` days with a `share` (0 to 1) of the people would find, by simulation.
 
-    In it a session (the interleaved lists of a person with feedback) is won by one of two learners or tied. It is
-    simulated for candidates that win 52, 55, 60 or 70 % of those not tied, with as many people and sessions as the
-    newest decisions in the log of `projection` suggest. Its verdict is wrong with probability `alpha` at most."""
+    A session is one list drafted by both learners and answered; it is won by one of them or tied. Simulated are
+    candidates that win 52, 55, 60 or 70 % of the sessions that are not ties, with as many people and sessions as the
+    newest decisions in the log of `projection` suggest. The verdict is wrong with probability `alpha` at most."""
     since, until, who, answered, ties = math.inf, 0, Counter[str](), 0, 0
     seen = dict[int, str]()
     newest = projection.log.newest_first(2**62, "decision")

@@ -49,7 +49,10 @@ async def one_loop(request: ApiRequest) -> Any:
 
 
 def about(loop: Loop, name: str) -> dict[str, Any]:
-    """Return the description of a loop that GET /v1/loops/{loop} answers, for the loop called `name`."""
+    """Return what GET /v1/loops/{loop} answers for the open `loop`, called `name`: its fields, by name.
+
+    They are the learner, the version of the model, the names of features, the numbers of items and of events by kind,
+    the settings, and warnings (caveats, notes, values that no encoding has)."""
     loop.projection.look()  # another process may have taught it
     manifest = loop.manifest
     return {
@@ -248,8 +251,9 @@ async def evaluation(request: ApiRequest) -> Any:
 
 @contextmanager
 def about_learner() -> Iterator[None]:
-    """Within the block, a ValueError ("second-order: epsilon: expected ...") gets the prefix "learner: ", the field's
-    name."""
+    """Within the block, put the field's name "learner: " before the text of a ValueError about a learner's parameters.
+
+    "second-order: epsilon: expected ..." becomes "learner: second-order: epsilon: expected ..."."""
     try:
         yield
     except (Closed, Damaged):

@@ -40,7 +40,7 @@ class Caller(NamedTuple):
 
 
 class _Entry(Bucket):
-    """A valid key in memory: its caller, and its rate limit, a bucket of tokens."""
+    """A valid key as it is cached in memory: whose it is, its digest, and its rate limit, a bucket of tokens."""
 
     __slots__ = ("caller", "digest")
 
@@ -49,7 +49,10 @@ class _Entry(Bucket):
         self.caller, self.digest = caller, digest
 
     def set(self, caller: Caller, rate: float | None, now: float) -> None:
-        """Take over changed scopes and a changed rate; the share of tokens already used stays used."""
+        """Take over changed scopes and a changed rate limit of the key; the share of tokens already used stays used.
+
+        `caller` is the tenant with the new scopes, `rate` the limit in requests per second (None: no limit), `now` the
+        time by the clock."""
         self.caller = caller
         if rate != self.rate:
             if self.rate is None:
@@ -65,7 +68,7 @@ def _most(rate: float | None) -> float:
 
 
 class Authenticator:
-    """Admits requests that have a valid key, within the key's scopes and rate.
+    """Admits HTTP requests that have a valid key, within the key's scopes and rate.
 
     As long as no key was ever made, it admits all requests from this machine. Changes in the database take effect
     within `every` seconds, a new key at once. Keys are known by their digests only. If the database cannot be read,
@@ -164,15 +167,17 @@ class Authenticator:
         return self._keyed and entry is not None and scope in entry.caller.scopes
 
     def spend(self, caller: Caller, n: int) -> None:
-        """Charge a request that counts as `n` (a batch): take n - 1 more tokens, for which later requests wait."""
+        """Charge a request of `caller` that counts as `n` (a batch): take n - 1 more tokens of its rate, for which
+        later ones wait."""
         entry = self._by_prefix.get(caller.prefix) if caller.prefix else self._anybody
         if entry is not None and entry.rate is not None and n > 1:
             entry.tokens -= n - 1
 
     def _new_entry(self, digest: bytes, authorization: bytes, now: float) -> _Entry | None:
-        """Return the entry of a key that another process made a moment ago; None if no key has this digest.
+        """Return the key with this `digest`, cached with its caller and rate, that was made since keys were read last.
 
-        `authorization` is the header, `now` the time by the clock."""
+        The database is read again for that, if it has changed. `authorization` is the request's header, `now` the time
+        by the clock in seconds. Return None if no key has this digest."""
         if not _HEADER.fullmatch(authorization):
             return None
         if now >= self._next or self._trace != self._keys.trace():
@@ -181,7 +186,8 @@ class Authenticator:
         return self._entries.get(digest)
 
     def _nearby(self, host: bytes | None, origin: bytes | None) -> _Entry:
-        """Return the entry shared by all callers on this machine, if no key was ever made.
+        """Return the caller shared by all requests from this machine, with its rate limit, as long as no key was ever
+        made.
 
         Raise Problem if the headers `host` and `origin` say that a web page elsewhere may have caused the request."""
         if self._broken:

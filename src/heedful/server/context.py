@@ -89,10 +89,10 @@ class ServerContext:
         self._tasks: Sequence[asyncio.Task[None]] = ()
 
     def turn(self, tenant: str, what: str = "requests") -> asyncio.Lock:
-        """Return the lock of a tenant for `what`: large requests hold it while they are handled, event streams for each
-        read.
+        """Return the lock that a tenant's requests for `what` take in turn.
 
-        So a tenant has one thread at work for these, as each slows down all other requests."""
+        Large requests hold it while they are handled, event streams for each read. So a tenant has one thread at work
+        for these, as each slows down all other requests."""
         return self._turns.setdefault((tenant, what), asyncio.Lock())
 
     async def read(self, work: Callable[[], T]) -> T:

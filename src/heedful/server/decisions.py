@@ -122,9 +122,10 @@ def _fields(answer: Answer) -> dict[str, Any]:
 
 
 def from_numbers(body: bytes | memoryview, parameters: dict[str, Any], columns: int) -> dict[str, Any]:
-    """Return the arguments of a decision whose body is raw numbers; `parameters` are those of the query.
+    """Return the arguments of a decision whose body is raw float32 numbers, a row for each candidate.
 
-    A row has `columns` features, and the caller's score as last number if the parameter `prior` is true."""
+    A row has `columns` features and, if the parameter `prior` is true, the caller's score as last number; `parameters`
+    are those of the query, which has the other arguments."""
     given = parameters.copy()
     scored = given.pop("prior", False)
     rows = codecs.matrix(body, columns + scored)

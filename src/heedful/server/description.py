@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Text(NamedTuple):
-    """The description of an answer that is text, not an object."""
+    """The OpenAPI description of an answer that is text: its media type, and the schema of the text."""
 
     media: str
     schema: dict[str, Any]

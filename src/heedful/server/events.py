@@ -69,7 +69,7 @@ def stream(
 
 
 class Stream(StreamingResponse):
-    """A streaming answer, during which the loop is not closed."""
+    """An HTTP answer that is sent as a stream of events, during which the server does not close the loop."""
 
     def __init__(self, parts: AsyncIterator[bytes], worker: LoopWorker) -> None:
         super().__init__(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
@@ -139,7 +139,7 @@ async def _parts(
 
 
 class Round(NamedTuple):
-    """Consecutive events of a log, written as server-sent events."""
+    """Consecutive events of a log, read at one time and written as server-sent events for all who follow the log."""
 
     since: int
     """the sequence number after which they begin"""

@@ -48,7 +48,7 @@ _LETTERS = string.ascii_lowercase + string.digits
 
 
 class Link(NamedTuple):
-    """A link as the database has it, without its token."""
+    """A link by which people reach a study, as the database has it, without its secret token."""
 
     handle: str
     """the name by which people refer to it"""

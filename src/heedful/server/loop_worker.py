@@ -48,7 +48,7 @@ list, bytes of raw numbers."""
 
 
 class LoopWorker:
-    """An open loop for the thread of one event loop: it decides, takes feedback and commits for all requests.
+    """Handles all requests for one open loop in the thread of an event loop: it decides, takes feedback and commits.
 
     As a context manager it counts a request under way, during which the loop is not closed."""
 
@@ -162,7 +162,7 @@ class LoopWorker:
         return answer
 
     def feedback_of(self, event: dict[str, Any]) -> PendingEvent | Answer | None:
-        """Return the event of feedback, to be submitted, or the answer that rejects it.
+        """Return the event of the feedback in the JSON object `event`, to be submitted, or the answer that rejects it.
 
         Return None if its decision is not known here; another process may have made it, so `feedback` looks again in a
         thread."""
@@ -217,8 +217,9 @@ class LoopWorker:
     # ------------------------------------------------------------------------ committing
 
     async def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
-        """Commit these events together with those of other requests; return their answers once they are on the disk and
-        learned."""
+        """Commit the events `drafts` together with those of other requests; return their answers, in order.
+
+        It returns once they are on the disk and the model has learned from them."""
         answers: asyncio.Future[Sequence[Answer]] = self._aio.create_future()
         self._waiting.append((drafts, answers))
         if not self._scheduled and not self._in_thread:

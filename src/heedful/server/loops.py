@@ -40,7 +40,8 @@ def loop_name(name: str, given: Any) -> str:
 
 
 class Loops:
-    """The loops of all tenants in a folder."""
+    """The loops of all tenants in a folder: opens them when they are asked for, and closes those not used for a
+    while."""
 
     def __init__(
         self, folder: Path, pool: Executor, *, own: Sequence[str] = (), most_open: int = 200, idle: float = 300.0

@@ -14,9 +14,11 @@ from heedful.storage import Closed, Damaged
 
 
 def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
-    """Return a function that creates a loop in the folder it is given, from the JSON fields `given` of a request.
+    """Return a function that creates a loop in the folder it is given, as the JSON fields `given` of a request describe
+    it.
 
-    The function raises ValueError, naming the field, if one makes no sense."""
+    They name the learner, the items, the encodings and the settings. The function raises ValueError, naming the field,
+    if one makes no sense."""
 
     def make(folder: Path) -> Loop:
         from heedful.features import TEXTS, declare, encode_names, infer

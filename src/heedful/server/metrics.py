@@ -81,7 +81,8 @@ def exposition(metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder:
 
 
 class Texts:
-    """The metrics as text: made in another thread, for each tenant at most once in `EVERY` seconds."""
+    """The server's metrics as text for Prometheus: made in another thread, for each tenant at most once in `EVERY`
+    seconds."""
 
     def __init__(self, metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Path, pool: Executor) -> None:
         """Make texts of `metrics`, of the open loops `workers`, and of the disk that has `folder`, in a thread of

@@ -92,7 +92,9 @@ def out_of_files(error: OSError) -> bool:
 
 
 def of_rows(name: str, told: str) -> str:
-    """Return the error `told` with its row, "row 3: ...", as a field, "items[2]: ..."; `name` is that of the list."""
+    """Return the error text `told` about a row, "row 3: ...", as one about an entry of a list, "items[2]: ...".
+
+    `name` is that of the list in the request ("items")."""
     return re.sub(r"^row (\d+): ", lambda match: f"{name}[{int(match[1]) - 1}]: ", told)
 
 

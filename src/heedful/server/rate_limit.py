@@ -36,7 +36,7 @@ class Bucket:
 
 
 class Buckets:
-    """A token bucket for each name; those of the `known` most recently used names are kept."""
+    """A rate limiter for each name: a bucket of tokens; those of the `known` most recently used names are kept."""
 
     def __init__(self, rate: float, most: float, known: int = 10_000) -> None:
         self._rate, self._most, self._known = rate, most, known

@@ -46,8 +46,10 @@ def event_id(person: str, number: int, attempt: int) -> str:
 
 
 def attempt_of(event: str) -> int | None:
-    """Return the `attempt` (see `event_id`) in the id of a piece of feedback; None if it was not given on a study's
-    page."""
+    """Return which attempt at a question the feedback with the id `event` was, from 0; None if its id is not a study
+    page's.
+
+    An answer that was undone may be given again, as the next attempt."""
     match = _EVENT.match(event)
     return None if match is None else int(match[1])
 
@@ -87,7 +89,7 @@ def choices_of(loop: Loop, people: Collection[str] | None = None) -> ComparisonT
 
 
 def habits(loop: Loop, people: Collection[str] | None = None) -> list[tuple[str, tuple[str, ...]]]:
-    """Return (message, names of people) for each sign that people chose the left or the right item too often for
+    """Return (message, names of people) for each habit in the answers: choosing the left or right item too often for
     chance.
 
     `loop` is that of a study; only answers of `people` count, if given.

@@ -42,7 +42,7 @@ class LeftOut(NamedTuple):
 
 
 class Material(NamedTuple):
-    """The items to compare, as they were read."""
+    """What `read_material` read: the items to compare, their encoding, and the files that were left out."""
 
     kind: Kind
     """what the items are: rows of a table, pictures or texts"""

@@ -20,7 +20,7 @@ LOOKED = 5000
 
 
 class CardAnswer(NamedTuple):
-    """The part of a piece of feedback that is about one item."""
+    """What one piece of feedback says about one item: a number, or the actions on it."""
 
     seq: int
     """the feedback's sequence number in the log"""
@@ -40,10 +40,11 @@ async def write_answer(
     visit: Visit, fields: Mapping[str, object], names: Sequence[str], shown: Sequence[str], event: str,
     person: str | None,
 ) -> tuple[str, Answer]:  # fmt: skip
-    """Log feedback with these `fields` under the id `event`; return (the id of its decision, what became of it).
+    """Log feedback given on a page; return (the id of its decision, what became of the feedback).
 
-    If the form names no decision, the page itself made the list: then a decision that showed `shown` of the candidates
-    `names` is logged first. Raise Problem if the feedback is rejected."""
+    `visit` is the request of the page, `fields` the JSON fields of the feedback, `event` its id, `person` whom it is
+    from. If the form names no decision, the page itself made the list: then a decision that showed `shown` out of the
+    candidates `names` is logged first. Raise Problem if the feedback is rejected."""
     decision = visit.form.get("decision", "")
     if not decision:
         decision = f"{event}{SEEN}"
@@ -56,7 +57,8 @@ async def write_answer(
 
 
 async def take_back(visit: Visit, event: str) -> Answer:
-    """Undo the feedback with the id `event`; return what became of that, which may be a rejection."""
+    """Undo the feedback with the id `event` in the loop of the page; return what became of that, which may be a
+    rejection."""
     answer = await visit.run(visit.loop.undo, event)
     visit.note("undo", outcome(answer))
     return answer
@@ -95,10 +97,10 @@ def earlier_answers(loop: Loop, decision: str, item: str, event: str) -> list[st
 
 
 def logged_hand(loop: Loop, names: Sequence[str], decision: str, person: str | None) -> Hand | None:
-    """Return the cards `names` with the id of the decision that showed them, so that none moves when another is
-    answered.
+    """Return the cards called `names` in this order, with the id of the decision that showed them.
 
-    Return None if there is no such decision, or if it was made for another person."""
+    So no card moves when another is answered. Return None if there is no such decision, or if it was made for another
+    person than `person`."""
     known = loop.projection.find_decision(decision) if decision else None
     if known is None or known.person != person:
         return None

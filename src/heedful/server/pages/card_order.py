@@ -40,7 +40,7 @@ class Placement(msgspec.Struct, frozen=True):
 
 
 class Hand(NamedTuple):
-    """The cards on a page ("a hand" of cards), in several orders."""
+    """The cards (items) that a page shows: as shown, as the loop proposed them, and as the model ranks them now."""
 
     names: tuple[str, ...]
     """the cards in the order shown, best first"""
@@ -57,7 +57,7 @@ class Hand(NamedTuple):
     """the person's correction of the order; None without one"""
 
     def place(self, name: str) -> int:
-        """Return the position, from 1, that the model gives to the card `name`."""
+        """Return the position, from 1, of the card `name` in the model's ranking of these cards."""
         return self.ranked.index(name) + 1
 
     def agreement(self, name: str, title: str) -> str:

@@ -39,10 +39,10 @@ def lacks_weights(loop: Loop, card: Card) -> bool:
 
 
 async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
-    """Return the cards to show to `person`, None for nobody in particular.
+    """Return the cards (items) that a page shows to `person`, None for nobody in particular, with their order.
 
-    If the fields `given` have a `hand` (names of cards), these are its items that are still on offer; otherwise new
-    ones are chosen, and a decision is logged."""
+    `visit` is the request of the page. If its fields `given` have a `hand` (names of items), these are shown as far as
+    they are still on offer; otherwise the loop chooses new ones, and a decision is logged."""
     await visit.read(look, visit)
     widget = widget_of(visit.loop)
     if given.get("hand") and (names := items_on_offer(visit.loop, given["hand"])):
@@ -85,17 +85,19 @@ async def _select(visit: Visit, given: Mapping[str, str], person: str | None) ->
 
 
 async def _decide(visit: Visit, **request: object) -> Hand:
-    """Log a decision and return its list as cards; `request` has the arguments of `Loop.decide`."""
+    """Let the loop of the page decide which items to show, which logs a decision; return them as cards with its id.
+
+    `visit` is the request of the page, `request` the arguments of `Loop.decide`."""
     decision = await visit.worker.decide(request)
     visit.note("decision", decision.arm)
     return Hand(decision.shown, decision.shown, decision.id, decision.arm)
 
 
 def rank_cards(visit: Visit, dealt: Sequence[str], person: str | None, own: Placement | None = None) -> Hand:
-    """Return the cards `dealt` in the model's order for `person`.
+    """Return the cards called `dealt` in the model's order for `person` (None: nobody in particular).
 
-    If the person corrected the order (`own`), the cards that they moved keep their positions, unless that was
-    undone."""
+    `visit` is the request of the page. If the person corrected the order (`own`), the cards that they moved keep their
+    positions, unless that was undone."""
     loop = visit.loop
     version, order = loop.version, loop.rank(dealt, person=person)
     if own is None or _is_retracted(loop, own.event):  # taken back in another window
@@ -110,7 +112,7 @@ def _is_retracted(loop: Loop, event: str) -> bool:
 
 
 def look(visit: Visit) -> None:
-    """Read what other processes wrote to the loop, and which items are on offer.
+    """Read what other processes wrote to the loop of the page `visit`, and which items are on offer.
 
     With many items this takes a while, so it is done in another thread, once per request."""
     visit.loop.projection.look()

@@ -37,7 +37,7 @@ _TRAITS = {
 
 
 class Bar(NamedTuple):
-    """A weight as a page shows it: a phrase and a bar."""
+    """The weight of one feature as a page shows it: a phrase, and a bar as long as the weight."""
 
     feature: str
     words: str

@@ -49,7 +49,7 @@ class Field(NamedTuple):
 
 
 class Board(NamedTuple):
-    """The controls of a page: those for the fields of one form of feedback, and a button for each form with a single
+    """The controls of a page for giving feedback: one for each field of a form, and a button for each form with one
     value."""
 
     form: str
@@ -64,8 +64,10 @@ class Board(NamedTuple):
 
 
 def board(loop: Loop) -> Board:
-    """Return the controls of a loop: the fields of its first form of feedback that is not just a button, and the
-    buttons."""
+    """Return the controls with which the page of a loop takes feedback.
+
+    They are those for the fields of its first form of feedback that is not just a button, and a button for each form
+    with a single value."""
     card = loop.projection.interaction.describe()
     buttons = [form for form in card.forms if _constant(form) is not None]
     form = next(form for form in card.forms if form not in buttons)

@@ -37,7 +37,7 @@ EVENTS = 50
 
 
 class Lesson(NamedTuple):
-    """A row of the table of feedback."""
+    """A row of the table of feedback: what was said, by whom, when, and whether it was undone."""
 
     event: str
     """the id of the feedback"""
@@ -63,7 +63,8 @@ class EventLine(NamedTuple):
 
 
 class LessonQuery(NamedTuple):
-    """The visitor's choice of what the page shows."""
+    """What the visitor chose to see on the page of feedback: of which person, before which event, with which
+    explanation."""
 
     person: str | None
     """the person whose feedback and weights are shown; None for everybody"""

@@ -58,7 +58,8 @@ AT_ONCE = 2**14
 
 
 class Visit(NamedTuple):
-    """A request for a page, whose sender has the scopes that the page needs."""
+    """A request for a page whose sender was admitted, with the fields of its query and form and the loop that its path
+    names."""
 
     service: ServerContext
     caller: Caller
@@ -159,7 +160,9 @@ async def in_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwarg
 
 
 def example(visit: Visit) -> str:
-    """Return the name of the loop that pages point newcomers to as an example; "" if there is none, or this is it."""
+    """Return the name of the loop that pages show to newcomers as an example; "" if there is none.
+
+    It is also "" if the page of `visit` belongs to that loop."""
     name = visit.service.options.example
     there = name and name != visit.name and name in visit.service.loops.names(visit.caller.tenant)
     return name if there else ""

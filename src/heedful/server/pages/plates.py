@@ -25,7 +25,7 @@ class PlateSize(NamedTuple):
 
 
 class Plates(NamedTuple):
-    """The frames ("plates") of pictures shown side by side, and the sizes of the pictures on them."""
+    """The frames in which pictures are shown side by side, all of one shape, and the sizes of the pictures in them."""
 
     shape: str
     """a key of SHAPES"""

@@ -38,7 +38,7 @@ HIGHEST = 999_999
 
 
 class Place(NamedTuple):
-    """How far a person is in a study."""
+    """How far a person is in a study: the number of their next question, and their last answer."""
 
     number: int
     """the number of the question they are at, from 0; all before it were answered or skipped"""
@@ -142,11 +142,12 @@ async def question(worker: LoopWorker, study: Study, person: str) -> Question:
 
 
 async def answer(worker: LoopWorker, person: str, form: Mapping[str, str]) -> str:
-    """Log the answer in `form` to question `number` at attempt `attempt`; return what became of it.
+    """Log a person's answer from the posted `form`; return what became of it.
 
-    That is "applied", "duplicate" if it was there before, or "other" if the question has another answer already. Raise
-    ValueError, naming the field, if one is invalid. Raise Problem if the question was not asked yet, or if `shown` says
-    that the answer comes from the page of another question."""
+    The form has the `number` of the question, the `attempt` (from 0; more if earlier answers to it were undone) and
+    what was `shown`. The result is "applied", "duplicate" if the answer was there before, or "other" if the question
+    has another answer already. Raise ValueError, naming the field, if one is invalid. Raise Problem if the question was
+    not asked yet, or if `shown` says that the answer comes from the page of another question."""
     number, attempt = (whole({name: form.get(name, "")}, name, 0, 0, HIGHEST) for name in ("number", "attempt"))
     choice = form.get("choice", "")
     if choice not in CHOICES:

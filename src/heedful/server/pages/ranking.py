@@ -25,7 +25,7 @@ LEFT, RIGHT, ROW = 330.0, 770.0, 30.0
 
 
 class Mark(NamedTuple):
-    """One item in the picture: a bar from `low` of this `width`, and a mark `at` the utility."""
+    """One item in the picture of a ranking: a bar for the interval of its utility, and a mark at the utility."""
 
     y: float
     place: int

@@ -37,7 +37,7 @@ class Mark(NamedTuple):
 
 
 class Board(NamedTuple):
-    """The numbers on all cards of a page, and the controls for giving them."""
+    """The numbers on all cards (items) of a page: predicted and given; and the controls for giving them."""
 
     scale: Scale
     marks: dict[str, Mark]
@@ -123,8 +123,9 @@ def _exact(value: float) -> str:
 
 
 def candidates(loop: Loop, person: str | None, past: Sequence[str]) -> list[str]:
-    """Return the names of the items that the model may show to `person`, without those in `past` if there are
-    others."""
+    """Return the names of the items that the model may show to `person` next.
+
+    Those in `past`, which were shown before, are left out if there are others."""
     names = list(loop.projection.catalogue.current) if loop.settings.repeats else items_left(loop, person)
     others = [name for name in names if name not in set(past)]
     return others or names
@@ -140,7 +141,8 @@ def items_left(loop: Loop, person: str | None) -> list[str]:
 
 
 def is_finished(loop: Loop, scale: Scale, hand: Hand) -> bool:
-    """Return whether every card has a number, or actions that weigh as much as one."""
+    """Return whether every card of the page (`hand`) has a number from the person, or actions that weigh as much as
+    one."""
     weight = dict.fromkeys(hand.names, 0.0)
     for each in answers_to(loop, hand.decision):
         if each.item in weight:
