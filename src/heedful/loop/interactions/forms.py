@@ -132,7 +132,7 @@ class Form(ABC):
         return given._replace(names=tuple([given.names[i] for i in kept]), values=values, done=done)
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (candidates that feedback chose, candidates that it put below them), as indices into the decision's
+        """Return (candidates that the feedback chose, candidates that it put below them), as indices among the
         candidates.
 
         `record` is the logged feedback, `shown` are the indices of the candidates shown, best first."""

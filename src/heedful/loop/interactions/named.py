@@ -20,10 +20,10 @@ def named_interaction(cls: type) -> str:
 
 
 def loop_learner(spec: str, n_features: int, space: Any) -> Any:
-    """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), with `n_features` features.
+    """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), for `n_features` features.
 
-    `space` is what it may show, such as rankings with a feature map. Raise ValueError if there is no such learner, or
-    if it is for simulations only."""
+    `space` is what the learner may show, such as rankings, with the features of what is shown. Raise ValueError if
+    there is no such learner, or if it is for simulations only."""
     learner = make_learner(spec, n_features=n_features, space=space)
     if (simulated := getattr(learner, "simulation_only", None)) is not None:
         raise ValueError(f"learner: expected one for loops, got {spec}, which is for simulations alone: {simulated}")

@@ -77,10 +77,10 @@ class Comparison(Interaction[ChoiceModel]):
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        """Return the learner that was named on the command line, with the setting `choices` from the option --goal in
-        `given`.
+        """Return the learner and settings that the options of `heedful init` for loops of choices stand for.
 
-        The goal is "best" if none is given."""
+        The setting `choices` comes from the option --goal in `given` ("best" if none is given); `learner` is the one
+        that was named, None if none was."""
         return KindChoice(learner, {"choices": given["goal"] or "best"})
 
     @classmethod
@@ -123,13 +123,14 @@ class Comparison(Interaction[ChoiceModel]):
 
     @property
     def goal(self) -> str:
-        """What the choices are collected for: "best", to find the best item, or "ranking", to rank all."""
+        """What the choices are collected for: "best", to find the best item, or "ranking", to rank all of them."""
         return self.manifest.settings.choices or ""
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def introduce(self) -> list[str]:
-        """Return sentences on what is asked, by which acquisition rule, and for which goal."""
+        """Return a sentence or two for a new loop: what people are asked, how the pair to ask about is chosen, for
+        which goal."""
         names, rule = self.names, getattr(self.learner, "rule", "")
         told = "Each item is known by its name alone"
         if names:
@@ -140,9 +141,9 @@ class Comparison(Interaction[ChoiceModel]):
         return [f"{asked}, to find {expected}. {told}."]
 
     def describe(self) -> Card:
-        """Return the description of loops of choices, from which pages and commands are written.
+        """Return the description of loops in which people choose between two items, for pages, commands and OpenAPI.
 
-        People choose between two items. A share of the questions is random; reports do not compare the two kinds."""
+        It says that a share of the questions is random, and that reports do not compare these with the others."""
         return (
             super()
             .describe()
@@ -173,22 +174,22 @@ class Comparison(Interaction[ChoiceModel]):
         return "prefers the first", {"choice": "first"} if len(shown) == 2 else {"better": [shown[0]]}
 
     def empty(self, given: Mapping[str, Any]) -> str:
-        """Return why nothing could be learned from feedback with the fields `given`, continuing "nothing in it to
-        learn".
+        """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
 
-        The model still notes that the question was asked."""
+        It continues "nothing in it to learn". The model still notes that the question was asked."""
         return ", but that this was asked" if given else ""
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """Return an explanation as lines and tables: how likely each item was to be chosen, and the answers behind
-        that."""
+        """Return the explanation `told` of a decision as lines and tables.
+
+        They say how likely each of the items shown was to be chosen, and which earlier answers made that so."""
         if told.prediction is None:
             return super().tell_explanation(told)
         return texts.explanation(told, ChoicePrediction(**told.prediction))
 
     def findings(self, found: Report) -> Findings:
-        """Return the report `found` in words: how often the likeliest item was chosen, and how many answers chose
-        none."""
+        """Return the report `found` in words: how often people chose the item predicted as likeliest, and how often
+        they chose none."""
         told = super().findings(found)
         return told if found.prediction is None else told._replace(sections=(texts.section(found.prediction),))
 
@@ -199,19 +200,23 @@ class Comparison(Interaction[ChoiceModel]):
         return ChoiceModel(self.learner, self.manifest.encoding.size)
 
     def personal(self, model: ChoiceModel) -> Any:
-        """Return a person's own state (the number by which the learner knows them), as a template for reading such
-        states."""
+        """Return an example of the state kept for each person, the number by which the learner knows them.
+
+        Reading a snapshot needs it as a template for the states in the file."""
         return model.nobody()
 
     def on_item(self, model: ChoiceModel, event: Event, catalogue: Catalogue) -> str:
-        """Tell the model of a new item or new features; what was learned of an item stays when it is withdrawn. Return
-        ""."""
+        """Tell `model` of a new item or new features of one, which `event` puts on offer; return "".
+
+        What was learned of an item stays when it is withdrawn. `catalogue` holds the items of the loop."""
         if event.arrays is not None:
             model.put(catalogue.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
         return ""
 
     def publish(self, model: ChoiceModel) -> Any:
-        """Return the state of all people itself, without a copy; the next update copies the arrays that it changes."""
+        """Return the state for all people in `model`, for the threads that make decisions.
+
+        It is not copied: the next update copies the arrays that it changes."""
         return model.published()
 
     # ------------------------------------------------------------------------ reading
@@ -221,29 +226,31 @@ class Comparison(Interaction[ChoiceModel]):
         return name or ""
 
     def lacks(self, shared: Any, x: Ints) -> bool:
-        """Return whether the state `shared` lacks one of the items `x` (numbers), which came after the last update."""
+        """Return whether one of the items `x` (m,), numbers, came after the published state `shared`, so that it lacks
+        it."""
         return bool(x.size) and int(x.max()) >= shared.n
 
     def order(self, model: ChoiceModel, shared: Any, own: Person | None, x: Ints) -> Ints:
-        """Return the indices of the candidates `x` (m,), item numbers, by posterior mean utility for this person, best
-        first (m,).
+        """Return the indices of the m candidates by posterior mean utility for this person, best first (m,).
 
-        `shared` is the state of all people, `own` the person's number, None for a new person."""
+        `x` (m,) are the numbers of the items. `model` holds the learner, `shared` its state for all people, `own` the
+        person's number, None for a new person."""
         return np.argsort(-model.posterior(shared, own, x).mean, kind="stable")
 
     def predict(self, model: ChoiceModel, shared: Any, own: Person | None, x: Ints) -> list[ItemPrediction] | None:
-        """Return the probability of each candidate in `x` (m,), item numbers, to be chosen if all of them were shown.
+        """Return for each of the m candidates the probability to be chosen if all of them were shown; None if not
+        finite.
 
-        Return None if they are not finite. `shared` is the state of all people, `own` the person's number, None for a
-        new person."""
+        `x` (m,) are the numbers of the items. `model` holds the learner, `shared` its state for all people, `own` the
+        person's number, None for a new person."""
         found = model.chances(shared, own, x)
         return None if found is None else [ItemPrediction(chance) for chance in found.tolist()]
 
     def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
         """Return the ranking of all items on offer, its uncertainty, and whether it is certain enough to stop asking.
 
-        It is that of `person`, or of the mean utility of `people`, or of everybody if both are None. Raise ValueError
-        with fewer than two items on offer."""
+        It is that of `person`, or of the mean utility of `people`, or of everybody if both are None. `projection` is
+        the loop's log with its model. Raise ValueError with fewer than two items on offer."""
         from heedful.loop.interactions.comparison.standing import standings
 
         return standings(projection, person, people)
@@ -251,7 +258,9 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ deciding
 
     def eligible(self, model: ChoiceModel, shared: Any, own: Person | None, asked: Question) -> None:
-        """Return None: all candidates may be shown. Raise ValueError if the request `asked` has fewer than two."""
+        """Return None, as all candidates may be shown; raise ValueError if the request `asked` has fewer than two.
+
+        `model`, `shared` and `own` are not used."""
         check_two(asked)
 
     def propose(
@@ -263,12 +272,11 @@ class Comparison(Interaction[ChoiceModel]):
         eligible: Ints | None,
         rng: Any,
     ) -> Proposal:
-        """Return the items to ask about, in random order: those that the learner's rule selects or, in the control,
-        random ones.
+        """Return the items to ask about, in random order: those that the learner's rule selects, or random ones.
 
-        The control is a fixed share of the questions, asked for comparison. `asked` is the request, `shared` the state
-        of all people, `own` the person's number, None for a new person; `eligible` is not used; `rng` is the generator
-        of this decision."""
+        A fixed share of the questions (the control) is random, for comparison. `asked` is the request; `model` holds
+        the learner, `shared` its state for all people, `own` the person's number, None for a new person; `eligible` is
+        not used; `rng` is the generator of this decision."""
         return propose_question(model, shared, own, asked, self.manifest.settings.control, rng)
 
     # ------------------------------------------------------------------------ taking feedback
@@ -288,10 +296,10 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[ChoiceModel]) -> Explanation:
-        """Return why the first two items of a decision were asked about, and which answers said which is better.
+        """Return why a decision asked about its first two items, and which earlier answers say which of them is better.
 
-        `context` holds the numbers of the candidates, `past` the log up to the decision. Raise LookupError if it showed
-        a single item."""
+        `context` is the decision with the numbers of its candidates, `past` the log up to it, from which the model of
+        that time is made again. Raise LookupError if it showed a single item."""
         from heedful.loop.explain import Explanation
 
         record, names = decision.record, decision.names
@@ -332,9 +340,9 @@ class Comparison(Interaction[ChoiceModel]):
         )
 
     def item_scores(self, model: ChoiceModel, person: str | None, x: Ints, places: Sequence[int]) -> Floats:
-        """Return the posterior mean utility, for this person, of each candidate at the k indices `places` (k,).
+        """Return the posterior mean utility (k,) of the k candidates at the indices `places`, for one person.
 
-        `x` are the item numbers of the candidates (m,). All are 0 if the model does not know one of the items yet."""
+        `x` are the item numbers of all candidates (m,). All are 0 if `model` does not know one of the items yet."""
         items: Ints = np.array(x[list(places)], np.int64)
         if items.max() >= model.shared.n:
             return np.zeros(items.size)
@@ -362,7 +370,7 @@ class Comparison(Interaction[ChoiceModel]):
         return ChoiceModel(chooser(spec, self.manifest.settings.choices, size), size)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the measure by which learners are compared: the share of items not chosen that were expected to
+        """Return the measure by which learners are compared: how often an item that was not chosen had been expected to
         lose."""
         return (Measure("expected", texts.EXPECTED, "nothing was chosen", "More answers."),)
 
@@ -370,7 +378,8 @@ class Comparison(Interaction[ChoiceModel]):
         """Return, for each of `models` and each item not chosen in `step`, 1 if it was expected to lose, 0 if to win,
         else 1/2.
 
-        Return (None,) if the answer chose no item."""
+        `step` is an answer with its decision, from which no model has learned yet. Return (None,) if the answer chose
+        no item."""
         heard = models[0].lesson(step.context, step.feedback, step.extra)
         best = None if heard is None else chosen_place(heard)
         if heard is None or best is None:
@@ -383,7 +392,8 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> Tally:
-        """Return a counter of how often the predicted item was chosen."""
+        """Return a new collector of predictions and answers, which counts how often the item predicted as likeliest was
+        chosen."""
         from heedful.loop.interactions.comparison.prediction_report import ChoiceTally
 
         return ChoiceTally()
@@ -396,8 +406,11 @@ class Comparison(Interaction[ChoiceModel]):
         return ChoiceDetails
 
     def contradicts(self, model: ChoiceModel, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
-        """Return whether the present model is 90 % sure that another item shown is better than the one put first in
-        `lesson`."""
+        """Return whether the model is 90 % sure now that another item shown is better than the one that the answer
+        chose.
+
+        `lesson` is the training example made of the answer in `step`. `model` holds the learner, `shared` its state for
+        all people, `own` the person's number, None for a new person."""
         from heedful.loop.interactions.comparison.standing import SURE
 
         best = chosen_place(lesson)
@@ -409,10 +422,11 @@ class Comparison(Interaction[ChoiceModel]):
         return bool(believed.better(others, np.full(k - 1, best)).max() >= SURE)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return 1 if the first answer that chose an item chose the likeliest one, 0 if not, less than 1 if several
-        tied.
+        """Return 1 if the first of `answers` that chose an item chose the one predicted as likeliest, 0 if not, 1 / n
+        of n tied.
 
-        Return None if no answer chose an item, or nothing was predicted."""
+        The predictions are in the record of `decision`. Return None if no answer chose an item, or nothing was
+        predicted."""
         from heedful.loop.interactions.comparison.prediction_report import best_of, share
 
         record = decision.record
@@ -438,9 +452,11 @@ class Comparison(Interaction[ChoiceModel]):
         return first_of(predicted, best) if best is not None and best in predicted else []
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return that the item chosen in `step` is better than each other item shown: 1 or 0 for each pair of items.
+        """Return what the answer in `step` says about pairs of items: the one chosen is better than each other item
+        shown.
 
-        A pair is (smaller key, larger key) of two items; 1 says that the first is better."""
+        It is {(smaller key, larger key): 1 or 0}, where a key is a hash of an item (`item_key`) and 1 says that the
+        first is better."""
         from heedful.loop.interactions.comparison.prediction_report import best_of
 
         shown = step.context.record.shown

@@ -24,10 +24,11 @@ def is_choosing(cls: type) -> bool:
 
 
 def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.0) -> Any:
-    """Return the learner of choices that `spec` names, over items with `n_features` features.
+    """Return the learner of choices that `spec` names, with parameters, over items with `n_features` features.
 
-    If `spec` names no acquisition rule, it gets the one for `goal` ("best" or "ranking"). Raise ValueError if it does
-    not fit, if `goal` is None, or if `shrink` is above 0: these learners model people."""
+    `goal` is "best" or "ranking": if `spec` gives no rule for choosing questions (acquisition rule), it gets the one
+    for that goal. Raise ValueError if it does not fit, if `goal` is None, or if `shrink` (an offset for each person) is
+    above 0, as these learners model people themselves."""
     if not is_choosing(learner_class(spec)):
         raise ValueError(
             f"learner: expected one of choices, such as {DEFAULT}, got {spec}, as this loop learns choices"

@@ -49,7 +49,7 @@ class ChoiceState(NamedTuple):
 
 
 class ChoiceAnswer(NamedTuple):
-    """An answer as the learner takes it.
+    """A training example of a learner of choices: which items were shown, and what was answered about them.
 
     `items` (k,) are the numbers of the k items shown. `answer` is the position of the best, EQUAL, UNSURE (cannot
     judge), or an array of 2 to k positions, best first, which come before all others."""
@@ -59,9 +59,10 @@ class ChoiceAnswer(NamedTuple):
 
 
 class ChoiceModel(Numbered[ChoiceState]):
-    """The model of a loop of choices: the state of all people and items, and each person's number.
+    """The model of a loop of choices: the learner's state for all people and items, and each person's number in it.
 
-    `teach` is one step of the fold of the log."""
+    `teach`, called for each piece of feedback in the order of the log, and `put` for each item are all that change
+    it."""
 
     version = 1
     """the version of the fold: raised when the same log would give another state"""
@@ -76,7 +77,7 @@ class ChoiceModel(Numbered[ChoiceState]):
     # ------------------------------------------------------------------------ what is believed
 
     def ready(self, shared: ChoiceState) -> Any:
-        """Return the learner's state with all items in it, for readers, who must not write to it."""
+        """Return the learner's state with all items of `shared` in it; callers must not write to it."""
         if shared.known == shared.n:
             return shared.learned
         kept, state = self._ready
@@ -199,10 +200,11 @@ class ChoiceModel(Numbered[ChoiceState]):
         return said
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> ChoiceAnswer | None:
-        """Return what a piece of feedback says to the learner: the items shown, and the answer about them.
+        """Return the training example that an answer makes: the items shown, and which is better.
 
         Return None if there is nothing to learn: the answer is empty or "cannot judge", or fewer than two items were
-        shown. `context` is the decision answered, with its candidates' numbers (m,); `extra` is not used."""
+        shown. `context` is the decision answered, with its candidates' numbers (m,), `feedback` the decoded record;
+        `extra` is not used."""
         heard = to_choice_answer(context, feedback)
         return None if heard is None or _unsure(heard) else heard
 

@@ -25,8 +25,7 @@ WORDING = Wording(
 
 
 class ChoiceTally:
-    """Collects answers with their predictions from logged decisions, which come in any order, and makes a report of
-    them."""
+    """Collects the predictions of logged decisions and the choices that came, in any order, for the report."""
 
     def __init__(self) -> None:
         self._scored: list[Scored] = []
@@ -34,7 +33,9 @@ class ChoiceTally:
         self._equal = self._unsure = 0
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Add a decision; `given` is the feedback on it that was not undone, each with its event."""
+        """Add one decision, whose record holds the predicted probability of each item shown to be chosen.
+
+        `given` is the feedback on it that was not undone: pairs (event, decoded feedback)."""
         record = decision.record
         if record.arm == "imported":
             return
@@ -51,11 +52,12 @@ class ChoiceTally:
                 self._by_chance += [right] if record.arm == "control" else []
 
     def report(self) -> PredictionReport:
-        """Return the report; of n items that tie for the likeliest, the one chosen counts 1 / n.
+        """Return how often the item predicted as likeliest was chosen; of n items that tie for it, the chosen one
+        counts 1 / n.
 
-        Its details have `by_chance`, the number of answers to random questions, and `right_by_chance`, their score
-        (None without any); `equal`, how often all items were called equally good; `unsure`, how often nobody could
-        judge or nothing was chosen."""
+        The report's details have `by_chance`, the number of answers to random questions, and `right_by_chance`, their
+        score (None without any); `equal`, how often all items were called equally good; `unsure`, how often nobody
+        could judge or nothing was chosen."""
         chance = self._by_chance
         details = {
             "by_chance": len(chance),

@@ -39,8 +39,9 @@ def propose_question(
     """Return the items to ask about for the request `asked`, with the probability of showing exactly these in this
     order.
 
-    The learner selects them, except for a `share` of questions, which are random (the control). `shared` is the state
-    of all people, `own` the person's number, None for a new person; `rng` is the generator of this decision."""
+    The learner in `model` selects them, except for a `share` of questions, which are random (the control). `shared` is
+    its state for all people, `own` the person's number, None for a new person; `rng` is the generator of this
+    decision."""
     request, size = asked.request, _size(asked)
     m = len(request.x)
     strangers = request.strangers

@@ -27,8 +27,9 @@ EXPECTED = (
 
 
 def explanation(told: Explanation, choice: ChoicePrediction) -> list[Part]:
-    """Return an explanation as lines and tables: what the model expected of the two items asked about, and from which
-    answers."""
+    """Return the explanation `told` of a question as lines and tables.
+
+    They say what the model expected of the two items asked about (`choice`), and from which earlier answers."""
     ahead = f"{told.first} was {signed(told.margin)} ahead, give or take {choice.spread:.2f}"
     sure = f"the better one with {choice.better:.0%} probability, and chosen with {choice.chosen:.0%}"
     known = f"{choice.answers:,} answers of the person before it; pairs asked with the first in it: "
@@ -43,7 +44,8 @@ def explanation(told: Explanation, choice: ChoicePrediction) -> list[Part]:
 
 
 def section(found: PredictionReport) -> Section:
-    """Return a section with how often the likeliest item was chosen, compared with guessing, and how many chose
-    none."""
+    """Return a section of the report on predictions (`found`): how often the item predicted as likeliest was chosen.
+
+    It compares that with guessing, and says how many answers chose none."""
     equal, unsure = found.details["equal"], found.details["unsure"]
     return prediction_section(found, (f"Equally good: {equal:,}; could not judge, or chose nothing: {unsure:,}.",))

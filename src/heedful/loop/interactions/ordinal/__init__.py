@@ -81,10 +81,10 @@ class Ordinal(Interaction[GradingModel]):
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        """Return the learner with the number of grades from the option --grades in `given`.
+        """Return the learner and settings that the options of `heedful init` for loops of grades stand for.
 
-        `learner` is the learner that was named, None for the default. Raise ValueError if the number is out of range,
-        or the learner does not predict grades."""
+        The number of grades comes from the option --grades in `given`; `learner` is the one that was named, None for
+        the default. Raise ValueError if the number is out of range, or the learner does not predict grades."""
         grades, spec = given["grades"], learner or cls.default_learner
         check_count("--grades", grades, least=2, most=MOST_RANKS)
         if not is_grading(learner_class(spec)):
@@ -154,12 +154,16 @@ class Ordinal(Interaction[GradingModel]):
         return f"grades it, 1 to {self._k}", {"grade": {shown[0]: self._k}}
 
     def tell_explanation(self, told: Explanation) -> list[Part]:
-        """Return an explanation as lines and tables: the terms of the score and the thresholds around it."""
+        """Return the explanation `told` of a predicted grade as lines and tables.
+
+        They hold the terms of the item's score, weight times feature each, the thresholds between grades around it, and
+        the feedback that moved it."""
         return texts.explanation(told)
 
     def findings(self, found: Report) -> Findings:
-        """Return the report `found` in words: how far predicted grades were off, compared with predicting the median so
-        far."""
+        """Return the report `found` in words: how far predicted grades were off.
+
+        It compares that with a baseline that predicts the median of all grades given before."""
         return super().findings(found) if found.prediction is None else texts.findings(found, found.prediction)
 
     # ------------------------------------------------------------------------ the fold
@@ -169,13 +173,17 @@ class Ordinal(Interaction[GradingModel]):
         return GradingModel(self.learner, self.manifest.settings.shrink)
 
     def personal(self, model: GradingModel) -> Any:
-        """Return the offset of a person without feedback, as a template for reading such states from a file."""
+        """Return an example of the state kept for each person: the offset of somebody without feedback.
+
+        Reading a snapshot needs it as a template for the states in the file."""
         return model.nobody()
 
     def predictor(self, model: GradingModel, person: str | None) -> list[bytes] | None:
-        """Return weights and thresholds (of a learner without them, all its arrays) and the person's offset, as bytes.
+        """Return, as bytes, the arrays that the grades predicted for `person` come from: weights, thresholds, the
+        person's offset.
 
-        They are compared to see whether feedback changed what is predicted."""
+        They are compared before and after learning, to see whether feedback changed what is predicted. For a learner
+        without weights and thresholds they are all its arrays."""
         own, learner = own_state(model.people, person), model.learner
         if hasattr(learner, "weights") and hasattr(learner, "thresholds"):
             parts = [learner.weights(model.shared), learner.thresholds(model.shared)]
@@ -187,23 +195,23 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ reading
 
     def order(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> Ints:
-        """Return the indices of the candidates `x` (m, N: m candidates, N features), the highest predicted grade first
+        """Return the indices of the m candidates `x` (m, N), with N features each, the highest predicted grade first
         (m,).
 
-        `shared` is the learner's state for all people, `own` the person's offset, None without one."""
+        `model` holds the learner, `shared` its state for all people, `own` the person's offset, None without one."""
         return model.order(shared, own, x)
 
     def predict(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> list[ItemPrediction]:
-        """Return the predicted grade of each of the m candidates `x` (m, N), in their order.
+        """Return the predicted grade of each of the m candidates `x` (m, N), with N features each, in their order.
 
-        `shared` is the learner's state for all people, `own` the person's offset, None without one."""
+        `model` holds the learner, `shared` its state for all people, `own` the person's offset, None without one."""
         return [ItemPrediction(grade) for grade in model.grades(shared, own, x).tolist()]
 
     def cuts(self, model: GradingModel, shared: Any, own: Person | None) -> list[float] | None:
-        """Return the k - 1 thresholds between grades on the scale of w.x for this person; None for a learner without
-        them.
+        """Return the k - 1 thresholds that divide the score w.x of an item into k grades, for this person.
 
-        A person's offset moves them: `own` is the person's state, None for nobody in particular."""
+        The offset of a person moves them: `own` is what was learned for the person, None for nobody in particular.
+        `model` holds the learner, `shared` its state for all people. Return None for a learner without thresholds."""
         if not hasattr(self.learner, "thresholds"):
             return None
         level = 0.0 if own is None else model.level(own)
@@ -235,8 +243,8 @@ class Ordinal(Interaction[GradingModel]):
         """Return the list for the request `asked`, by score or in the caller's order, with the predicted grade of each
         item.
 
-        `shared` is the learner's state for all people, `own` the person's offset, None without one; `eligible` is not
-        used."""
+        `model` holds the learner, `shared` its state for all people, `own` the person's offset, None without one; `rng`
+        is the generator of this decision; `eligible` is not used."""
         return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng, model.grades)
 
     # ------------------------------------------------------------------------ taking feedback
@@ -261,7 +269,8 @@ class Ordinal(Interaction[GradingModel]):
     def explain(self, decision: LoggedDecision, context: Context, past: Past[GradingModel]) -> Explanation:
         """Return why the first item of a decision was predicted its grade: the terms of its score, and what moved them.
 
-        `context` holds the candidates' features (m, N), `past` the log up to the decision."""
+        `context` is the decision with its candidates' features, `past` the log up to it, from which the model is made
+        again."""
         from heedful.loop.explain import Explanation, by_size
 
         first, person = decision.record.shown[0], decision.person
@@ -299,10 +308,10 @@ class Ordinal(Interaction[GradingModel]):
         return [Counts(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
 
     def item_scores(self, model: GradingModel, person: str | None, x: Floats, places: Sequence[int]) -> Floats:
-        """Return the score of each candidate at the k indices `places` for a person (k,); without weights its predicted
-        grade.
+        """Return the scores (k,) of the k candidates at the indices `places`, for one person.
 
-        `x` are the features of the candidates (m, N)."""
+        `x` are the features of all candidates (m, N). A learner without weights has no scores: then it is the predicted
+        grade."""
         own, rows = own_state(model.people, person), x[list(places)]
         if hasattr(model.learner, "weights"):
             return model.scores(model.shared, own, rows)
@@ -353,15 +362,18 @@ class Ordinal(Interaction[GradingModel]):
         return (Measure("mean error", texts.ERROR, "nothing was graded", "More grades.", 0.0, self._k - 1.0, False),)
 
     def chances(self, models: Sequence[GradingModel], step: Step) -> Floats | None:
-        """Return the probability with which each of the L `models` would show exactly the list of the decision in
-        `step` (L,).
+        """Return the probability (L,) with which each of the L `models` would show exactly the list that was shown in
+        `step`.
 
-        It is nan for a model that cannot tell. Return None if the log kept too little of the decision."""
+        `step` is a piece of feedback with its decision. The probability is nan for a model that cannot tell. Return
+        None if the log kept too little of the decision."""
         return list_chances(self, models, step, [False] * len(models))
 
     def compare(self, models: Sequence[GradingModel], step: Step) -> Sequence[Compared | None]:
-        """Return the absolute error of each model's prediction for each item graded in `step`; (None,) if none is
-        graded."""
+        """Return the absolute error of the grade that each of `models` predicts for each item graded in `step`.
+
+        `step` is a piece of feedback with its decision, from which no model has learned yet. Return (None,) if it
+        grades nothing."""
         lesson = models[0].lesson(step.context, step.feedback, step.extra)
         if lesson is None:
             return (None,)
@@ -370,15 +382,17 @@ class Ordinal(Interaction[GradingModel]):
         return (Compared(np.abs(np.array(predicted) - given).astype(np.float64), np.ones(given.size)),)
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return by how much the grade of each item shown is above the middle grade, by the item's index.
+        """Return how far the grade of each item shown is above the middle grade, by the item's index among the
+        candidates.
 
-        Return {} if no item shown was graded, None if the feedback does not say."""
+        `decision` is the one that `feedback` answers. Return {} if no item shown was graded, None if the feedback does
+        not say."""
         return credit_list(decision, feedback, (1.0 + self._k) / 2.0)
 
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> Tally:
-        """Return a counter of how well grades were predicted."""
+        """Return a new collector of predicted and given grades, for the report."""
         from heedful.loop.interactions.ordinal.prediction_report import GradeTally
 
         return GradeTally(self._k)
@@ -391,8 +405,10 @@ class Ordinal(Interaction[GradingModel]):
         return GradeDetails
 
     def contradicts(self, model: GradingModel, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
-        """Return whether the present model's grade for an item in `lesson` differs from the grade given by two or
-        more."""
+        """Return whether a grade given differs by two or more from what the model would predict now.
+
+        `lesson` is the training example made of the feedback in `step`: items with their grades. `model` holds the
+        learner, `shared` its state for all people, `own` the person's offset, None without one."""
         predicted = model.grades(shared, own, lesson.x)
         return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
 
@@ -406,13 +422,15 @@ class Ordinal(Interaction[GradingModel]):
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Return why learned lists and lists in the caller's order (the control) cannot be compared, in words.
 
-        `level` says whether all lists have the same score, `forms` are the names of the forms of their feedback."""
+        `learned` and `control` count the lists of either sort, and how good they were; `level` says whether all lists
+        have the same score; `forms` are the names of the forms of their feedback."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
     # ------------------------------------------------------------------------ the health of feedback
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return the grade of each item graded in `step`, scaled so that a difference of two grades is 1.
+        """Return the grade of each item graded in `step`, by a hash of the item, scaled so that a difference of two
+        grades is 1.
 
         In a loop with only two grades, a difference of one is 1. Two answers of a person about an item contradict each
         other if these numbers differ by 1 or more."""

@@ -39,8 +39,9 @@ def complete_spec(spec: str, grades: int) -> str:
 def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) -> Any:
     """Return the learner of grades that `spec` names, over `n_names` features, or one more if it has no thresholds.
 
-    `grades` is the number of grades if `spec` does not give it. Raise ValueError if it does not fit, or if `shrink` > 0
-    (an offset for each person) and it has no weights and thresholds."""
+    The additional feature is a constant 1. `grades` is the number of grades if `spec` does not give it. Raise
+    ValueError if the learner does not fit, or if it has no weights and thresholds and `shrink` is above 0 (an offset
+    for each person)."""
     if grades is None and complete_spec(spec, 5) != spec:
         expected = "expected n_ranks, how many grades there are"
         raise ValueError(

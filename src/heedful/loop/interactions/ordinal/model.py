@@ -31,17 +31,18 @@ BEYOND = 1e100
 
 
 class Grades(NamedTuple):
-    """Feedback as the learner takes it: n candidates `x` (n, N) with their grades (n,), each an example, in this
-    order."""
+    """A training example of a learner of grades: n graded items and their grades.
+
+    `x` (n, N) are the N features of each, `grades` (n,) are from 1 to k; they are learned one by one, in this order."""
 
     x: Floats
     grades: tuple[int, ...]
 
 
 class GradingModel:
-    """The state of a loop of grades: the learner's state for all people, and each person's offset.
+    """The state of a loop of grades: the learner's state for all people, and an offset of the score for each person.
 
-    `teach` is one step of the fold of the log."""
+    `teach`, called for each piece of feedback in the order of the log, is all that changes it."""
 
     version = 1
     """the version of the fold: raised when the same log would give another state"""
@@ -73,11 +74,10 @@ class GradingModel:
         return self.order(shared, person, x)
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the indices of the candidates x (m, N) by score, the highest first, which is also the order of
-        predicted grades.
+        """Return the indices of the m candidates x (m, N) by score, the highest first, and so by predicted grade (m,).
 
-        Ties go to the caller's score, then to the lowest index. `shared` is the learner's state for all people,
-        `person` the person's own state, None without one."""
+        Ties go to the higher score that the caller gave in the request (`prior`), then to the lowest index. `shared` is
+        the learner's state for all people, `person` the person's own state, None without one."""
         keys: list[Any] = [-x[:, -1]]  # the last is the first to be sorted by
         if self._directed:
             keys.append(-self.scores(shared, person, x))
@@ -107,26 +107,28 @@ class GradingModel:
         return np.array([self.learner.propose(shared, row, rng) for row in self._whole(x)], np.int64)
 
     def effective(self, shared: Any, person: Person | None) -> Array:
-        """Return the weight of each feature, of all people and of this person together; empty (0,) for a learner
-        without weights.
+        """Return the weight of each feature for a person: those for all people and the person's own together.
 
-        `shared` is the learner's state for all people, `person` the person's own state, None without one. The caller's
-        score is the last feature, or the last but one if the learner has no thresholds and so a constant feature."""
+        `shared` is the learner's state for all people, `person` the person's own state, None without one. The last
+        feature is the score that the caller gives a candidate in a request (`prior`); a learner without thresholds has
+        a constant feature after it. Empty (0,) for a learner without weights."""
         if not self._directed:
             return np.zeros(0)
         w = np.array(self.learner.weights(shared), np.float64)
         return w if person is None else w + self._personal.share(person.lessons) * person.state.v
 
     def level(self, person: Person) -> float:
-        """Return by how much a person's scores are lower than their weights make them: c a, in the formula of this
-        module."""
+        """Return by how much a person's scores are lower than weights times features: c a.
+
+        The score of a person is w . x + c (v . x - a): w are the weights for all people, v and a the offset of this
+        `person`, c in [0, 1) how much that counts."""
         return self._personal.share(person.lessons) * float(person.state.a)
 
     def between(self, shared: Any, grade: int) -> tuple[float | None, float | None] | None:
-        """Return the (lower, upper) ends of the scores for which this grade is predicted; None for a learner without
-        weights.
+        """Return (lower, upper) end of the scores for which `grade` is predicted; None for a learner without weights.
 
-        The ends are None for grade 1 below and for grade k above. `shared` is the learner's state for all people."""
+        The lower end of grade 1 and the upper end of the highest grade are None. `shared` is the learner's state for
+        all people."""
         k = self.learner.space.k
         if self._cut:
             b = self.learner.thresholds(shared)
@@ -189,9 +191,11 @@ class GradingModel:
         return True
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Grades | None:
-        """Return what a piece of feedback says to the learner; None if it grades nothing.
+        """Return the training example that a piece of feedback makes, items with their grades; None if it grades
+        nothing.
 
-        It is the grades of the items shown, in the order shown, then of other candidates."""
+        The items shown come first, in the order shown, then other candidates. `context` is the decision answered,
+        `feedback` the decoded record; `extra` is not used."""
         if feedback.form != "grade":
             return None
         given = dict(zip(feedback.chosen, feedback.values))

@@ -26,8 +26,8 @@ WORDING = Wording(
 
 
 class GradeTally:
-    """Collects grades with their predictions from logged decisions, which come in any order, and makes a report of
-    them."""
+    """Collects the predicted grades of logged decisions and the grades that were given, in any order, for the
+    report."""
 
     def __init__(self, k: int) -> None:
         """Begin without grades; they are whole numbers from 1 to `k`."""
@@ -36,7 +36,9 @@ class GradeTally:
         self._compared: list[tuple[Event, int, str | int, int, int]] = []  # with the place, who, predicted, given
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Add a decision; `given` is the feedback on it that was not undone, each with its event."""
+        """Add one decision, whose record holds the predicted grade of each item shown.
+
+        `given` is the feedback on it that was not undone: pairs (event, decoded feedback)."""
         predicted = dict(zip(decision.record.shown, decision.record.predicted))
         who = decision.seq if decision.person is None else decision.person
         for event, feedback in given:
@@ -48,7 +50,9 @@ class GradeTally:
                     self._compared.append((event, i, who, int(predicted[j]), int(value)))
 
     def report(self) -> PredictionReport:
-        """Return the report; its details have `exact`, the share of grades predicted exactly (None without any)."""
+        """Return how far predicted grades were from those given, next to a baseline.
+
+        The report's details have `exact`, the share of grades predicted exactly (None without any)."""
         found = sorted(self._compared, key=lambda each: (each[0].seq, each[1]))
         medians = self._medians([event.seq for event, *_ in found])
         scored = [

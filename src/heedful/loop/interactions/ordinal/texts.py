@@ -29,7 +29,9 @@ ERROR = "Mean error is that of |predicted - given|, each before it was learned f
 
 
 def explanation(told: Explanation) -> list[Part]:
-    """Return an explanation as lines and tables: the grade, the score with the thresholds around it, and its terms."""
+    """Return the explanation `told` of a predicted grade as lines and tables.
+
+    They hold the grade, the item's score with the thresholds between grades around it, and the terms of the score."""
     parts = scored(told, _grade(told), "that", "moved it")
     rows = [(part.name, brief(part.weight), brief(part.first), signed(part.counts)) for part in told.features]
     features = Table("What put it there", ("feature", "weight", "value", "counts"), tuple(rows))

@@ -75,8 +75,9 @@ class Rating(Interaction[RatingModel]):
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        """Return the setting `ratings`, the (lowest, highest) rating, from the option --ratings LOW..HIGH in `given`.
+        """Return the learner and settings that the options of `heedful init` for loops of ratings stand for.
 
+        The setting `ratings`, the (lowest, highest) rating, comes from the option --ratings LOW..HIGH in `given`.
         `learner` is the learner that was named, None for the default. Raise ValueError if the range cannot be read."""
         low, dots, high = str(given["ratings"]).partition("..")
         try:
@@ -187,15 +188,16 @@ class Rating(Interaction[RatingModel]):
         return f"rates it, {low:g} to {high:g}", {"rating": {shown[0]: high}}
 
     def empty(self, given: Mapping[str, Any]) -> str:
-        """Return why nothing could be learned from feedback with the fields `given`, continuing "nothing in it to
-        learn".
+        """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
 
-        Ratings of items that are withdrawn by now teach nothing."""
+        It continues "nothing in it to learn"; ratings of items that are withdrawn by now teach nothing."""
         return ": what it is about was withdrawn" if "rating" in given or "actions" in given else super().empty(given)
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """Return an explanation as lines and tables: the expected rating, its standard deviation, and the ratings
-        behind it."""
+        """Return the explanation `told` of a decision as lines and tables.
+
+        They hold the rating expected of the person for the first item, its standard deviation, and the ratings that it
+        comes from."""
         return (
             super().tell_explanation(told)
             if told.prediction is None
@@ -216,15 +218,17 @@ class Rating(Interaction[RatingModel]):
         return RatingModel(self.learner, self.manifest.settings.actions)
 
     def personal(self, model: RatingModel) -> Any:
-        """Return a person's own state (the number by which the learner knows them), as a template for reading such
-        states."""
+        """Return an example of the state kept for each person, the number by which the learner knows them.
+
+        Reading a snapshot needs it as a template for the states in the file."""
         return model.nobody()
 
     def on_item(self, model: RatingModel, event: Event, catalogue: Catalogue) -> str:
-        """Tell the model that an item was put on offer or withdrawn; what was learned of a withdrawn item is removed.
+        """Tell `model` that an item was put on offer or withdrawn by `event`; what was learned of a withdrawn item is
+        removed.
 
-        If the learner fails at that, the item is withdrawn all the same and the error is returned as text; otherwise
-        ""."""
+        `catalogue` holds the items of the loop. If the learner fails at that, the item is withdrawn all the same and
+        the error is returned as text; otherwise ""."""
         number, there = catalogue.number(event.subject or ""), event.arrays is not None
         try:
             model.put(number, there)
@@ -234,29 +238,30 @@ class Rating(Interaction[RatingModel]):
         return ""
 
     def teaches(self, model: RatingModel, lesson: Any) -> bool:
-        """Return whether any item that is rated in `lesson` is still on offer."""
+        """Return whether the training example `lesson`, items with ratings, has an item that is still on offer."""
         return model.knows(lesson)
 
     def publish(self, model: RatingModel) -> Any:
-        """Return the state of all people itself, without a copy; the next update copies the arrays that it changes."""
+        """Return the state for all people in `model`, for the threads that make decisions.
+
+        It is not copied: the next update copies the arrays that it changes."""
         return model.published()
 
     # ------------------------------------------------------------------------ reading
 
     def order(self, model: RatingModel, shared: Any, own: Person | None, x: Ints) -> Ints:
-        """Return the indices of the candidates `x` (m,), item numbers, by the rating expected of this person, highest
-        first (m,).
+        """Return the indices of the m candidates by the rating expected of this person, highest first (m,).
 
-        It is the order of the request if the learner predicts no ratings. `shared` is the state of all people, `own`
-        the person's number, None for a new person."""
+        `x` (m,) are the numbers of the items. `model` holds the learner, `shared` its state for all people, `own` the
+        person's number, None for a new person. If the learner predicts no ratings, it is the order of the request."""
         found = model.ratings(shared, own, x)
         return np.arange(len(x)) if found is None else np.argsort(-found, kind="stable")
 
     def predict(self, model: RatingModel, shared: Any, own: Person | None, x: Ints) -> list[ItemPrediction] | None:
-        """Return the rating expected of this person for each item in `x` (m,), item numbers; None if the learner
-        predicts none.
+        """Return the rating expected of this person for each of the m candidates; None if the learner predicts none.
 
-        `shared` is the state of all people, `own` the person's number, None for a new person."""
+        `x` (m,) are the numbers of the items. `model` holds the learner, `shared` its state for all people, `own` the
+        person's number, None for a new person."""
         found = model.ratings(shared, own, x)
         if found is None:
             return None
@@ -275,16 +280,16 @@ class Rating(Interaction[RatingModel]):
         """Return the numbers of the items that the person has rated, which are not shown again unless the request asks
         for it.
 
-        Actions count as a rating once their weights sum to 1. `shared` is the state of all people, `own` the person's
-        number."""
+        Actions count as a rating once their weights sum to 1. `model` holds the learner, `shared` its state for all
+        people, `own` the person's number, None for a new person."""
         return set(model.consumed(shared, own).tolist())
 
     def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
         """Return in words what the person said of each item, by item number: "said 4", a mean of their ratings, or
         "looked at".
 
-        "looked at" stands for actions that weigh less than a rating. `shared` is the state of all people, `own` the
-        person's number."""
+        "looked at" stands for actions that weigh less than a rating. `shared` is the state for all people, `own` the
+        person's number, None for a new person."""
         said, found = shared.said, dict[int, str]()
         p = int(said.of_user[own.state.user]) if own is not None and own.state.user < said.of_user.size else -1
         while p >= 0:
@@ -296,8 +301,10 @@ class Rating(Interaction[RatingModel]):
         return found
 
     def counts(self, shared: Any, items: int) -> str:
-        """Return a sentence with the numbers of ratings, of people who rated, and of rated items out of `items` on
-        offer."""
+        """Return a sentence with the numbers of ratings, people who rated, and rated items that the state `shared`
+        holds.
+
+        `items` is the number of items on offer."""
         said = shared.said
         there = said.count[: said.used]
         ratings, rated = float(there.sum()), int(np.unique(said.item[: said.used][there > 0.0]).size)
@@ -314,7 +321,8 @@ class Rating(Interaction[RatingModel]):
     def eligible(self, model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
         """Return the indices of the candidates that the person of the request `asked` has not rated yet, None for all.
 
-        `shared` is the state of all people, `own` the person's number. Raise ValueError if there is none."""
+        `model` holds the learner, `shared` its state for all people, `own` the person's number, None for a new person.
+        Raise ValueError if there is none."""
         return left(model, shared, own, asked)
 
     def propose(
@@ -326,11 +334,12 @@ class Rating(Interaction[RatingModel]):
         eligible: Ints | None,
         rng: Any,
     ) -> Proposal:
-        """Return the best of the `eligible` candidates (indices, None for all) for the request `asked`.
+        """Return the best of the `eligible` candidates (indices, None for all) for the request `asked`, with their
+        predictions.
 
-        If the control decides, they are the best by the caller's score or, without scores, a random sample. `shared` is
-        the state of all people, `own` the person's number, None for a new person; `rng` is the generator of this
-        decision."""
+        If the list is made for comparison (the control), they are the best by the caller's score or, without scores, a
+        random sample. `model` holds the learner, `shared` its state for all people, `own` the person's number, None for
+        a new person; `rng` is the generator of this decision."""
         return propose_slate(model, shared, own, asked, eligible, self.manifest.settings, rng)
 
     # ------------------------------------------------------------------------ taking feedback
@@ -349,7 +358,8 @@ class Rating(Interaction[RatingModel]):
         """Return why the first item of a decision was shown: the rating expected, its uncertainty, and the ratings
         behind it.
 
-        `context` holds the numbers of the candidates, `past` the log up to the decision."""
+        `context` is the decision with the numbers of its candidates, `past` the log up to it, from which the model of
+        that time is made again."""
         return explain_rating(type(self.learner).__name__, decision, context, past)
 
     def item_scores(self, model: RatingModel, person: str | None, x: Ints, places: Sequence[int]) -> Floats | None:
@@ -374,8 +384,10 @@ class Rating(Interaction[RatingModel]):
         return RatingModel(rater(spec, settings.k, settings.ratings), settings.actions)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the measures by which learners are compared: the mean error of predicted ratings, and the share of
-        pairs in order."""
+        """Return the two measures by which learners are compared, by the ratings that they predict.
+
+        They are the mean absolute error, and the share of pairs of differently rated items that are predicted in
+        order."""
         low, high = self.span()
         return (
             Measure("mean error", texts.ERROR, "nothing was rated", texts.MORE, 0.0, high - low, False),
@@ -386,8 +398,8 @@ class Rating(Interaction[RatingModel]):
         """Return (absolute errors of all predicted ratings, which pairs of differently rated items are predicted in
         order).
 
-        Both are for each of `models`, on the ratings in `step`; a predicted tie counts 1/2. Return (None, None) without
-        ratings."""
+        Both are for each of `models`, on the ratings in `step`, feedback from which none has learned yet; a predicted
+        tie counts 1/2. Return (None, None) without ratings."""
         lesson: WeightedRatings | None = models[0].lesson(step.context, step.feedback, step.extra)
         if step.feedback.form != "rating" or lesson is None:
             return None, None
@@ -402,10 +414,11 @@ class Rating(Interaction[RatingModel]):
         return Compared(errors, np.ones(given.size)), Compared((signs + 1.0) / 2.0, np.ones(first.size))
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return by how much the rating of each item shown is above the middle of the scale, by the item's index.
+        """Return how far the rating of each item shown is above the middle of the scale, by the item's index among
+        candidates.
 
-        An action counts as its rating, times its weight. Return {} if no item shown was rated, None if the feedback
-        does not say."""
+        `decision` is the one that `feedback` answers. An action counts as its rating, times its weight. Return {} if no
+        item shown was rated, None if the feedback does not say."""
         middle = sum(self.span()) / 2.0
         if feedback.form != "actions":
             return credit_list(decision, feedback, middle)
@@ -419,7 +432,7 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> Tally:
-        """Return a counter of how well ratings were predicted."""
+        """Return a new collector of predicted and given ratings, for the report."""
         from heedful.loop.interactions.rating.prediction_report import RatingTally
 
         return RatingTally(*self.span())
@@ -432,8 +445,11 @@ class Rating(Interaction[RatingModel]):
         return RatingDetails
 
     def contradicts(self, model: RatingModel, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
-        """Return whether a rating in `lesson` differs from what the present model expects by over a quarter of the
-        range."""
+        """Return whether a rating given differs from what the model expects now by over a quarter of the range of
+        ratings.
+
+        `lesson` is the training example made of the feedback in `step`: items with ratings. `model` holds the learner,
+        `shared` its state for all people, `own` the person's number, None for a new person."""
         (low, high), found = self.span(), model.ratings(shared, own, lesson.items)
         return found is not None and bool(np.abs(found - lesson.ratings).max() > (high - low) / 4.0)
 
@@ -450,7 +466,8 @@ class Rating(Interaction[RatingModel]):
         """Return why the model's lists and control lists (by the caller's score, or random) cannot be compared, in
         words.
 
-        `level` says whether all lists have the same mean rating; `forms` is not used."""
+        `learned` and `control` count the lists of either sort, and how they were rated; `level` says whether all lists
+        have the same mean rating; `forms` is not used."""
         if self.manifest.settings.control == 0.0 and control.shown == 0:
             return "nothing is left to the caller's score or chance, as control is 0: there is nothing to compare with"
         for arm, how in ((learned, "made from what was learned"), (control, "left to the caller's score or chance")):
@@ -463,7 +480,7 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ the health of feedback
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return the rating of each item rated in `step`, scaled so that half of the range is 1.
+        """Return the rating of each item rated in `step`, by a hash of the item, scaled so that half of the range is 1.
 
         Two answers of a person about an item contradict each other if these numbers differ by 1 or more."""
         low, high = self.span()

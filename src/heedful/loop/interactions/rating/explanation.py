@@ -48,10 +48,10 @@ def explain_rating(learner: str, decision: LoggedDecision, context: Context, pas
 
 
 def rating_contributions(model: RatingModel, person: Person | None, number: int) -> Contributions:
-    """Return the terms whose sum is the rating expected of this person for the item `number`: mean, offset of the
-    person, ...
+    """Return the terms whose sum is the rating expected of this person for the item `number`.
 
-    There are none for a learner that cannot split it."""
+    They are the mean of all ratings, the offsets of the person and of the item, and so on. There are none for a learner
+    that cannot split its prediction; then the result says why."""
     name, found = type(model.learner).__name__, model.ratings(model.shared, person, np.array([number]))
     if found is None:
         return none(f"{name} does not say which rating it expects: there are no parts", SCORE)

@@ -50,9 +50,10 @@ class RatingState(NamedTuple):
 
 
 class RatingModel(Numbered[RatingState]):
-    """The model of a loop of ratings: the state of all people and items, and each person's number.
+    """The model of a loop of ratings: the learner's state for all people and items, and each person's number in it.
 
-    `teach` is one step of the fold of the log."""
+    `teach`, called for each piece of feedback in the order of the log, and `put` for each item are all that change
+    it."""
 
     version = 1
     """the version of the fold: raised when the same log would give another state"""
@@ -68,9 +69,10 @@ class RatingModel(Numbered[RatingState]):
     # ------------------------------------------------------------------------ proposing
 
     def offer(self, shared: RatingState, person: Person | None, numbers: Ints) -> SlateContext:
-        """Return the input of the learner's `propose` for this person and the items `numbers` (m,), which rise.
+        """Return the context for which the learner proposes: this person, and the items `numbers` (m,), sorted, to
+        choose from.
 
-        `shared` is the state of all people; without `person` it is that of a new person."""
+        `shared` is the learner's state for all people; `person` the person's number, None for a new person."""
         return SlateContext(shared.users if person is None else person.state.user, numbers)
 
     def consumed(self, shared: RatingState, person: Person | None) -> Ints:
@@ -87,9 +89,10 @@ class RatingModel(Numbered[RatingState]):
         return np.array(found, np.int64)
 
     def propose(self, shared: RatingState, offer: SlateContext, size: int, rng: Any) -> Ints:
-        """Return the numbers of the best `size` items of the context `offer` (see `offer`), best first.
+        """Return the numbers of the best `size` items, best first, for the person and items in `offer`.
 
-        `shared` is the state of all people, `rng` the generator of the decision."""
+        `offer` is what the method `offer` returned; `shared` is the learner's state for all people, `rng` the generator
+        of the decision."""
         learner = self.learner._replace(space=self.learner.space._replace(size=size))
         return np.asarray(learner.propose(shared.learned, offer, rng), np.int64)
 
@@ -159,10 +162,11 @@ class RatingModel(Numbered[RatingState]):
         return True
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> WeightedRatings | None:
-        """Return what a piece of feedback says to the learner: ratings with weights, in the order shown; None if it
-        says nothing.
+        """Return the training example that a piece of feedback makes, weighted ratings in the order shown; None if it
+        makes none.
 
-        `context` is the decision answered, with its candidates' numbers (m,); `extra` is not used."""
+        `context` is the decision answered, with its candidates' numbers (m,), `feedback` the decoded record; `extra` is
+        not used."""
         if feedback.form not in ("rating", "actions"):
             return None
         place = {j: i for i, j in enumerate(feedback.chosen)}
@@ -190,7 +194,7 @@ class RatingModel(Numbered[RatingState]):
         self.shared = RatingState(learned, said, gone, users)
 
     def knows(self, lesson: Any) -> bool:
-        """Return whether any item that is rated in `lesson` is still on offer."""
+        """Return whether the training example `lesson`, items with ratings, has an item that is still on offer."""
         return bool(self._there(lesson.items).any())
 
     def _there(self, numbers: Ints) -> Any:

@@ -68,8 +68,8 @@ class _Rating(NamedTuple):
 
 
 class RatingTally:
-    """Collects ratings with their predictions from logged decisions, which come in any order, and makes a report of
-    them."""
+    """Collects the predicted ratings of logged decisions and the ratings that were given, in any order, for the
+    report."""
 
     def __init__(self, low: float, high: float) -> None:
         """Begin without ratings, on a scale from `low` to `high`."""
@@ -77,7 +77,9 @@ class RatingTally:
         self._given: list[_Rating] = []
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Add a decision; `given` is the feedback on it that was not undone, each with its event."""
+        """Add one decision, whose record holds the rating predicted for each item shown.
+
+        `given` is the feedback on it that was not undone: pairs (event, decoded feedback)."""
         record = decision.record
         predicted = dict(zip(record.shown, record.predicted))
         who = decision.seq if decision.person is None else decision.person

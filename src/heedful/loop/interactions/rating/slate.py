@@ -17,10 +17,11 @@ from heedful.loop.settings import Settings
 
 
 def left(model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
-    """Return the indices of the candidates that the person has not consumed (rated) yet, None for all.
+    """Return the indices of the candidates that the person has not rated yet, None for all.
 
-    `shared` is the state of all people, `own` the person's number, None for a new person. Raise ValueError if none is
-    left, unless the request asks for repeats or has unknown items."""
+    Actions count as a rating once their weights sum to 1. `asked` is the request; `model` holds the learner, `shared`
+    its state for all people, `own` the person's number, None for a new person. Raise ValueError if none is left, unless
+    the request asks for repeats or has unknown items."""
     request = asked.request
     if asked.repeats or own is None:
         return None

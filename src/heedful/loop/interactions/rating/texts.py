@@ -25,8 +25,9 @@ MORE = "More ratings."
 
 
 def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
-    """Return an explanation as lines and tables: the expected rating, its uncertainty, and the ratings that it comes
-    from."""
+    """Return the explanation `told` of an expected rating as lines and tables.
+
+    They hold the rating, its uncertainty, and the ratings that it comes from, which are counted in `rating`."""
     of = told.first if rating.expected is None else f"{told.first}: a rating of {rating.expected:.2f} was expected"
     certain = "" if rating.spread is None else f", give or take {rating.spread:.2f}"
     known = [
@@ -62,11 +63,11 @@ def _picked(picked: dict[str, Any]) -> str:
 
 
 def findings(report: Report, found: PredictionReport, card: Card, control: float) -> Findings:
-    """Return the report in words and pictures: how learned and control lists were rated, and how far predictions were
+    """Return the `report` in words and pictures: how learned and control lists were rated, and how far predictions were
     off.
 
-    `found` is its part on predictions, `card` describes the loop's kind, `control` is the share of control lists (by
-    the caller's score, or random)."""
+    Control lists are made by the caller's score or at random, for comparison; `control` is their share. `found` is the
+    part of the report on predictions, `card` describes the loop's kind of feedback."""
     said = card.prediction
     low, high = (said.low or 0.0, said.high or 0.0) if said is not None else (0.0, 0.0)
     notes = (
