@@ -89,7 +89,8 @@ def show_counts(tally: Tally, title: str) -> None:
 
 
 def report_json(report: Report) -> dict[str, object]:
-    """Return the `report` on a UBI log (what became of its rows) as values for JSON."""
+    """Return the `report` on the import of an OpenSearch UBI log (how many rows were used, why others were not), for
+    JSON."""
     return {
         "rows": dict(report.rows),
         "used": dict(report.used),
@@ -100,7 +101,8 @@ def report_json(report: Report) -> dict[str, object]:
 
 
 def show_report(report: Report) -> None:
-    """Print the `report` on a UBI log: how many of its rows were used, and why the others were dropped."""
+    """Print the `report` on the import of an OpenSearch UBI log: how many rows were used, and why the others were
+    dropped."""
     from rich.markup import escape
 
     screen = console()

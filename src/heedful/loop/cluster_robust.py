@@ -81,9 +81,9 @@ def paired(differences: Array, people: Ints, most: float = 1.0) -> Difference | 
     """Return the mean of n paired `differences` (n,), with its 95 % interval.
 
     Each difference lies between -`most` and `most`; `people` (n,) numbers the person whom it is from, from 0. The
-    variance of the mean is that of `difference` with one arm: V = sum_g s_g^2, s_g = sum_{i in g} e_i / (n r_g), r_g =
-    sqrt(1 - m_g / n), where g is a person, m_g the number of their differences, and e_i a difference minus the mean.
-    Return None if no interval can be computed: all come from one person, or there is no spread.
+    variance of the mean is V = sum_g s_g^2, s_g = sum_{i in g} e_i / (n r_g), r_g = sqrt(1 - m_g / n), where g is a
+    person, m_g the number of their differences, and e_i a difference minus the mean. Return None if no interval can be
+    computed: all come from one person, or there is no spread.
     """
     n = differences.size
     m = np.bincount(people).astype(np.float64)

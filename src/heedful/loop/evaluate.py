@@ -248,8 +248,9 @@ class _Sums:
         self._rows.append(row)
 
     def values(self, alpha: float) -> list[Value]:
-        """Return the value of each learner, in the order of the learners; each interval misses with probability `alpha`
-        at most."""
+        """Return, for each learner in order, its mean by the measure and its difference to the loop's own learner.
+
+        Each interval misses with probability `alpha` at most."""
         if not self._rows:
             return [refused(self.measure, self.measure.missing, self.measure.remedy)] * self._learners
         rows, who = np.array(self._rows), np.array(self._who)
@@ -316,8 +317,9 @@ class _Lists:
         self._claimed = self._claimed and decision.record.arm == "imported"
 
     def values(self, alpha: float) -> list[Value]:
-        """Return the value of each learner, in the order of the learners; each difference misses with probability
-        `alpha` at most."""
+        """Return, for each learner in order, the estimated mean score of the lists that it would have shown.
+
+        Each difference to the loop's own learner misses with probability `alpha` at most."""
         rows = np.array(self._rows)
         found = [self._value(rows[:, j], rows[:, 0], alpha / 2.0) for j in range(1, self._learners + 1)]
         return [found[0], *(judge(each, found[0]) for each in found[1:])]

@@ -211,7 +211,7 @@ class Decision(NamedTuple):
 
 
 class Feedback(NamedTuple):
-    """Feedback whose shape was checked, with items by name: before these are looked up in the decision."""
+    """Feedback as it came, with items by name: its shape was checked, but not yet whether it fits the decision."""
 
     form: str
     """the form: "clicks", "grade", "thumb", ..."""

@@ -133,7 +133,8 @@ def save(path: Path, model: LoopModel, position: int, log: Log, stamped: dict[st
     """Write `model`, as it is after event `position` of `log`, to the file `path`; then remove snapshots that are too
     many.
 
-    `stamped` is the stamp to store with it. Raise OSError if it cannot be written."""
+    `stamped` is stored with it: what the model depends on besides the log, such as versions of code (`stamp`). Raise
+    OSError if it cannot be written."""
     arrays = arrays_of(model.shared, "shared")
     people = sorted(model.people.items())
     stacked = [arrays_of(person.state, "people") for _, person in people]
@@ -180,12 +181,14 @@ def restore(
     stamped: dict[str, Any],
     note: Callable[[str], None],
 ) -> tuple[int, tuple[int, int]]:
-    """Put the newest snapshot in `folder` that can be used, at most at position `head`, into a fresh `model`.
+    """Load the newest snapshot in `folder` that can be used, at most at position `head`, into `model`, which has
+    learned nothing.
 
     Return (its position, (how many pieces of feedback it is made of, how many of them changed predictions)), or zeros
-    if there is none. `like` is a state of the type that is kept for each person, `stamped` the stamp of today. A
-    snapshot cannot be used if something in it was undone since; or if it is damaged, of another log, or made by other
-    code or another version of Python, numpy or scipy, and then `note` is called with the reason.
+    if there is none. `like` is a state of the type that is kept for each person, `stamped` what a model depends on
+    today besides the log (`stamp`). A snapshot cannot be used if something in it was undone since; or if it is damaged,
+    of another log, or made by other code or another version of Python, numpy or scipy, and then `note` is called with
+    the reason.
     """
     for position, path in snapshots(folder):
         if position > head or log.is_superseded(position):

@@ -24,7 +24,10 @@ from heedful.loop.old_versions import DIGESTS
 
 
 def version_of(model_version: int, learner: Any) -> str:
-    """Return the version "MODEL.LEARNER" of what `learner` makes of a log in a model that declares `model_version`."""
+    """Return the version of the code that turns a log into a state, as the text "MODEL.LEARNER".
+
+    MODEL is `model_version`, that of the model of the loop's kind of feedback; LEARNER is the version that `learner`
+    declares."""
     parts = [_declared(part) or _digest(type(part).__module__) for part in _parts(learner)]
     return ".".join([str(model_version), *filter(None, parts)])
 

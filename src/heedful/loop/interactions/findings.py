@@ -140,9 +140,10 @@ def clusters(apart: Difference | None, answers: str = "Answers") -> tuple[str, .
 
 
 def excluded(report: Report, imported: str = BY_THE_PAGE) -> str:
-    """Return a sentence on lists and answers that are in no row of the table, "" if there are none.
+    """Return a sentence on the lists and answers that are neither learned nor control lists, "" if there are none.
 
-    `imported` is a phrase that says who made the imported lists."""
+    They were imported, or drafted with a candidate learner, and are in no row of the report's table. `imported` is a
+    phrase that says who made the imported lists."""
     apart = [(report.imported, imported), (report.waiting, "made ahead and never shown")]
     told = [f"{count(n, 'list')} {what}" for n, what in apart if n]
     told += [f"{count(report.feedback.undone, 'answer')} taken back"] if report.feedback.undone else []

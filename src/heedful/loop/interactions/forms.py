@@ -115,10 +115,11 @@ class Form(ABC):
         return True
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the part of feedback that is about items which the loop knew when it decided; None if there is none.
+        """Return the part of the feedback `given` that is about items on offer when the loop decided; None if there is
+        none.
 
-        `told` are the names of the items shown, and `known(name)` is true for a known item. Values and actions of
-        unknown items are dropped with them; `given` itself is returned if nothing is dropped."""
+        `told` are the names of the items shown, and `known(name)` is true for an item that was on offer. Values and
+        actions of other items are dropped with them; `given` itself is returned if nothing is dropped."""
         if not any(map(known, told)):
             return None
         if all(map(known, given.names)):

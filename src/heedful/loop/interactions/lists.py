@@ -72,10 +72,11 @@ def propose_list(
 ) -> Proposal:
     """Return the list to show for the request `asked`, with the probability of showing exactly that list.
 
-    The list is made by `model`, by the control (the caller's order), or, where a share of lists is sampled, drawn at
-    random around the model's ranking. `shared` is the state that all people share, `own` the person's own state, None
-    without one. `draws` are the learner's methods for its random lists; `predict` returns the predictions that the
-    decision carries, none if it is None. `rng` is the generator of this decision."""
+    By the policy in the request, `model` makes it, or it is in the caller's order (control), drawn at random around the
+    model's ranking (sampled), or drafted by two learners. `shared` is the learner's state for all people, `own` the
+    person's own state, None without one; `settings` are those of the loop. `draws` are the learner's methods for its
+    random lists; `predict` returns the predictions that the decision carries, none if it is None. `rng` is the
+    generator of this decision."""
     request, control = asked.request, asked.control
     m, strangers = len(request.x), request.strangers
     there = m if strangers is None else m + len(strangers.names)
@@ -213,9 +214,11 @@ def list_chances(
 
 
 def score_list(decision: LoggedDecision, answers: Iterable[FeedbackRecord]) -> float | None:
-    """Return the score of a decision's list by the feedback on it: 1 / the position of the preferred item.
+    """Return the score of a decision's list by `answers`, the feedback on it: 1 / the position of the item that it
+    prefers.
 
-    It is 0 if that item was not shown or nothing was wanted, and None if no answer says; see `reciprocal_rank`."""
+    The first answer that prefers an item counts. The score is 0 if that item was not shown or nothing was wanted, and
+    None if no answer says."""
     record = decision.record
     shown = around(record.shown, record, str) if record.unknown else record.shown
     return reciprocal_rank(shown, answers, decision.names)

@@ -66,10 +66,10 @@ def default_learner(settings: Settings) -> str:
 
 
 def learner_version(learner: Any) -> str:
-    """Return the version of how a log becomes a state with this learner: that of its kind's model, then the learner's
-    own.
+    """Return the version of the code that turns a log into a state with this learner: that of its model, then its own.
 
-    A model or learner raises its version when the same log would give another state."""
+    The model is that of its kind of feedback. A model or learner raises its version when the same log would give
+    another state."""
     return version_of(interaction_class(type(learner)).model_type.version, learner)
 
 

@@ -26,17 +26,18 @@ SWAP = (
 
 
 def explanation(told: Explanation) -> list[Part]:
-    """Return an explanation as lines and tables: which features put the first item before the second, and which
-    feedback."""
+    """Return the explanation `told` of a decision as lines and tables.
+
+    They hold the features that put its first item before the second, and the feedback that moved the lead."""
     other = "an item of average features" if told.second is None else told.second
     return scored(told, f"{told.first} before {other}, by {signed(told.margin)}", "it", "tells the two apart")
 
 
 def scored(told: Explanation, head: str, what: str, moved: str) -> list[Part]:
-    """Return an explanation of a score as lines and tables, under the heading `head`.
+    """Return the explanation `told` of a score as lines and tables: the line `head`, the features, the feedback.
 
-    If the model did not decide, a line says that it had no part in `what`; without feedback, one says that nothing was
-    learned that `moved`."""
+    If the list was not made by the model, a line says that the model had no part in `what` ("that"); without feedback,
+    a line says that nothing was learned that `moved` ("moved it")."""
     parts: list[Part] = [Line(head)]
     if told.arm != "learned":
         orders = {

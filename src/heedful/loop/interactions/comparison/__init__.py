@@ -422,11 +422,10 @@ class Comparison(Interaction[ChoiceModel]):
         return bool(believed.better(others, np.full(k - 1, best)).max() >= SURE)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return 1 if the first of `answers` that chose an item chose the one predicted as likeliest, 0 if not, 1 / n
-        of n tied.
+        """Return 1 if the first of `answers` that chose an item chose the one predicted as likeliest, 0 if another.
 
-        The predictions are in the record of `decision`. Return None if no answer chose an item, or nothing was
-        predicted."""
+        If n items tie for the likeliest and one of them was chosen, it is 1 / n. The predictions are in the record of
+        `decision`. Return None if no answer chose an item, or nothing was predicted."""
         from heedful.loop.interactions.comparison.prediction_report import best_of, share
 
         record = decision.record

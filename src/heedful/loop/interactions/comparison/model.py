@@ -101,8 +101,10 @@ class ChoiceModel(Numbered[ChoiceState]):
         return found
 
     def user(self, shared: ChoiceState, person: Person | None) -> int:
-        """Return the learner's number of a person; without `person`, for a new person, the next number, which nobody
-        has yet."""
+        """Return the number by which the learner knows a person; for a new person (None) the next one, which nobody has
+        yet.
+
+        `shared` is the learner's state for all people."""
         return shared.users if person is None else int(person.state.user)
 
     def seen(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Any:
@@ -209,7 +211,8 @@ class ChoiceModel(Numbered[ChoiceState]):
         return None if heard is None or _unsure(heard) else heard
 
     def put(self, number: int, features: Floats) -> None:
-        """Add the item with this number and these features (d,); do nothing if the model has it already."""
+        """Add the item with this number and these d features (d,) to the model; do nothing if it has the item
+        already."""
         shared = self.shared
         if number != shared.n:
             return
