@@ -327,10 +327,10 @@ def to_decision(id: str, known: LoggedDecision, seq: int | None = None) -> Decis
 
 
 def _draw_arm(settings: Settings, rng: np.random.Generator) -> Arm:
-    """Return how a decision is made, drawn with `rng` by the shares in `settings`.
+    """Return by which policy a decision is made, drawn with `rng` by the shares in `settings`.
 
-    It is "learned" (the model's list), "control" (the caller's own order, for comparison) or "sampled" (around the
-    model's)."""
+    It is "learned" (the model's list), "control" (the caller's own order, for comparison) or "sampled" (drawn at random
+    around the model's list)."""
     drawn = rng.random()
     if drawn < settings.control:
         return "control"

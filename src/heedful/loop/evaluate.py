@@ -1,9 +1,9 @@
 """How well would other learners have predicted the answers in the same log? One procedure for all kinds of feedback.
 
 All learners learn from the log side by side, one answer after another, and each predicts an answer before it learns
-from it; a learner frozen at a version stops learning there, one
-restarted at a version or a date begins there. The measures that the predictions are compared by, and the
-weights of the answers, come from the loop's interaction (`heedful.loop.interactions.measure`). Nothing is changed.
+from it; a learner frozen at a version stops learning there, one restarted at a version or a date begins there. The
+measures that the predictions are compared by, and the weights of the answers, come from the loop's interaction
+(`heedful.loop.interactions.measure`). Nothing is changed.
 """
 
 from __future__ import annotations
@@ -189,7 +189,9 @@ class _Fold:
 
     @property
     def after(self) -> int:
-        """the version after which its predictions can be compared with those of others"""
+        """the version after which this learner's predictions can be compared with those of others: where it stops or
+        begins
+        """
         return max(self.start, self.frozen or 0)
 
     def learn(self, step: Any) -> None:
@@ -202,7 +204,10 @@ class _Fold:
 
 
 def _version(told: str, spec: str) -> int:
-    """Return the version that a spec names. Raise ValueError if it is no number."""
+    """Return the version, a sequence number in the log, that the text `told` in a learner's name `spec` states.
+
+    Raise ValueError if it is no number.
+    """
     if not told.isdecimal():
         expected = "expected NAME@VERSION, with the number of an event, NAME@VERSION.. or NAME@DATE.."
         raise ValueError(f"learner: {expected}, got {spec}")
@@ -210,7 +215,9 @@ def _version(told: str, spec: str) -> int:
 
 
 def _start(projection: Projection, told: str, spec: str) -> int:
-    """Return the version after which a learner begins, from its number or a date."""
+    """Return the version after which a learner begins to learn, from `told`, a sequence number or a date in its name
+    `spec`.
+    """
     try:
         when = None if told.isdecimal() else check_time("learner", told)
     except ValueError:

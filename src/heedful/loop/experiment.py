@@ -260,7 +260,8 @@ class _Shown(NamedTuple):
 
 
 class _Sums:
-    """Counts what an experiment needs of decisions and feedback, which have to be given in the log's order."""
+    """Counts decisions and answers of one experiment; they have to be given in the log's order. `found` makes the
+    result."""
 
     def __init__(self, projection: Projection, event: Event, record: ExperimentRecord) -> None:
         self._projection, self._event, self._record = projection, event, record
@@ -381,7 +382,9 @@ def _against(
 ) -> list[str]:
     """Return why the candidate of an experiment may not be promoted, a sentence each; [] if it may.
 
-    `least` is the least number of people whose answers can make a verdict."""
+    `record` has the settings of the experiment, `verdict` says which learner people prefer; `coins` and `people` count
+    how drafts began and who took part, `answered` the lists with an answer. `least` is the least number of people whose
+    answers can make a verdict."""
     if record.share == 0.0:
         return ["nobody's lists are interleaved: the candidate only proposes"]
     found = []

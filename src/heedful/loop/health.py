@@ -310,10 +310,10 @@ class _Reading:
         )  # fmt: skip
 
     def _compare(self, person: str | None, claims: dict[Any, float]) -> tuple[int, int]:
-        """Return (how many of the questions in `claims` the person had answered before, how many of those otherwise
-        than now).
+        """Return (how many questions the person had answered before, how many of these they answered differently then).
 
-        `claims` are the answers to questions that a piece of feedback holds."""
+        `claims` is what a piece of feedback says: {question: number}, as `Interaction.claims` returns it; answers
+        differ if their numbers differ by 1 or more."""
         if person is None:
             return 0, 0
         said = self._said.setdefault(person, {})

@@ -453,7 +453,8 @@ class Loop:
     def _look(
         self, candidates: Any, person: Any, context: Any, prior: Any, strict: bool | None = True
     ) -> tuple[Request, PublishedState, Person | None]:
-        """Return (request, published state, the person's own state or None) to answer a question that is not logged.
+        """Return (request, published state, the person's own state or None) for a question that is answered without
+        logging it.
 
         The arguments are those of `decide`."""
         person = None if person is None else records.check_id("person", person)

@@ -186,7 +186,7 @@ class Projection:
     # ------------------------------------------------------------------------ who serves, who is tried
 
     def _use(self, said: Orders, founder: Any = None) -> None:
-        """Take the learner into use that serves by the log's last promotion, `said`, or by the loop's manifest if there
+        """Let the learner serve that the newest promotion in the log names (`said`), or that of the manifest if there
         is none.
 
         `founder` is the learner of the loop's manifest, if it is made already. Raise LookupError if it is a learner of
@@ -564,8 +564,7 @@ class Projection:
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
 
     def _says(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
-        """Return whether there is anything in a piece of feedback that the loop's model would learn; it is not
-        changed."""
+        """Return whether the loop's model would learn anything from a piece of feedback; the model is not changed."""
         step = self.step(event, decision, feedback)
         lesson = self._model.lesson(step.context, feedback, step.extra)
         return lesson is not None and self.interaction.teaches(self._model, lesson)
@@ -605,7 +604,7 @@ class Projection:
             self._model.people = dict(self._model.people)
 
     def _take_in(self, event: Event) -> None:
-        """Let the model learn from one event that another process wrote, an item or feedback."""
+        """Let the model learn one `event` that another process wrote: feedback, or a change of an item."""
         if event.kind == "item":
             self._put(event)
         elif event.kind == "feedback":
@@ -615,10 +614,10 @@ class Projection:
             self._version = event.seq
 
     def _put(self, event: Event, folded: bool = False) -> None:
-        """Take in that an item was put on offer or withdrawn, in the catalogue and, where the model is made of items
-        too, in the model.
+        """Take in that an item was put on offer or withdrawn: in the catalogue and, if the model depends on items, in
+        the model.
 
-        `folded` says that the model has it already."""
+        `event` is that of the item; `folded` says that the model has it already."""
         self.catalogue.put(event)
         if self.interaction.folds_items:
             self._version = max(event.seq, self._version)
@@ -732,11 +731,11 @@ class Projection:
                 return model
 
     def _start(self, model: LoopModel, head: int) -> int:
-        """Put the newest stored state up to event `head` that no undo has outdated into a fresh `model`; return its
-        position.
+        """Load the newest stored state up to event `head` that no undo has outdated into `model`, which has learned
+        nothing.
 
-        The position is a sequence number: the model has learned nothing of the events after it. It is 0 if there is no
-        such state."""
+        Return its position, a sequence number: it has learned the events up to there. It is 0 if there is no such
+        state."""
         if self._marks:
             mark = self._marks[-1]
             model.shared, model.people, self.moves = copy_arrays(mark.shared), dict(mark.people), mark.moves
@@ -749,8 +748,8 @@ class Projection:
         return position
 
     def _like(self, model: LoopModel) -> Any:
-        """Return a state of the type that `model` keeps for each person, as a pattern for reading such states from a
-        file."""
+        """Return an example of the state that `model` keeps for each person, as a template for reading such states from
+        a file."""
         return self.interaction.personal(model)
 
     def _mark(self) -> None:

@@ -88,7 +88,7 @@ def _visits(values: Sequence[Valued]) -> tuple[Array, list[int], int]:
 
 
 class _Words(NamedTuple):
-    """The texts on a mean that may have risen."""
+    """The texts of one test for a rise of a mean: what is compared, and what to do next."""
 
     about: str
     """what is compared"""

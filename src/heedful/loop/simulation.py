@@ -111,7 +111,8 @@ class Said(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """A learned list that was answered, as the theorems count it."""
+    """One learned list that was answered: its regret and gain, with the numbers that the theorems' bounds are made
+    of."""
 
     version: int  # of the model that made it
     answers: list[int]  # their sequence numbers

@@ -124,7 +124,7 @@ def split_unknown(
 
 
 def _heights(scores: Sequence[Any]) -> list[float]:
-    """Return the caller's scores divided by the largest in size, with their mean in place of None.
+    """Return the caller's scores of all candidates, divided by the largest in size; None is replaced by their mean.
 
     Raise ValueError for what is no number."""
     numbers = [None if score is None else records.check_number("prior", score) for score in scores]

@@ -138,7 +138,7 @@ class _Scores(NamedTuple):
 
 
 class _Inquiry:
-    """The question why one candidate of a decision had its score: that with index `place` among its candidates."""
+    """Answers why one candidate of a decision had its score; the candidate is the one with index `place`."""
 
     def __init__(self, projection: Projection, decision: LoggedDecision, place: int) -> None:
         self._past = LoggedPast(projection, decision.version)
@@ -252,7 +252,7 @@ class _Inquiry:
         return len(learned) - undone, undone
 
     def _take(self, model: Any, step: Step | Event) -> None:
-        """Let `model` learn from one step: feedback, or the event of an item."""
+        """Let `model` learn one step, in place: a piece of feedback with its decision, or the event of an item."""
         if isinstance(step, Step):
             model.teach(step.context, step.feedback, step.extra, step.event.seq)
         else:
@@ -289,8 +289,8 @@ class _Inquiry:
         return found
 
     def _fold(self, model: Any, steps: Sequence[Step | Event]) -> Any:
-        """Return a copy of `model` that has learned `steps`; as in a loop, a lesson that the learner fails on is left
-        out."""
+        """Return a copy of `model` that has learned `steps`; feedback that the learner fails on is left out, as in a
+        loop."""
         failed = set[int]()
         while True:
             folded = self._copy(model)

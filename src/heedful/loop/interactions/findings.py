@@ -140,10 +140,10 @@ def clusters(apart: Difference | None, answers: str = "Answers") -> tuple[str, .
 
 
 def excluded(report: Report, imported: str = BY_THE_PAGE) -> str:
-    """Return a sentence on the lists and answers that are neither learned nor control lists, "" if there are none.
+    """Return a sentence on what the table of learned and control lists leaves out, "" if that is nothing.
 
-    They were imported, or drafted with a candidate learner, and are in no row of the report's table. `imported` is a
-    phrase that says who made the imported lists."""
+    It leaves out lists that another system made, lists made ahead and never shown, and answers that were undone.
+    `imported` is a phrase that says who made the lists of another system."""
     apart = [(report.imported, imported), (report.waiting, "made ahead and never shown")]
     told = [f"{count(n, 'list')} {what}" for n, what in apart if n]
     told += [f"{count(report.feedback.undone, 'answer')} taken back"] if report.feedback.undone else []

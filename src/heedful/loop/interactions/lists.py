@@ -144,11 +144,12 @@ def _probability(
     control: float,
     alike: bool,
 ) -> float | None:
-    """Return the probability of showing the list `shown`, by the control or by the learner; None if the learner cannot
-    tell.
+    """Return the probability that the loop shows exactly the list `shown`; None if the learner cannot tell.
 
-    `y` is the learner's proposal for candidates `x` (m, N), `order` the caller's order, `control` the probability of
-    the control. `alike` says whether unknown items have the same positions in the lists of both."""
+    With probability `control` the loop shows `order`, the caller's, otherwise the learner's list. `model` holds the
+    learner, `draws` its methods for random lists, `y` is its proposal for the candidates `x` (m, N), `shared` its state
+    for all people, `own` the person's own state. `alike` says whether items that are not on offer have the same
+    positions in both lists."""
     depth, chance_of, undrawn = draws
     if not alike and shown is order:  # no list of the learner is like that
         return control

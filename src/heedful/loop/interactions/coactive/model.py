@@ -209,8 +209,8 @@ class Model:
         return Lesson(x, y, np.array(chosen, np.int64), weight)
 
     def _between(self, x: Floats, y: Ints, chosen: Ints, order: Ints) -> Lesson | None:
-        """Return the learner's input for a comparison of a few candidates x (m, N): `y` is the order shown, `order` the
-        better one.
+        """Return the training example for a comparison of a few candidates x (m, N): `y` is the order shown, `order`
+        the better one.
 
         `chosen` is the beginning of `order`; a learner that takes partial orders gets that alone."""
         plain = self._plain(None, y)
@@ -276,7 +276,7 @@ def _order(learner: Any, state: Any, x: Floats) -> Ints:
 
 
 def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
-    """Return the learner's state after learning from `lesson`."""
+    """Return the state of `learner` after `state` has learned the training example `lesson`."""
     if isinstance(lesson, Thumb):
         # At margin m the chance of this thumb is sigma(m): a logistic step, along phi of what was shown.
         margin = lesson.sign * float(

@@ -92,8 +92,8 @@ def _unasked(m: int, strangers: Strangers, size: int) -> Proposal:
 def _probability(learner: Any, places: Ints, learned: Ints, drawn: bool, left: int, control: float) -> float | None:
     """Return the probability of showing the items at `places` in this order; None if the learner cannot tell.
 
-    They are shown at random, as one of `left` possible sets, or by the learner, which selects `learned`; `drawn` says
-    whether it drew random numbers, `control` is the probability of a random question."""
+    With probability `control` they are one of `left` sets, equally likely; otherwise the learner selects `learned`, and
+    `drawn` says whether it drew random numbers for that. The order is always random."""
     orders = math.factorial(places.size)
     if getattr(learner, "rule", "") == "random" and places.size == 2:
         ours = 1.0 / left

@@ -185,7 +185,7 @@ def _moved(
 
 
 def _raw(model: RatingModel, learned: Any, person: Person | None, number: int) -> float:
-    """Return the expected rating of the item `number` by a learner's state `learned`; 0 if the learner predicts
+    """Return the rating of the item `number` that a learner's state `learned` expects of `person`; 0 if it predicts
     none."""
     found = model.ratings(model.shared._replace(learned=learned), person, np.array([number]))
     return 0.0 if found is None else float(found[0])

@@ -111,8 +111,11 @@ class RatingTally:
         return prediction_report(scored, WORDING, self._high - self._low, details)
 
     def _picked(self) -> Picked | None:
-        """Return how three ways of choosing an item did in lists that the model did not make; None without such
-        lists."""
+        """Return the mean rating of an item of a control list, chosen in three ways: by prediction, popularity, or at
+        random.
+
+        Control lists are those that the model did not make. Return None without one that has two or more rated
+        items."""
         lists: dict[int, dict[str, _Rating]] = {}
         for each in self._given:
             if each.control and each.predicted is not None:  # the first rating of an item in a list is the one it got

@@ -102,11 +102,11 @@ def _probability(
     there: int,
     control: float,
 ) -> float | None:
-    """Return the probability of showing the list `shown`, by the control or the learner; None if the learner cannot
-    tell.
+    """Return the probability that the loop shows exactly the list `shown`; None if the learner cannot tell.
 
-    `learned` is the learner's list, `by_score` the control's, None if that is random. `there` is the number of
-    candidates, `control` the probability of the control; `watched` knows whether the learner drew random numbers."""
+    With probability `control` the list is `by_score`, the best by the caller's score, or, if that is None, a random one
+    out of `there` candidates; otherwise it is `learned`, the learner's. `watched` knows whether the learner drew random
+    numbers."""
     chance = _chance(shown.size, there)
     aside = _by_control(shown, by_score, there)
     if control == 1.0:
