@@ -31,8 +31,8 @@ class Factors(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """Result of cross-validation with one setting; `rmse`: root mean squared error of the held-out ratings, over all
-    folds.
+    """The result of cross-validating one number of factors (`dimension`) and `regularisation`: `rmse`, the root mean
+    squared error of the held-out ratings, over all folds.
     """
 
     dimension: int

@@ -31,8 +31,8 @@ def word(text: str) -> str:
 
 
 def name_in(where: str, field: str, cell: object) -> str:
-    """Return a cell as a name: a text, without the apostrophe that guards a formula, or a whole number as text (3.0 as
-    "3").
+    """Return a cell as a name: a text, without the apostrophe that keeps spreadsheets from reading it as a formula, or
+    a whole number as text (3.0 as "3").
 
     `where`: the place of the row, `field`: the name of the column, for messages. Raise ValueError for any other cell.
     """
@@ -54,7 +54,7 @@ def times_in(where: str, row: Mapping[str, object], at: Mapping[str, list[str]])
     """Return how often the answer of this row was given; 1 if there is no such column.
 
     `at`: names of the columns by role (person, times, ...), from `find_columns`; `where`: the place of the row, for
-    messages. Raise ValueError as `times` does.
+    messages. Raise ValueError unless it is a whole number from 0 to MOST_TIMES.
     """
     if "times" not in at:
         return 1

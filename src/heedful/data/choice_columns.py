@@ -37,8 +37,8 @@ def plain(name: str) -> str:
 
 
 def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Return the names of the columns of a table of comparisons by role: those of one form of table (FORMS), and
-    person, times and ballot if present.
+    """Return the names of the columns of a table of comparisons by role ("winner", "loser", "first", "order", ...):
+    those of the form that the table has (one of FORMS), and person, times and ballot if present.
 
     `file`: its name for messages; `header`: all column names; `named`: the columns of roles that the caller gives,
     which are not looked for by name. Raise ValueError for an unknown role or column, a column with two roles, and a

@@ -21,7 +21,9 @@ from heedful.data.table import Table, open_table, table_of
 
 
 class LoadedChoices(NamedTuple):
-    """Comparisons that were read from a file, and a summary in words of how it was read."""
+    """Comparisons that were read from a file (`choices`), a `summary` in words of how it was read, and the number `bad`
+    of ties in which both items were called bad.
+    """
 
     choices: ComparisonTable
     summary: str
@@ -144,8 +146,10 @@ def choices_in(
     """Read comparisons from the rows of a table in memory, in the forms of `load_choices`; `name` is its name in
     messages.
 
-    `columns` and `words` are as there. Raise ValueError, as `NAME: row 3: field: ...`, for the same reasons, and if a
-    row is not a mapping from columns to values.
+    `columns`: the columns of roles whose names differ from the usual ones, such as {"person": ["who"]}; `words`: what
+    unusual answers mean, such as {"0": "first"}. Raise ValueError, as `NAME: row 3: field: ...`, for a table in none of
+    the forms, a malformed row, an item twice in one answer, if there is no answer, and if a row is not a mapping from
+    columns to values.
     """
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):

@@ -17,12 +17,12 @@ Name = TypeVar("Name", int, str)
 
 
 class Comparison(NamedTuple, Generic[Name]):
-    """One answer that compares items, and how often it was given: tiers of items, best first.
+    """One answer of a `person` that compares items, and how many `times` it was given: `tiers` of items, best first.
 
     Items and people are names (`Comparison[str]`) or their numbers in a table (`Comparison[int]`). ((3,), (1,)) is the
     choice of 3 over 1; ((3,), (1, 2)) says that 3 is the best of three; ((3,), (1,), (2,)) is a ranking. A single tier
     says that all its items are equally good: ((3, 1),). In an answer of several tiers nothing is said about the items
-    within a tier.
+    within a tier. `first` is the item that was shown first, None if unknown; `judged` is False for "cannot judge".
     """
 
     person: Name
@@ -36,7 +36,8 @@ class Comparison(NamedTuple, Generic[Name]):
 
 
 class ComparisonTable(NamedTuple):
-    """Comparisons by number, with the names of all items and people; equal comparisons are one entry with `times`.
+    """Comparisons by number, with the names of all `items` and `people`; equal comparisons are stored once, with their
+    count as `times`.
 
     If no person is named, there is one person with the name "".
     """
@@ -83,7 +84,12 @@ def tabulate(answered: Iterable[Comparison[str]], items: Iterable[str] = ()) -> 
 
 
 class ComparisonColumns(NamedTuple):
-    """p comparisons of two items each as columns (p,) of numbers: the form in which large files are read."""
+    """p comparisons of two items each as columns (p,): the form in which large files are read.
+
+    `person`, `better` and `worse` are numbers of the person and of the items (of two that tie or could not be judged,
+    `worse` was shown second); `tied`: equally good; `judged`: False for "cannot judge"; `side`: 1 if the better item
+    was shown first, 2 if the worse one was, 0 if unknown; `times`: how often the answer was given.
+    """
 
     person: Ints
     better: Ints

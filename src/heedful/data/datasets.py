@@ -29,7 +29,8 @@ class DatasetInfo(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Result of `check` for one file of a known data set: its status, with an explanation (`detail`).
+    """The result of `check` for one file of a known data set: whether it is as recorded (`status`), with an explanation
+    (`detail`).
 
     `dataset`: the `DatasetInfo.key`; `file`: path below the folder that was checked, or the folder of a data set
     without checksums.

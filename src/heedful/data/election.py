@@ -19,12 +19,14 @@ SEATS = (261, 358, 64, 355, 107, 194, 285, 541, 49, 473, 74, 557, 160, 467, 264,
 
 
 def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: int | None = None) -> PairwiseDataset:
-    """Load all_polling_data.dat from a folder: seats are people, parties are items, and more votes are better.
+    """Load all_polling_data.dat from a folder as preferences: seats of parliament are people, parties are items, and a
+    seat prefers the party with more votes.
 
     Only seats where at least STOOD of the 8 parties stood are used. Missing votes are imputed from the 10 nearest seats
     (a party that stood in none of these gets its overall mean: the SNP, 8,153 votes in England). The votes in 20 seats
     are the features of the parties, which leaves 264 people with the latitude and longitude of their seat. `draw`: a
-    seed for 20 seats other than those of [H12]; `labels`: see `prefers_first`.
+    seed for 20 seats other than those of [H12]; `labels`: "right", or "published" for the labels in the experiments of
+    [H12], some of which are inverted.
 
     Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
     malformed line.

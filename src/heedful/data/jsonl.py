@@ -22,8 +22,8 @@ _AT_BYTE = re.compile(r"^JSON is malformed: (.*) \(byte ([0-9]+)\)$")
 
 
 class Line(NamedTuple):
-    """A line of a file: its number, from 1, and either its object or an error, NAME:LINE: field:
-    expected ..., got ....
+    """A line of a JSON-lines file: its `number`, from 1, and either its object (`record`) or an `error`, NAME:LINE:
+    field: expected ..., got ....
     """
 
     number: int  # from 1

@@ -23,12 +23,12 @@ PLACES = (72, 316, 243, 21, 84, 313, 43, 254, 324, 264, 294, 245, 183, 167, 349,
 
 
 def load_jura(folder: str | PathLike[str], *, labels: str = "right", draw: int | None = None) -> PairwiseDataset:
-    """Load jura.dat from a folder: places are people, metals are items; a higher concentration, standardised, is
-    preferred.
+    """Load jura.dat from a folder as preferences: places are people, metals are items; a place prefers the metal with
+    the higher standardised concentration.
 
     Measurements in 20 places are the features of the metals, which leaves 339 people, described by their two
-    coordinates, the rock and the land use. `draw`: a seed for 20 places other than those of [H12]; `labels`: see
-    `prefers_first`.
+    coordinates, the rock and the land use. `draw`: a seed for 20 places other than those of [H12]; `labels`: "right",
+    or "published" for the labels in the experiments of [H12], some of which are inverted.
 
     Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: numbers: expected ..., got ...`, for a
     malformed line.

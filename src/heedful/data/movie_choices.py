@@ -33,8 +33,8 @@ def load_movie_choices(
     Missing ratings are imputed from the 10 nearest people; ties are broken at random. The features of films are their
     genres, those of people are gender, age and occupation (users.dat). `draw`: a seed for ten of the 50 most rated
     films in place of those of [H12]. `ratings`: the result of `load_movielens` for this folder, if it is at hand.
-    `labels`: see `prefers_first`; with "published" the genres of the films are in another order, too. Errors are those
-    of `load_movielens`.
+    `labels`: "right", or "published" for the labels in the experiments of [H12], some of which are inverted; there the
+    genres of the films are in another order, too. Errors are those of `load_movielens`.
     """
     check_labels(labels)
     ratings = load_movielens(folder) if ratings is None else ratings

@@ -29,7 +29,7 @@ _TABLES = (".csv", ".tsv", ".dat", ".data", ".jsonl", ".ndjson", ".json", ".parq
 
 
 class LoadedRatings(NamedTuple):
-    """Ratings that were read from a file, and a summary in words of how it was read."""
+    """The ratings that were read from a file (`table`), and a `summary` in words of how it was read."""
 
     table: RatingTable
     summary: str

@@ -16,11 +16,12 @@ person lives.
 
 
 def load_sushi_choices(folder: str | PathLike[str], *, labels: str = "right") -> PairwiseDataset:
-    """Load the rankings of the same 10 items by 5,000 people as pairwise preferences, with features of items and
+    """Load the rankings of the same 10 sushi by 5,000 people as pairwise preferences, with features of items and
     people.
 
     Categorical features (style, major and minor group of items; all of people) are one-hot. `labels="published"` gives
-    salmon roe the features of salmon, see `load_sushi`; the answers are the same. Errors are those of `load_sushi`.
+    salmon roe the features of salmon, as the experiments of [H12] did; the answers are the same. Errors are those of
+    `load_sushi`.
     """
     orders, names, known = load_sushi(folder, "a", labels=labels)
     path = existing_or_gz(Path(folder) / "sushi3.udata")

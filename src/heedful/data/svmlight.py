@@ -46,7 +46,7 @@ class _Row(NamedTuple):
 def read_blocks(
     path: Path, limit: int, kind: np.dtype[Any], target: Target, add: Callable[[int, str, str | None], None]
 ) -> Iterator[FloatArray]:
-    """Yield the features of a file in blocks of rows (b x largest index in the block).
+    """Yield the features of a file in blocks of b rows, arrays (b x largest index in the block).
 
     `add(line number, target, qid)` is called for each row as it is read. `limit`: the greatest index; `kind`: type of
     the values, float64 or float32; `target`: what lines begin with. Raise ValueError, as NAME:LINE, for a malformed

@@ -46,7 +46,11 @@ class CodedColumn(NamedTuple):
 
 
 class Table(NamedTuple):
-    """An open table: its column names, and functions that read columns or rows when they are called."""
+    """An open table: its column names (`header`), and two functions that read it when they are called.
+
+    columns(names) returns the columns with these names; located() returns all rows as dictionaries, each with its place
+    NAME:LINE for messages.
+    """
 
     header: list[str]
     columns: Callable[[Sequence[str]], list[CodedColumn]]

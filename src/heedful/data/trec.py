@@ -26,7 +26,9 @@ HIGHEST = 4
 
 
 class Document(NamedTuple):
-    """A search result as it was shown. The texts belong to the track: for research only, not to be redistributed."""
+    """A search result as it was shown: its `id`, `url`, `title` and `snippet`. The texts belong to the TREC Session
+    Track: for research only, not to be redistributed.
+    """
 
     id: str
     url: str
@@ -35,11 +37,12 @@ class Document(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """A session: its m documents in order of first appearance, and for each query what was shown and clicked.
+    """A search session: its m `documents` in order of first appearance, and for each of its `queries` what was shown
+    and clicked.
 
-    `grades` (m,): relevance of the documents, UNJUDGED if unknown; `rankings`: for each query the documents shown
-    (indices), best first; `clicks`: for each query the documents clicked, in the order of the clicks. None occurs
-    twice.
+    `session` and `topic` are ids. `grades` (m,): relevance of the documents, UNJUDGED if unknown; `rankings`: for each
+    query the documents shown (indices), best first; `clicks`: for each query the documents clicked, in the order of the
+    clicks. No document occurs twice in a ranking, or in the clicks of a query.
     """
 
     session: str

@@ -129,9 +129,9 @@ def as_object(value: object) -> dict[str, Any]:
 
 
 def as_hits(value: object) -> list[str]:
-    """Return the ids of hits in order, "" for a hit without a valid one.
+    """Return the ids of the hits (results) of a query in order, "" for a hit without a valid one.
 
-    The value is a list, a JSON text of one, a text of ids separated by commas (CSV), or a single id, which OpenSearch
+    `value` is a list, a JSON text of one, a text of ids separated by commas (CSV), or a single id, which OpenSearch
     treats as a list.
     """
     value = _json(value)

@@ -1,8 +1,9 @@
 """Diagnostics for logs with known utilities: the quality of the feedback, and the regret bounds of [J15].
 
-`known_utilities` computes the utilities of a log; alpha and the slack of each round ([J15] section 3.1) and the sign
-test (section 3.2) follow from them. `bounds` evaluates the theorems about a learner after each round. Each theorem
-comes with its hypotheses in words, and whether each holds here; its values are NaN unless all hold.
+[J15] is Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015. `known_utilities` computes the utilities of a log;
+alpha and the slack of each round ([J15] section 3.1) and the sign test (section 3.2) follow from them. `bounds`
+evaluates the theorems about a learner after each round. Each theorem comes with its hypotheses in words, and whether
+each holds here; its values are NaN unless all hold.
 
     >>> known = known_utilities(log, Ranking(5), w_star)
     >>> quality(known, alpha=0.5).strict  # the greatest alpha that every round satisfies

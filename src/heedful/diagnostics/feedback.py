@@ -24,8 +24,8 @@ ROUNDING = 1e-12
 
 
 class Utilities(NamedTuple):
-    """True utilities U(x, .) of the objects in each of T rounds: context x, shown object y, feedback ybar, best object
-    y*.
+    """True utilities in each of T rounds with context x: U(x, y) of the object `shown`, U(x, ybar) of the object given
+    as `feedback`, and U(x, y*) of the `best` object, (T,) each.
     """
 
     shown: Array
@@ -68,8 +68,8 @@ def regrets(known: Utilities) -> Array:
 
 
 def alphas(known: Utilities) -> Array:
-    """Return for each of T rounds `known` (T,) the greatest alpha that it satisfies without slack (Eq. 6): gain /
-    regret.
+    """Return for each of T rounds `known` (T,) the greatest alpha for which its feedback gains at least the fraction
+    alpha of the regret, without slack ([J15] Eq. 6): gain / regret.
 
     It is at most 1, and negative if the feedback was worse than what was shown. It is NaN if the regret is 0: then
     every alpha is possible.
@@ -91,8 +91,8 @@ def slacks(known: Utilities, alpha: float) -> Array:
 
 
 def strict_alpha(known: Utilities) -> float:
-    """Return the greatest alpha for which all rounds `known` satisfy Eq. 5: each gains at least the fraction alpha of
-    its regret.
+    """Return the greatest alpha for which all rounds `known` satisfy [J15] Eq. 5: the feedback of each gains at least
+    the fraction alpha of its regret.
 
     0 or less means that there is none above 0; it is 1 if all regrets are 0.
     """
@@ -102,8 +102,8 @@ def strict_alpha(known: Utilities) -> float:
 
 
 class SignTest(NamedTuple):
-    """Result of `sign_test`: numbers of positive, zero and negative differences, and the two-sided p-value of the
-    binomial test that leaves out zeros.
+    """The result of `sign_test`: the numbers of differences above 0 (`better`), equal to 0 and below 0 (`worse`), and
+    the two-sided p-value `p` of the binomial test that leaves out zeros.
     """
 
     better: int
@@ -113,10 +113,10 @@ class SignTest(NamedTuple):
 
 
 def sign_test(differences: npt.ArrayLike, tolerance: float = ROUNDING) -> SignTest:
-    """Run the binomial sign test of [J15] section 3.2 on n `differences` (n,): are positive and negative equally
-    likely?
+    """Run the two-sided binomial sign test of [J15] section 3.2 on n `differences` (n,), the gains in utility of
+    feedback: are positive and negative ones equally likely?
 
-    Differences of at most `tolerance` count as 0 and are left out; p is 1 if all are.
+    Differences of at most `tolerance` in absolute value count as 0 and are left out; p is 1 if all are.
     """
     d = np.asarray(differences, np.float64)
     better, worse = int(np.sum(d > tolerance)), int(np.sum(d < -tolerance))
@@ -128,11 +128,12 @@ def sign_test(differences: npt.ArrayLike, tolerance: float = ROUNDING) -> SignTe
 
 
 class Quality(NamedTuple):
-    """Summary of the feedback of a log, with `alpha` as given to `quality`.
+    """Summary of the feedback in a log of `rounds` rounds, with slacks computed for `alpha`: the slack xi of a round is
+    what its feedback lacks to gain the fraction alpha of the regret.
 
-    `rounds`: their number; `test`: the sign test of gains; `gain`, `regret`: their means; `strict`: the greatest alpha
-    that each round satisfies; `average`: the alpha at which the slacks sum to 0, so that the first term of Theorem 1
-    vanishes; `slack`: the mean slack xi at `alpha`; `clipped`: the mean of max(0, xi).
+    `test`: the sign test of the gains in utility; `gain`, `regret`: their means; `strict`: the greatest alpha that each
+    round satisfies without slack; `average`: the alpha at which the slacks sum to 0, so that the first term of Theorem
+    1 of [J15] vanishes; `slack`: the mean slack xi; `clipped`: the mean of max(0, xi).
     """
 
     rounds: int
@@ -147,7 +148,9 @@ class Quality(NamedTuple):
 
 
 def quality(known: Utilities, alpha: float = 0.5) -> Quality:
-    """Summarise the feedback of the rounds `known`, at least one; slacks are computed for `alpha`."""
+    """Summarise the feedback of the rounds whose true utilities are `known`, at least one round; slacks (what feedback
+    lacks to gain the fraction alpha of the regret) are computed for `alpha`.
+    """
     gain, regret, xi = gains(known), regrets(known), slacks(known, alpha)
     average = float(gain.sum() / regret.sum()) if regret.any() else 1.0
     return Quality(

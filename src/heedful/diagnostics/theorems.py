@@ -18,9 +18,14 @@ _WithTheorem: TypeAlias = PreferencePerceptron | ExponentiatedPerceptron | Conve
 
 
 class Facts(NamedTuple):
-    """What a bound needs besides the learner: the true weights, bounds of the features, and the slacks of T rounds.
+    """What a regret bound of [J15] needs besides the learner, for T rounds: the true weights, bounds of the features,
+    and the slacks.
 
-    `alpha`: the fraction of the regret that feedback gains, up to the slack.
+    `w_star` (N,): true utility weights of N features; `R`, `S`: upper bounds of the Euclidean and the maximum norm of
+    phi(x, y), the features of any object; `alpha`: the fraction of the regret that feedback gains, up to the `slack`
+    (T,) of each round, zeros if it always does; `expected`: whether slacks and regrets are expectations over the
+    answers that the person might give (Eq. 7). `margins` (T,), for Theorem 8 only: -w_t . D_t, with the learner's
+    weights w_t and D_t the features of the feedback minus those of what was shown; empty if not known.
     """
 
     w_star: Array
@@ -41,14 +46,19 @@ class Facts(NamedTuple):
 
 
 class Hypothesis(NamedTuple):
-    """A hypothesis of a theorem, in words, and whether it holds here."""
+    """A hypothesis of a theorem, in words (`says`), and whether it `holds` for the learner and the data at hand."""
 
     says: str
     holds: bool
 
 
 class Bound(NamedTuple):
-    """Upper bound of a theorem on the average regret after each of T rounds."""
+    """The upper bound of a theorem on the average regret after each of T rounds: `values` (T,), NaN unless all
+    `hypotheses` hold.
+
+    `measure` is what is bounded: "REG", the average regret, or "CREG", the average of a convex `loss` of the regret,
+    "linear" or "quadratic": (theta - M)^2 with M = R |w*|, for the bound R of the features and the true weights w*.
+    """
 
     theorem: str
     measure: str
@@ -61,12 +71,12 @@ class Bound(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """True if all hypotheses hold."""
+        """True if all hypotheses of the theorem hold."""
         return all(each.holds for each in self.hypotheses)
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """Hypotheses that do not hold, in words."""
+        """The hypotheses of the theorem that do not hold, in words."""
         return tuple(each.says for each in self.hypotheses if not each.holds)
 
 

@@ -247,7 +247,9 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
         rows.
 
         Return the estimator. `classes`: all possible labels, in any order; the first call needs them, unless `order` or
-        an ordered Categorical gives them. `sample_weight` and errors are as in `fit`.
+        an ordered Categorical gives them. `sample_weight` (n,), 0 or more, multiplies the step of each row; rows with
+        weight 0 are left out. Raise ValueError, naming the argument, if one is invalid; the estimator is then
+        unchanged.
         """
         return self._go_on(X, y, classes, sample_weight)
 

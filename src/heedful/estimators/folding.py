@@ -44,11 +44,11 @@ def blocks(X: Floats, one: bool, order: Ints | None = None) -> Iterator[tuple[An
 
 
 def compiles(learner: Any, rows: int, lessons: int) -> bool:
-    """Return whether a loop over training rows should be compiled rather than interpreted.
+    """Return True if a loop over training rows should be compiled rather than interpreted.
 
     `rows`: number of rows of this call; `lessons`: rows times epochs. It is False for fewer than FEW rows, and True
-    once this process would otherwise have interpreted more than PATIENCE lessons for this class of learner, which are
-    counted here. The choice affects speed only, never the result.
+    once this process would otherwise have learned from more than PATIENCE rows interpreted, counted here for each class
+    of learner. The choice affects speed only, never the result.
     """
     if rows < FEW:
         return False

@@ -186,8 +186,8 @@ class PreferenceGPClassifier(_Choices):
         self.learn_noise = learn_noise
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from n choices X (n, columns) with labels y (n,), each made `sample_weight` (n,) times; return the
-        estimator.
+        """Learn from n choices X (n, columns), rows of the first thing minus the second, with labels y (n,), each made
+        `sample_weight` (n,) times; return the estimator.
 
         Anything learned before is discarded. Raise ValueError, naming the argument, if one is invalid; the estimator is
         then unchanged.
@@ -231,11 +231,12 @@ class PreferenceGPClassifier(_Choices):
         return Posterior(self.coef_, self.covariance_)
 
     def rank(self) -> Ints:
-        """Return the indices of the columns by posterior mean (columns,), best first."""
+        """Return the indices of the columns of X (the items or features) by posterior mean (columns,), best first."""
         return self.posterior().ranking()
 
     def decision_function(self, X: Any) -> Array:
-        """Return m / sqrt(1 + v) for each of n rows X (n,): above 0 if the first thing is more likely to win.
+        """Return for each of n rows X, the first thing minus the second, m / sqrt(1 + v) (n,): above 0 if the first
+        thing is more likely to win.
 
         m and v are mean and variance of the difference in utility. Without "equally good", Phi of it is the probability
         that the first thing wins.
@@ -244,7 +245,8 @@ class PreferenceGPClassifier(_Choices):
         return m / np.sqrt(1.0 + v)
 
     def predict_proba(self, X: Any) -> Array:
-        """Return for each of n rows X the probabilities of `classes_`: (n, 2), or with `equal` (n, 3).
+        """Return for each of n rows X, the first thing minus the second, the probabilities of `classes_`: (n, 2), or
+        with `equal` (n, 3).
 
         With two classes that is P(the second thing wins), P(the first thing wins).
         """
@@ -356,11 +358,11 @@ class HierarchicalGPClassifier(_Choices):
         check_positive("tol", self.tol)
 
     def posterior(self, person: float | None = None, new: Any = None) -> Posterior:
-        """Return the posterior over a person's utilities of the columns; for None or an unknown person, that of the
-        population.
+        """Return the Gaussian posterior over a person's utilities of the columns of X (items or features); for None or
+        an unknown person, that of the population.
 
-        `new` (q, d): d features of q new items, which are appended after the columns. Raise ValueError if the estimator
-        has no `features`, or if `new` does not fit them.
+        `person`: the number of the person. `new` (q, d): d features of q new items, which are appended after the
+        columns. Raise ValueError if the estimator has no `features`, or if `new` does not fit them.
         """
         check_is_fitted(self)
         at = -1 if person is None else self._of(np.array([person], np.float64))[0]
@@ -375,9 +377,11 @@ class HierarchicalGPClassifier(_Choices):
         return Posterior(*add_items(Population(*known), kernel.over(X), kernel.between(X, Z), kernel.over(Z)))
 
     def rank(self, person: float | None = None, new: Any = None) -> Ints:
-        """Return the indices of the columns by a person's posterior mean, best first; new items have the next indices.
+        """Return the indices of the columns of X (items or features) by a person's posterior mean, best first; new
+        items have the next indices.
 
-        Arguments and errors are those of `posterior`.
+        `person`: the number of the person, None for the population; `new` (q, d): d features of q new items. Raise
+        ValueError if the estimator has no `features`, or if `new` does not fit them.
         """
         return self.posterior(person, new).ranking()
 
@@ -395,7 +399,8 @@ class HierarchicalGPClassifier(_Choices):
         return m / np.sqrt(1.0 + v)
 
     def predict_proba(self, X: Any) -> Array:
-        """Return for each of n rows X the probabilities of `classes_`: (n, 2), or with `equal` (n, 3).
+        """Return for each of n rows X, a person's number and the first thing minus the second, the probabilities of
+        `classes_`: (n, 2), or with `equal` (n, 3).
 
         With two classes that is P(the second thing wins), P(the first thing wins).
         """

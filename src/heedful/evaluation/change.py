@@ -49,7 +49,13 @@ STEPS = 40
 
 
 class Change(NamedTuple):
-    """Evidence that a mean has risen from some value on, with the most probable start of the change."""
+    """Evidence that the mean of a sequence of values has risen from some value on, with the likeliest start of the
+    change.
+
+    `log_evidence` stays below log(1 / alpha) at all times with probability 1 - alpha if there is no change. `start` is
+    the number of values before the change, `before` the mean of these (or of their latter half, whichever tells more),
+    `after` the mean of the others; nan where there are none.
+    """
 
     log_evidence: float
     """the log of the evidence: below log(1 / alpha) at all times with probability 1 - alpha if there is no change"""
@@ -71,7 +77,7 @@ class _Sums(NamedTuple):
 
 
 def starts(n: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of values, below n, after which a change is looked for, rising."""
+    """Return numbers of values, rising and below n: a change is looked for after so many of n values."""
     if n <= FIRST:
         return np.zeros(0, np.int64)
     count = int(math.log(n / FIRST) / math.log(GROWTH)) + 2
@@ -116,10 +122,11 @@ def excess(values: npt.NDArray[Any], limit: float) -> Change:
 
 
 def interval(values: npt.NDArray[Any], alpha: float = 0.05) -> tuple[float, float, float]:
-    """Return (mean, low, high) of n `values` (n,) in [0, 1]: low and high bound the average of their expectations.
+    """Return (mean, low, high) of n `values` (n,) in [0, 1], in order of arrival: low and high bound the average of the
+    expectations of the values, each given those before it.
 
-    They fail to do so, at any time at all, with probability at most `alpha`; without values they are (nan, 0, 1). Raise
-    ValueError if a value is not in [0, 1], or unless 0 < alpha < 1.
+    They fail to do so, at any time at all, with probability at most `alpha`; without values the result is (nan, 0, 1).
+    Raise ValueError if a value is not in [0, 1], or unless 0 < alpha < 1.
     """
     check_alpha(alpha)
     x = _checked(values)

@@ -46,8 +46,8 @@ class Running(NamedTuple):
         return self.squares / self.n
 
     def add(self, x: Array) -> Running:
-        """Return the running mean and variance after one more value of each sequence; `x` has the shape of the
-        sequences.
+        """Return the running mean and variance after one more value of each sequence, `x`, an array (...) with the
+        shape of the sequences.
         """
         n = self.n + 1
         gap = x - self.mean

@@ -35,8 +35,11 @@ Gain = Callable[[int], float]
 
 
 class Draft(NamedTuple):
-    """A list that rankings A and B drafted together, with what is needed to credit clicks on it. Sides are 0 (A) and 1
-    (B).
+    """A list that the rankings A and B drafted together, with what is needed to credit clicks on it.
+
+    `items` are those of the list, best first; `teams` the side that picked each, 0 (A) or 1 (B); `coins` the side that
+    picked first in each round of two picks; `probability` is that of drafting exactly this list, whichever side picked
+    which item.
     """
 
     items: tuple[int, ...]
@@ -71,7 +74,9 @@ def interleave(a: Sequence[int], b: Sequence[int], size: int, rng: np.random.Gen
 
 
 def draft_probability(a: Sequence[int], b: Sequence[int], items: Sequence[int]) -> float:
-    """Return the probability that a draft of as many items from rankings `a` and `b` is exactly the list `items`."""
+    """Return the probability that a team draft of as many items from the rankings `a` and `b` (item numbers, best
+    first) is exactly the list `items`.
+    """
     taken: tuple[int, ...] = ()
     probability = 1.0
     while orders := _round(a, b, frozenset(taken), len(items) - len(taken)):
@@ -85,7 +90,8 @@ def draft_probability(a: Sequence[int], b: Sequence[int], items: Sequence[int]) 
 
 
 def slot_probabilities(a: Sequence[int], b: Sequence[int], size: int) -> dict[tuple[int, int], float]:
-    """Return the probability of each (item, slot), slots from 0, in a draft of `size` items from rankings `a` and `b`.
+    """Return the probability of each (item, slot), slots from 0, in a team draft of `size` items from the rankings `a`
+    and `b` (item numbers, best first).
 
     What comes after a round depends only on the set of items in the list. Such a set is the top of `a` and the top of
     `b`, so there are at most `size` + 1 sets of each size, and the sum over all coins takes polynomial time.
@@ -129,8 +135,8 @@ def _items(picks: Sequence[Pick]) -> tuple[int, ...]:
 
 
 def session_outcome(draft: Draft, clicked: Collection[int]) -> float:
-    """Return the outcome of a session: 1 if more of the `clicked` items are of team B than of team A, 0 if fewer, else
-    1/2.
+    """Return the outcome of a session in which the list `draft` was shown: 1 if more of the `clicked` items were picked
+    by side B than by side A, 0 if fewer, else 1/2.
 
     Raise ValueError if a clicked item is not in the draft.
     """
@@ -173,7 +179,9 @@ MOST = 700.0
 
 
 class Person(NamedTuple):
-    """What a match stores of one person: numbers of sessions, of wins and losses of side B, and wins minus losses."""
+    """What a `Match` of rankers A and B stores of one person: the numbers of `sessions`, of `wins` and `losses` of B,
+    and `net`, wins minus losses, stopped at plus and minus each of LIMITS (J,).
+    """
 
     sessions: int
     wins: int
@@ -188,7 +196,13 @@ MatchState = dict[Hashable, Person]
 
 
 class Verdict(NamedTuple):
-    """Result of a match so far: who is preferred, with what evidence, from how many sessions and people."""
+    """The result of a `Match` of rankers A and B so far: the `verdict`, and the evidence for it (`e_value`), which
+    decides once it is 1 / alpha.
+
+    `share` is that of B among the sessions that one side won (1/2 if there are none), `low` and `high` its interval,
+    valid at any time if the share is the same in all sessions. `sessions` and `people` are counts, `largest` is the
+    share of the sessions that the most active person has.
+    """
 
     verdict: Literal["a", "b", "undecided"]
     e_value: float
@@ -234,7 +248,7 @@ class Match(NamedTuple):
 
     @property
     def least_people(self) -> int:
-        """Number of people below which there can be no verdict."""
+        """The number of people below which there can be no verdict."""
         return math.ceil(math.log(2.0 / self.alpha) / math.log(1.5))
 
     def init(self) -> MatchState:
@@ -312,7 +326,10 @@ def _log_capital(logs: Array) -> Array:
 
 
 class Plan(NamedTuple):
-    """Result of simulated matches: how many were decided for each side, and how long that took."""
+    """The result of `plan`, simulated matches of rankers A and B: `a` and `b` are the shares of the runs with the
+    verdict "a" and "b", `sessions` the median number of sessions until a verdict (None if fewer than half of the runs
+    had one).
+    """
 
     a: float
     """share of the runs with the verdict "a"; `b` likewise"""
@@ -332,11 +349,11 @@ def plan(
     spread: float = 0.0,
     runs: int = 1000,
 ) -> Plan:
-    """Simulate `runs` runs of `match`, each of `sessions` sessions by `people` people; return how many are decided, and
-    when.
+    """Simulate `runs` runs of `match`, a comparison of rankers A and B, each of `sessions` sessions by `people` people;
+    return how many are decided, and when.
 
-    A session is of a person drawn uniformly with `rng`. It is a tie with probability `ties`; otherwise B wins it with
-    probability `share`, which is higher by `spread` for about half of the people and lower by it for the others.
+    Each session is of a person drawn uniformly with `rng`. It is a tie with probability `ties`; otherwise B wins it
+    with probability `share`, which is higher by `spread` for about half of the people and lower by it for the others.
     """
     rates = share + spread * rng.choice([-1.0, 1.0], (runs, people))
     net = np.zeros((runs, people, LIMITS.size), np.int64)

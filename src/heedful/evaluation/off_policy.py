@@ -33,8 +33,14 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Estimate(NamedTuple):
-    """Estimated value of a target ranker for lists of k slots, from importance weights w and rewards r, with its
-    interval and what it rests on.
+    """The estimated `value` of a target ranker (the one whose lists were not shown): the expected sum of the rewards of
+    its list of k slots, from 0 to k, with an interval and what it rests on.
+
+    `low` and `high` are an interval that is valid whenever it is looked at; what the log does not support counts 0 at
+    the lower end, and all of its probability at the upper one. `mean_weight` is the mean importance weight, near 1 if
+    the log supports all that the target shows; `effective` the effective sample size (sum w)^2 / sum w^2, the least
+    over slots; `unsupported` the probability, per slot, of what could not be in the log. `warning` says why not to
+    trust it, "" if there is no reason.
     """
 
     value: float
@@ -101,11 +107,12 @@ def slot_weights(target: Array, logged: Array) -> Array:
 
 
 def value(weights: Array, rewards: Array, *, share: Array | None = None, normalise: bool = False) -> float:
-    """Return the estimated value of a ranker: the mean over n decisions of the weighted sum of rewards over k slots.
+    """Return the estimated value of a ranker: the mean over n decisions (lists shown) of the sum over k slots of weight
+    times reward.
 
-    `weights`, `rewards` (n, k): of each slot. `share` (n,): the share of each decision in the mean, summing to 1; None:
-    all equal. With `normalise` the sum of each slot is divided by the mean weight there (self-normalised): less
-    variance, and a bias that vanishes as 1 / n.
+    `weights` (n, k): importance weights of the slots; `rewards` (n, k), in [0, 1]. `share` (n,): the share of each
+    decision in the mean, summing to 1; None: all equal. With `normalise` the sum of each slot is divided by the mean
+    weight there (self-normalised): less variance, and a bias that vanishes as 1 / n.
     """
     share = np.full(len(weights), 1.0 / len(weights)) if share is None else share
     each = share @ (weights * rewards)
@@ -148,14 +155,16 @@ def estimate(
     most: float | None = None,
     alpha: float = 0.05,
 ) -> Estimate | Refusal:
-    """Estimate the value of a ranker from n logged decisions of k slots, or say why it cannot be estimated.
+    """Estimate the value of a ranker, the expected sum of rewards of its list, from n logged decisions of k slots, or
+    say why it cannot be estimated.
 
     `weights` (n, k): importance weights; `rewards` (n, k), in [0, 1]. `unsupported` (n,): for each decision, the
-    probability of what the target shows and the log cannot have, per slot. `people` (n,): who received each decision;
-    then the value is a mean over people, each with the same weight, however many decisions they had. `normalise`: as in
-    `value`. `most`: the greatest possible weight, if there is a bound, which narrows the interval; `alpha`: its error
-    probability. Return a `Refusal` if the unsupported mass exceeds MOST_UNSUPPORTED or the effective sample size is
-    below LEAST. Raise ValueError, naming the argument, if the shapes differ or rewards lie outside [0, 1].
+    probability of what the ranker shows and the log cannot have, per slot. `people` (n,): who received each decision;
+    then the value is a mean over people, each with the same weight, however many decisions they had. `normalise`:
+    divide the sum of each slot by its mean weight. `most`: the greatest possible weight, if there is a bound, which
+    narrows the interval; `alpha`: its error probability. Return a `Refusal` if the unsupported probability exceeds
+    MOST_UNSUPPORTED or the effective sample size is below LEAST. Raise ValueError, naming the argument, if the shapes
+    differ or rewards lie outside [0, 1].
     """
     weights, rewards = _checked(weights, rewards)
     n = len(rewards)

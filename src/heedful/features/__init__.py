@@ -59,9 +59,10 @@ def vectors(size: int) -> Encoding:
 class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """Encoding of items in a context: the item's features, then products of a context feature and an item feature.
 
-    A context feature alone would add the same to the score of every candidate, which changes no order, so only products
-    are added: for each of `pairs` (column of the context, column of the item), all products of their features; "all"
-    takes all features of both. Raise ValueError for a pair of unknown columns, or one that is given twice.
+    `context` and `item` encode the rows of contexts and of items. A context feature alone would add the same to the
+    score of every candidate, which changes no order, so only products are added: for each of `pairs` (column of the
+    context, column of the item), all products of their features; "all" takes all features of both. Raise ValueError for
+    a pair of unknown columns, or one that is given twice.
     """
 
     context: Encoding
@@ -84,7 +85,7 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the N' features."""
+        """Names of the N' features: those of the item, then those of the products."""
         crossed = [f"{self.context.names[c]} × {self.item.names[i]}" for c, i in zip(*self._places)]
         return [*self.item.names, *crossed]
 

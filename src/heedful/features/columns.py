@@ -167,8 +167,8 @@ class Text(_Column, frozen=True, tag="text"):
 
 
 class Prose(_Column, frozen=True, tag="prose"):
-    """A column of texts, by their style: one feature for each of TRAITS, (value - mean) / scale, with constants of
-    plain prose.
+    """A column of texts, by their style: one feature for each of TRAITS (such as the length of a text), (value - mean)
+    / scale, with the mean and scale of plain prose.
     """
 
     def own(self) -> list[str]:

@@ -18,8 +18,10 @@ Features: TypeAlias = npt.NDArray[np.float32]
 
 
 class Description(NamedTuple):
-    """A row of `Encoding.describe`: a column in words, such as its kind (number, category, ...), the reason for it, and
-    an example of a value.
+    """How an encoding treats one column of a table: its `kind` (number, category, text, ...), `why`, and the number of
+    `features` that it becomes.
+
+    `example` is one of its values as text, `missing` the number of rows without a value when the encoding was inferred.
     """
 
     column: str
@@ -107,9 +109,11 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return np.array(out, np.float32)
 
     def encode_many(self, rows: Iterable[Mapping[str, object]], unknown: Counter[str] | None = None) -> Features:
-        """Return the N features of each of m rows (m x N); `unknown` and errors are as in `encode`.
+        """Return the N features of each of m rows (m x N), mappings from column to value.
 
-        Errors begin with the number of the row, from 1.
+        Values that are not a level of their category are counted in `unknown`, as "column=value", if it is given. Raise
+        ValueError, beginning with the number of the row, from 1, and naming the column, for a value that does not fit
+        its kind.
         """
         rows = list(rows)
         X = np.empty((len(rows), self.size), np.float32)

@@ -51,7 +51,9 @@ _IS = _set("it's that's there's here's what's who's where's how's he's she's let
 
 
 class Trait(NamedTuple):
-    """A readable feature of a text's style: (measured value - `mean`) / `scale`."""
+    """A readable feature of a text's style, called `name`: (measured value - `mean`) / `scale`; `what` says in words
+    what is measured.
+    """
 
     name: str
     what: str
@@ -106,8 +108,8 @@ def hash_words(text: str, buckets: int) -> list[tuple[int, float]]:
 
 
 def traits(text: str) -> list[float]:
-    """Return the measured values of a text's TRAITS, in their order, before subtracting the mean and dividing by the
-    scale.
+    """Return the measured values of the style of a text, such as its length, one for each of TRAITS in their order,
+    before subtracting the mean and dividing by the scale.
     """
     each = words(text)
     counts = Counter(each)
