@@ -130,10 +130,10 @@ class FeedbackReader:
         return drafts
 
     def reject_unknown(self, event: str, kind: str, id: str) -> Answer:
-        """Return the answer that rejects the event with the id `event`, as what it is about is not in the log.
+        """Return the answer that rejects the event with the id `event`, because what it refers to is not in the log.
 
-        That is an event of `kind` "decision" or "feedback" with this `id`. What other processes wrote is taken in
-        first. The reason says whether it was forgotten, lost or never there."""
+        It refers to an event of `kind` "decision" or "feedback" with this `id`. Before that, events that other
+        processes wrote are read. The reason says whether it was forgotten, lost or never there."""
         self.projection.catch_up()
         if self.projection.log.is_forgotten(kind, id):
             return self.projection.reject(event, f"{kind} {id} was forgotten")

@@ -409,7 +409,7 @@ class Loop:
         prior: Any = None,
         strict: bool | None = None,
     ) -> Ranking:
-        """Return what `rank` returns, together with the version of the model and the candidates that are not on
+        """Return what `rank` returns for the same arguments, with the version of the model and the candidates not on
         offer."""
         request, state, own = self._look(candidates, person, context, prior, strict)
         from heedful.loop.ranking import ranking

@@ -227,7 +227,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @staticmethod
     def from_json(written: str) -> Manifest:
-        """Return the manifest that `to_json` wrote.
+        """Return the manifest in the JSON text `written`, which `to_json` made.
 
         Raise ValueError if the text is no manifest, or was written by a newer version of heedful."""
         try:

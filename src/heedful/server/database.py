@@ -75,7 +75,9 @@ times are microseconds since 1970, UTC; scopes are words separated by spaces, a 
 
 
 class Database(storage.Database):
-    """The file `server.db`. It need not exist; only `writing(create=True)` creates it."""
+    """The file `server.db`, with the keys, sessions and links of a folder of loops.
+
+    It need not exist; only `writing(create=True)` creates it."""
 
     def __init__(self, path: Path) -> None:
         """Prepare to use the file `path`, which need not exist; migrate it to the newest schema if it is older.

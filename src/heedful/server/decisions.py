@@ -99,15 +99,17 @@ async def take_feedback(request: ApiRequest) -> dict[str, Any] | list[dict[str, 
 
 
 def outcome(answer: Answer) -> str:
-    """Return what became of an event, in a word: its status, or "late" if it was applied but came late."""
+    """Return in a word what became of the event that was answered with `answer`: its status, or "late" if it came late.
+
+    It is "late" if it was applied, but later after its decision than the loop's setting says."""
     return "late" if answer.late and answer.status == "applied" else answer.status
 
 
 def accepted(answer: Answer) -> dict[str, Any]:
-    """Return the answer to an event as JSON fields.
+    """Return the `answer` to an event as JSON fields.
 
-    Raise Problem (409), with the answer in it, if it is rejected: of the kind "lost-decision" if its decision was lost
-    in a crash, otherwise "rejected"."""
+    Raise Problem (409), with the answer in it, if it is a rejection: of the kind "lost-decision" if the event's
+    decision was lost in a crash, otherwise "rejected"."""
     if answer.status == "rejected":
         kind = "lost-decision" if isinstance(answer, LostDecision) else "rejected"
         raise Problem(kind, answer.reason or "rejected", answer=_fields(answer))

@@ -99,7 +99,8 @@ class Server(uvicorn.Server):
 
 
 def config(app: App, **given: Any) -> uvicorn.Config:
-    """Return uvicorn's configuration for `app`; arguments in `given` replace the usual ones."""
+    """Return the configuration with which uvicorn serves `app`; arguments in `given` replace those that heedful
+    sets."""
     try:
         import uvloop  # noqa: F401
 
@@ -143,10 +144,10 @@ def most_connections(files: int | None, options: Options) -> int | None:
 
 @contextmanager
 def listening(folder: Path, host: str, port: int, options: Options) -> Iterator[tuple[App, socket.socket]]:
-    """Yield (the application for the loops in `folder`, a socket on which to serve it); `port` 0 finds a free port.
+    """Yield (the application for the loops in `folder`, a socket on `host` and `port` on which to serve it).
 
-    Raise PermissionError, without an errno, if the host is not loopback and no key was ever made, and OSError if it
-    cannot listen there."""
+    `port` 0 finds a free port; `options` are those of the server. Raise PermissionError, without an errno, if the host
+    is not loopback and no key was ever made, and OSError if it cannot listen there."""
     app = create_app(folder, options)
     if host not in LOOPBACK and not app.service.keys.exist():
         told = f"--host: expected 127.0.0.1 until there is a key, got {host}; make one: heedful keys create NAME"

@@ -45,7 +45,7 @@ class Contributions(NamedTuple):
 
 
 def sort_parts(parts: Iterable[Contribution]) -> tuple[Contribution, ...]:
-    """Return the contributions that are not 0, the largest size first, and NaN before all."""
+    """Return the contributions `parts` that are not 0, the largest in size first, and NaN before all."""
     there = [part for part in parts if part.counts != 0.0]
     return tuple(sorted(there, key=lambda part: -math.inf if math.isnan(part.counts) else -abs(part.counts)))
 

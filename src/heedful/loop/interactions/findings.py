@@ -116,13 +116,14 @@ def sentence(text: str) -> str:
 
 
 def interval(apart: Difference, hint: str = "") -> str:
-    """Return a sentence with a difference and its 95 % interval; `hint` is inserted after the difference."""
+    """Return a sentence with the difference `apart` and its 95 % interval; the text `hint` is inserted after the
+    difference."""
     by, low, high = (f"{each:+.2f}".replace("-", "−") for each in (apart.by, apart.low, apart.high))
     return f"Difference: {by}{hint} (95 % confidence interval: {low} to {high})."
 
 
 def examined(report: Report) -> str:
-    """Return the sentence that says what a report looked at: how many lists, all or only the newest, since when."""
+    """Return a sentence on what `report` looked at: how many lists, all or only the newest, since when."""
     since = ""
     if report.since is not None:
         since = f", since {datetime.fromtimestamp(report.since // 1_000_000, UTC):%Y-%m-%d %H:%M:%S UTC}"
@@ -130,9 +131,9 @@ def examined(report: Report) -> str:
 
 
 def clusters(apart: Difference | None, answers: str = "Answers") -> tuple[str, ...]:
-    """Return the sentence that explains that the interval counts people, () if there is no interval.
+    """Return the sentence that explains that the interval of the difference `apart` counts people, not lists.
 
-    `answers` is the plural noun of the feedback, with a capital letter."""
+    Return () if there is no interval. `answers` is the plural noun of the feedback, with a capital letter."""
     if apart is None:
         return ()
     people = f"{apart.people:,} here, where a list shown to nobody in particular counts as one"
@@ -161,11 +162,12 @@ def compare_arms(
     notes: Sequence[str] = (),
     imported: str = BY_THE_PAGE,
 ) -> Findings:
-    """Return the comparison of lists by the model with lists in the caller's order, which are the share `control` of
-    all.
+    """Return the comparison in `report` of learned lists with control lists (in the caller's order) in words and
+    pictures.
 
-    `card` describes the loop's kind of feedback, `axis` is that of the picture, `notes` are sentences on how this is
-    measured, `imported` is a phrase that says who made the imported lists."""
+    The latter are the share `control` of all lists. `card` describes the loop's kind of feedback, `axis` is that of the
+    picture, `notes` are sentences on how this is measured, `imported` is a phrase that says who made the imported
+    lists."""
     low, high = (0.0, 1.0) if isinstance(axis, str) else axis
     rows = []
     for name, arm, field in zip(card.arms, (report.learned, report.control), ("learned", "control")):
@@ -182,10 +184,10 @@ def compare_arms(
 
 
 def compare(report: Report, card: Card, control: float) -> Verdict:
-    """Return whether lists by the model are better than lists in the caller's order; if that is open, why and what to
-    do.
+    """Return the verdict of `report`: whether learned lists are better than control lists (in the caller's order).
 
-    `card` describes the loop's kind of feedback, `control` is the share of lists in the caller's order."""
+    If it cannot be told, the verdict says why and what to do. `card` describes the loop's kind of feedback, `control`
+    is the share of lists in the caller's order."""
     apart = report.difference
     if apart is None:
         why = sentence(report.unsaid)
@@ -256,13 +258,15 @@ def mean_points(arms: Sequence[Arm]) -> tuple[float | None, ...]:
 
 
 def prediction_section(found: PredictionReport, more: Sequence[str] = ()) -> Section:
-    """Return how well answers were predicted, compared with a baseline: sentences, then `more` of them, and a
-    picture."""
+    """Return a section on how well answers were predicted (`found`), compared with a baseline.
+
+    It has sentences, then `more` of them, and a picture over time."""
     return Section("How well does it predict?", (*prediction_sentences(found), *more), prediction_picture(found))
 
 
 def prediction_sentences(found: PredictionReport) -> tuple[str, ...]:
-    """Return sentences with the scores of predictions and baseline, and their difference; or why there are none."""
+    """Return sentences on `found`: the scores of predictions and of a baseline, and their difference, or why there is
+    none."""
     if found.score is None or found.baseline is None:
         return (sentence(found.unsaid),)
     compared = (
@@ -274,7 +278,7 @@ def prediction_sentences(found: PredictionReport) -> tuple[str, ...]:
 
 
 def prediction_picture(found: PredictionReport) -> Picture | None:
-    """Return a picture of the scores of predictions and baseline over time; None if it would have fewer than two
+    """Return a picture of the scores in `found`, of predictions and of a baseline, over time; None with fewer than two
     points."""
     parts = merge_windows(
         [(each.answers, each.score, each.baseline) for each in found.series if each.score is not None]
@@ -303,7 +307,7 @@ def _measure(found: PredictionReport) -> str:
 
 
 def merge_windows(series: Sequence[tuple[int, float, float]]) -> list[tuple[int, float, float]]:
-    """Join neighbours in a series of (count, mean, another mean) until at most `POINTS` are left; means are weighted by
+    """Join neighbours in `series`, (count, mean, another mean) each, until at most `POINTS` are left; means by
     count."""
     step, found = -(-len(series) // POINTS) or 1, list[tuple[int, float, float]]()
     for start in range(0, len(series), step):

@@ -111,7 +111,7 @@ class Form(ABC):
         answered."""
 
     def needs_items(self, given: Feedback) -> bool:
-        """Return whether the feedback is about items, so that it cannot answer a decision that showed none."""
+        """Return whether the feedback `given` is about items, so that it cannot answer a decision that showed none."""
         return True
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
@@ -145,12 +145,12 @@ class Form(ABC):
         return ()
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return the feedback in a few words, from its JSON fields `line`, as `write` returns them."""
+        """Return a piece of feedback in a few words; `line` has its JSON fields, as `write` returns them."""
         told = [f"{name} {line[name]}" for name in (self.name, *self.beside) if line.get(name) is not None]
         return ", ".join(told)
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return the feedback `lesson` in words, for a history: what was chosen over what."""
+        """Return a piece of feedback, `lesson`, in words for a history: what was chosen over what."""
         return f"{self.name.capitalize()}: {_list(lesson.chosen)}{_over(lesson, ', not ')}"
 
 
@@ -171,10 +171,10 @@ class Clicks(Form):
         return bool(given.names)
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the clicks on items that the loop knew, None if there are none; feedback without any click stays as it
-        is.
+        """Return the clicks in `given` on items that were on offer when the loop decided, None if there are none.
 
-        The arguments are those of `Form.known_part`."""
+        `told` are the names of the items shown, and `known(name)` is true for an item that was on offer. Feedback
+        without any click stays as it is."""
         return super().known_part(given, told, known) if given.names else given
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
@@ -300,8 +300,10 @@ class Edit(Form):
     names_unshown = True
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the correction if the loop knew the corrected item; otherwise None. Arguments are those of
-        `Form.known_part`."""
+        """Return the correction `given` if the item that it corrects was on offer when the loop decided; otherwise
+        None.
+
+        `told` are the names of the items shown, and `known(name)` is true for an item that was on offer."""
         return given if known((given.names or told)[0]) else None
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
@@ -531,7 +533,10 @@ class Choice(Form):
     }
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the choice if the loop knew the first two items shown, `told`; otherwise None."""
+        """Return the choice `given` if the first two items shown, `told`, were on offer when the loop decided;
+        otherwise None.
+
+        `known(name)` is true for an item that was on offer."""
         return given if all(map(known, told[:2])) else None
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
@@ -636,7 +641,7 @@ FORMS: Mapping[str, Form] = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, ACTIONS
 
 
 def known_forms(interaction: TakesForms) -> dict[str, Form]:
-    """Return the forms that are read in a loop, by name: all of heedful's and those of the loop's interaction.
+    """Return the forms of feedback that are read in a loop, by name: all of heedful's and those of `interaction`.
 
     A form that the loop does not take is read too, so that the error can say so instead of calling it unknown."""
     return {**FORMS, **interaction.forms}

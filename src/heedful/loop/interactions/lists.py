@@ -228,10 +228,10 @@ def score_list(decision: LoggedDecision, answers: Iterable[FeedbackRecord]) -> f
 def reciprocal_rank(
     shown: Sequence[int | str], answers: Iterable[FeedbackRecord], names: Sequence[str] = ()
 ) -> float | None:
-    """Return 1 / the position in the list `shown` of the item that the first informative answer prefers.
+    """Return 1 / the position in the list `shown` of the item that feedback prefers.
 
-    It is 0 if that item was not shown or nothing was wanted, and None if no answer says. In `shown`, known items are
-    indices into `names`, items that were not on offer are names."""
+    The first of `answers` that prefers an item counts. It is 0 if that item was not shown or nothing was wanted, and
+    None if no answer says. In `shown`, items that were on offer are indices into `names`, others are names."""
     told = None
     for feedback in answers:
         expected = (
@@ -264,7 +264,7 @@ def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, nam
 
 
 def find_preferred(shown: Sequence[Any], feedback: FeedbackRecord) -> list[Any] | None:
-    """Return the candidates in `shown` that feedback prefers, the most preferred first.
+    """Return the candidates in `shown` that `feedback` prefers, the most preferred first.
 
     Return [] if nothing was wanted, None if the feedback does not say. Of equal ratings, what was shown first comes
     first."""

@@ -458,7 +458,8 @@ class Interaction(Protocol[M]):
         return telling.explanation(told)
 
     def tell_evaluation(self, found: Evaluation) -> list[Part]:
-        """Return an evaluation of learners on the log as lines and tables; the loop's own learner comes first."""
+        """Return `found`, how well learners predict the answers in the log, as lines and tables; the loop's own comes
+        first."""
         return telling.evaluation(found)
 
     def findings(self, found: Report) -> Findings:
@@ -625,17 +626,18 @@ class Interaction(Protocol[M]):
         return model.refusal(form)
 
     def check_feedback(self, given: Feedback) -> None:
-        """Raise ValueError, naming the field, if the values of feedback make no sense in this loop (a rating out of
+        """Raise ValueError, naming the field, if the values of the feedback `given` make no sense here (a rating out of
         range)."""
         return
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
-        """Return why this feedback cannot answer a decision that showed the candidates `shown` (indices); None if it
+        """Return why `feedback` cannot answer a decision that showed the candidates `shown` (indices); None if it
         can."""
         return None
 
     def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
-        """Return the predictions of an imported decision, one for each item shown, after checking their range.
+        """Return the predictions `given` with an imported decision, one for each item shown, after checking their
+        range.
 
         Raise ValueError, naming the field, if one is out of range or loops of this kind predict nothing."""
         said = self.describe().prediction
@@ -665,10 +667,11 @@ class Interaction(Protocol[M]):
         return scores(rows, w) if rows.ndim == 2 and w.shape == rows.shape[1:] else None
 
     def contributions(self, model: M, person: str | None, x: Any, place: int) -> Contributions:
-        """Return what each feature of the candidate at the index `place` contributes to its score (`item_scores`).
+        """Return what each feature of the candidate at the index `place` contributes to the score that `model` gives
+        it.
 
-        `x` are the candidates of a decision, as features (m, N) or item numbers (m,). If there are no contributions,
-        the result says why."""
+        `x` are the candidates of a decision, as features (m, N) or item numbers (m,); `person` is whom it is for. If
+        there are no contributions, the result says why."""
         if self.item_scores(model, person, x, [place]) is None:
             return parts_of.none(f"{type(self.learner).__name__} has no weights of features: there are no parts")
         w = model.effective(model.shared, own_state(model.people, self.person(person)))

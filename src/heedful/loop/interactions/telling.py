@@ -59,7 +59,9 @@ def sentence(text: str) -> Line:
 
 
 def features_table(told: Explanation) -> Table:
-    """Return a table of what each feature adds to the lead of the explanation's first item over its second."""
+    """Return a table of what each feature adds to the lead of the first item over the second in the explanation `told`.
+
+    The lead is the difference of their scores."""
     rows = [(p.name, brief(p.weight), brief(p.first), brief(p.second), signed(p.counts)) for p in told.features]
     return Table("What put it there", ("feature", "weight", "first", "second", "counts"), tuple(rows))
 
@@ -79,8 +81,10 @@ def there(parts: Iterable[Part]) -> list[Part]:
 
 
 def explanation(told: Explanation) -> list[Part]:
-    """Return an explanation as lines and tables: the lead of the first item over the second, its reason, features and
-    feedback."""
+    """Return the explanation `told` of a decision as lines and tables.
+
+    They hold the lead of its first item over the second (the difference of their scores), its reason, the features that
+    make it, and the feedback that moved it."""
     other = "" if told.second is None else f" before {told.second}"
     head = Line(f"{told.first}{other}, by {signed(told.margin)}")
     return there([head, sentence(told.because), features_table(told), lessons_table(told)])
@@ -99,7 +103,7 @@ HOW = {
 
 
 def why(told: Why, top: int = 0) -> list[Part]:
-    """Return why an item of a decision had its score, as lines and tables.
+    """Return `told`, why an item of a decision had its score, as lines and tables.
 
     They hold its position and score, what each feature contributes, and the feedback that moved the score, with the
     methods by which these were computed. `top` cuts the table of features to so many rows; 0 leaves all."""
@@ -147,7 +151,7 @@ def greatest(found: LearnerEvaluation) -> str:
 
 
 def evaluation(found: Evaluation) -> list[Part]:
-    """Return an evaluation of learners on a log as lines and tables.
+    """Return `found`, how well learners would have predicted the answers in a log, as lines and tables.
 
     For each measure there is a table with a row for each learner, what the measure is the mean of, and why a value is
     missing or doubtful; then come the learners' greatest weights."""
@@ -272,9 +276,10 @@ def picture_table(picture: Picture) -> Table:
 
 
 def health(found: Health) -> list[Part]:
-    """Return the health of feedback: the alarms with what to do next, what was compared, windows, and what else counts.
+    """Return `found`, the health of a loop's feedback, as lines and tables.
 
-    A table that would have no rows is left out."""
+    They hold the alarms with what to do next, what was compared, counts over time, and what else matters. A table that
+    would have no rows is left out."""
     alarms = [Line(f"ALARM, {each.name}: {each.said} {each.remedy}") for each in found.alarms]
     return there([*(alarms or [sound(found)]), *health_compared(found), *health_over_time(found), calibration(found)])
 
@@ -304,7 +309,9 @@ def health_compared(found: Health) -> list[Part]:
 
 
 def health_over_time(found: Health) -> list[Part]:
-    """Return the shares of feedback over time, what they mean, what corrections gain, and who counts the most."""
+    """Return counts of the feedback in `found` over time as lines and tables.
+
+    They say what the counts mean, how much corrections gain, and which people give the most feedback."""
     return [_windows(found), *_lines(found)]
 
 

@@ -67,5 +67,5 @@ def rollback_event(id: str, to: int, reason: str, version: int, time: int) -> Ev
 
 
 def rollback_target(event_payload: str) -> int:
-    """Return the version that a rollback goes back to, out of the payload of its event."""
+    """Return the version of the model that a rollback goes back to, as the payload of its event in the log says."""
     return int(msgspec.json.decode(event_payload)["to"])

@@ -111,7 +111,8 @@ class Phrases:
 
 
 def level(bars: Sequence[Bar]) -> bool:
-    """Return whether all of more than two bars are about equally long; `bars` are sorted, longest first.
+    """Return whether all of more than two `bars` (weights of features) are about equally long; they are sorted, longest
+    first.
 
     This is so after a first piece of feedback, when weights cannot be told apart yet. The page then lists the features
     without strengths."""

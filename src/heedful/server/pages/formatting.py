@@ -64,7 +64,7 @@ def join_names(names: Sequence[str], most: int = SOME) -> str:
 
 
 def describe_lesson(loop: Loop, lesson: LessonTold) -> str:
-    """Return what a person said in one piece of feedback, in words."""
+    """Return in words what a person said in the piece of feedback `lesson`."""
     return known_forms(loop.projection.interaction)[lesson.form].tell(lesson)
 
 

@@ -15,7 +15,9 @@ MOST = 100
 
 
 def person_of(given: Mapping[str, str]) -> str | None:
-    """Return the person named in a form or a query; None if nobody is. Raise ValueError if the name is not valid."""
+    """Return the person named in the fields `given` of a form or a query; None if nobody is.
+
+    Raise ValueError if the name is not valid."""
     person = given.get("person", "").strip()
     return records.check_id("person", person) if person else None
 

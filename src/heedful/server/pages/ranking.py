@@ -38,7 +38,7 @@ class Mark(NamedTuple):
 
 
 def table(summary: Summary) -> bytes:
-    """Return the ranking as CSV, one row for each item.
+    """Return the ranking in `summary` as CSV, one row for each item.
 
     `utility` and `sd` (standard deviation) are in units of the noise of one choice; `best` is the probability that the
     item is the best; with 90 % probability its position is `low` to `high`; `asked` is the number of pairs it was in;
@@ -53,7 +53,7 @@ def table(summary: Summary) -> bytes:
 
 
 def picture(summary: Summary, ask: str) -> bytes:
-    """Return the ranking as an SVG on white, under the study's question `ask`."""
+    """Return the ranking in `summary` as an SVG picture on white, under `ask`, the study's question."""
     shown = summary.ranking[:DRAWN]
     question = wrap(_printable(ask), QUESTION) or [""]
     top = 40.0 + 28.0 * len(question)

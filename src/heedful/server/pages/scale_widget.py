@@ -51,7 +51,7 @@ class Board(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """What a number is called: "rating"."""
+        """What a number that people give is called in this loop: "rating" or "grade"."""
         return self.scale.form
 
     @property

@@ -121,10 +121,11 @@ class Coactive(Interaction[Model]):
         )
 
     def example(self, model: Model, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return (words, fields) of an answer that the model can learn from; `shown` are the names of the items shown.
+        """Return (an answer in words, the same as JSON fields of feedback) that `model` can learn from, to show how to
+        answer.
 
-        It is a click; if a single item is shown, for which a click compares nothing, a form that the learner can
-        use."""
+        `shown` are the names of the items shown. It is a click; if a single item is shown, for which a click compares
+        nothing, a form that the learner can use."""
         if len(shown) > 1:
             return "clicks", {"clicks": [shown[0]]}
         columns = [column.kind for column in self.manifest.encoding.columns if column.kind != "ignored"]
@@ -294,13 +295,14 @@ class Coactive(Interaction[Model]):
         return list_chances(self, models, step, [model.draws for model in models])
 
     def compare(self, models: Sequence[Model], step: Step) -> Sequence[Compared | None]:
-        """Return, for each of `models`, which pairs of neighbours in a list it ranks as the answer in `step` does; ties
-        count 1/2.
+        """Return, for each of the L `models`, which pairs of neighbours in a list it ranks as the answer in `step`
+        does.
 
-        Only pairs that were shown in either order at random with a known probability, and of which the answer prefers
-        one, are compared; return (None,) if there are none. An answer contradicts what was shown far more often than it
-        confirms it, and people click more at the top. Both effects cancel if a pair whose shown order had probability P
-        has the weight 1 / (2 P)."""
+        The result is one `Compared`, of values (L, c) for c pairs, 1 if they agree, 0 if not, 1/2 for a tie, and
+        weights (c,). Only pairs that were shown in either order at random with a known probability, and of which the
+        answer prefers one, are compared; return (None,) if there are none. An answer contradicts what was shown far
+        more often than it confirms it, and people click more at the top. Both effects cancel if a pair whose shown
+        order had probability P has the weight 1 / (2 P)."""
         found = swapped_pairs(step.context, step.feedback, self._swap(step.decision.record.learner))
         if found is None:
             return (None,)
@@ -352,10 +354,10 @@ class Coactive(Interaction[Model]):
         return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return the reciprocal rank: 1 / the position in the list of the item that the first informative answer
-        prefers.
+        """Return the reciprocal rank of a list: 1 / the position of the item that the feedback on it prefers.
 
-        It is 0 if that item was not shown, or nothing was wanted, and None if no answer says."""
+        The first of `answers`, the feedback on `decision`, that prefers an item counts. The score is 0 if that item was
+        not shown, or nothing was wanted, and None if no answer says."""
         return score_list(decision, answers)
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:

@@ -80,9 +80,10 @@ class Model:
         return self._proposal is not None
 
     def propose(self, shared: Any, person: Person | None, x: Floats, rng: Any) -> Any:
-        """Return the learner's proposal for the candidates x (m, N: m candidates, N features) and this person.
+        """Return the proposal of the learner for m candidates `x` (m, N), with N features each, and one person.
 
-        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
+        `shared` is the learner's state for all people, `person` the person's own state, None without one; `rng` draws
+        the learner's random swaps."""
         if person is None:
             return self.learner.propose(shared, x, rng)
         return self._own.propose(person.state, self._personal(shared, person, x), rng)
@@ -136,11 +137,11 @@ class Model:
         return None
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback; return whether there was anything to learn.
+        """Learn from one piece of feedback, in place; return whether there was anything to learn.
 
-        `context` is the decision answered, with its candidates' features (m, N). `extra` (e, N) are the features of e
-        objects that the feedback brought along: a corrected object, or candidates of later decisions. `version` is the
-        sequence number of the feedback."""
+        `context` is the decision answered, with its candidates' features (m, N), `feedback` the decoded record. `extra`
+        (e, N) are the features of e objects that the feedback brought along: a corrected object, or candidates of later
+        decisions. `version` is the sequence number of the feedback."""
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -293,7 +294,7 @@ def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
 
 
 def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Any) -> Array:
-    """Return the direction D (N,) in feature space along which a learner steps for one piece of feedback.
+    """Return the direction D (N,) in feature space along which `learner` steps for one piece of feedback.
 
     It is that of the learner's method `direction`, if it has one, else phi(x, feedback) - phi(x, y), where phi(x, y)
     are the N features of an object y. `x` (m, N) are candidates, `y` is what was shown, `feedback` the better object,

@@ -170,7 +170,10 @@ class Comparison(Interaction[ChoiceModel]):
         return {"choices": self.goal}
 
     def example(self, model: ChoiceModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return (words, fields) of an answer: the first of the items named `shown` is better."""
+        """Return (an answer in words, the same as JSON fields of feedback): the first of the items named `shown` is
+        better.
+
+        `model` is not used."""
         return "prefers the first", {"choice": "first"} if len(shown) == 2 else {"better": [shown[0]]}
 
     def empty(self, given: Mapping[str, Any]) -> str:
@@ -282,13 +285,14 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ taking feedback
 
     def form(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the fields of feedback; a list in the field `edit` is moved to the field `better`."""
+        """Return the JSON fields `given` of feedback, with a list of names in `edit` moved to `better`, a better
+        order."""
         if isinstance(given.get("edit"), list | tuple):
             return {**given, "edit": None, "better": given["edit"]}
         return given
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
-        """Return why this feedback cannot answer a decision that showed the candidates `shown`; None if it can.
+        """Return why `feedback` cannot answer a decision that showed the candidates `shown` (indices); None if it can.
 
         A choice takes two items; of more items feedback names the best, or gives an order."""
         return why_unfit(feedback, len(shown))
@@ -349,7 +353,8 @@ class Comparison(Interaction[ChoiceModel]):
         return np.asarray(_of(model, person, items).mean, np.float64)
 
     def contributions(self, model: ChoiceModel, person: str | None, x: Ints, place: int) -> Contributions:
-        """Return, to first order, what each feature contributes to a person's posterior mean utility of one item.
+        """Return, to first order, what each feature contributes to a person's posterior mean utility of one item, by
+        `model`.
 
         It is the derivative by the feature, at this item's features, of the utility expected of a new item, times the
         feature. `x` are the item numbers of the candidates (m,), `place` is the item's index in it."""
@@ -443,7 +448,10 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ the health of feedback
 
     def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
-        """Return (predicted probability of being chosen, 1 if it was chosen and 0 if not) for each item shown."""
+        """Return (predicted probability of being chosen, whether it was chosen: 1 or 0) for each item that `decision`
+        showed.
+
+        `feedback` is the answer to it; [] if it chose no item."""
         from heedful.loop.interactions.comparison.prediction_report import best_of
 
         record = decision.record
@@ -513,8 +521,8 @@ def _of(model: ChoiceModel, person: str | None, items: Ints) -> Posterior:
 
 
 def chosen_place(heard: ChoiceAnswer) -> int | None:
-    """Return the position, among the items shown, of the item that an answer put first; None if all are equally
-    good."""
+    """Return the position, among the items shown, of the item that the answer `heard` put first; None if all are
+    equally good."""
     answer: Any = heard.answer
     if isinstance(answer, np.ndarray):
         return int(answer[0])

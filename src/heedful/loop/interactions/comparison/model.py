@@ -121,7 +121,10 @@ class ChoiceModel(Numbered[ChoiceState]):
         return seen._replace(rows=seen.rows._replace(pairs=numbers.searchsorted(seen.rows.pairs)))
 
     def noise(self, shared: ChoiceState, person: Person) -> Any:
-        """Return the learner's estimate of how noisily a person answers; None for a learner that has none."""
+        """Return the estimate of how noisily `person` answers, in `shared`, the state for all people; None if there is
+        none.
+
+        Only some learners estimate it."""
         if not hasattr(self.learner, "noise"):
             return None
         return self.learner.noise(self.ready(shared), int(person.state.user))
@@ -140,8 +143,10 @@ class ChoiceModel(Numbered[ChoiceState]):
     # ------------------------------------------------------------------------ proposing
 
     def pairs_asked(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Ints:
-        """Return the pairs among the items `numbers` (m,) that this person was asked (q, 2), the lower item number
-        first."""
+        """Return the pairs among the items `numbers` (m,) that this person was asked about (q, 2), the lower item
+        number first.
+
+        `shared` is the state for all people, `person` the person's number, None for a new person."""
         if person is None:
             return np.zeros((0, 2), np.int64)
         asked = shared.asked[: shared.rows]
@@ -227,9 +232,10 @@ class ChoiceModel(Numbered[ChoiceState]):
 
 
 def to_choice_answer(context: Context, feedback: FeedbackRecord) -> ChoiceAnswer | None:
-    """Return an answer as the learner takes it; None if it is empty, or fewer than two items were shown.
+    """Return the training example that `feedback` makes: the items shown, and the answer about them.
 
-    Unlike `ChoiceModel.lesson`, it also returns the answer that a person cannot judge."""
+    `context` is the decision answered, with its candidates' numbers (m,). Return None if the answer is empty, or fewer
+    than two items were shown. Unlike `ChoiceModel.lesson`, it also returns the answer that a person cannot judge."""
     shown, form = list(context.record.shown), feedback.form
     if len(shown) < 2:
         return None
@@ -247,7 +253,7 @@ def to_choice_answer(context: Context, feedback: FeedbackRecord) -> ChoiceAnswer
 
 
 def why_unfit(feedback: FeedbackRecord, shown: int) -> str | None:
-    """Return why an answer does not fit a decision that showed `shown` items; None if it does."""
+    """Return why `feedback` does not fit a decision that showed `shown` items; None if it does."""
     form, named = feedback.form, len(feedback.chosen)
     if form == "none":
         return None

@@ -69,7 +69,8 @@ class ChoiceTally:
 
 
 def best_of(shown: Sequence[int], feedback: FeedbackRecord) -> int | None:
-    """Return the candidate, an index, that an answer put first; None if it put none first. `shown` are those shown."""
+    """Return the candidate (index) that `feedback` put first, out of those `shown` (indices); None if it put none
+    first."""
     if feedback.form in ("better", "clicks") and feedback.chosen:
         return feedback.chosen[0]
     if feedback.form == "choice" and feedback.values[0] >= 0.0:

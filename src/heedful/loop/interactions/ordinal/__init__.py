@@ -150,7 +150,10 @@ class Ordinal(Interaction[GradingModel]):
         return {"grades": self._k}
 
     def example(self, model: GradingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return (words, fields) of an answer: the highest grade for the first of the items named `shown`."""
+        """Return (an answer in words, the same as JSON fields of feedback): the highest grade for the first item of
+        `shown`.
+
+        `shown` are names of items; `model` is not used."""
         return f"grades it, 1 to {self._k}", {"grade": {shown[0]: self._k}}
 
     def tell_explanation(self, told: Explanation) -> list[Part]:
@@ -257,8 +260,8 @@ class Ordinal(Interaction[GradingModel]):
                 raise ValueError(f"grade[{describe(name)}]: expected a whole number from 1 to {self._k}, got {got}")
 
     def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
-        """Return the predicted grades of an imported decision. Raise ValueError unless they are whole numbers from 1 to
-        k."""
+        """Return the predicted grades `given` with an imported decision. Raise ValueError unless all are whole, from 1
+        to k."""
         for j, grade in enumerate(given):
             if not 1 <= grade <= self._k or grade != int(grade):
                 raise ValueError(f"predicted[{j}]: expected a whole number from 1 to {self._k}, got {grade}")
@@ -318,7 +321,8 @@ class Ordinal(Interaction[GradingModel]):
         return model.grades(model.shared, own, rows).astype(np.float64)
 
     def contributions(self, model: GradingModel, person: str | None, x: Floats, place: int) -> Contributions:
-        """Return what each feature of the candidate at the index `place` contributes to its score for a person.
+        """Return what each feature of the candidate at the index `place` contributes to its score for a person, by
+        `model`.
 
         `x` are the features of the candidates (m, N). For a learner without weights it is the predicted grade minus the
         grade predicted with that feature at 0."""
@@ -413,10 +417,10 @@ class Ordinal(Interaction[GradingModel]):
         return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return the reciprocal rank: 1 / the position in the list of the item that the first informative answer grades
-        highest.
+        """Return the reciprocal rank of a list: 1 / the position of the item that the feedback on it grades highest.
 
-        It is 0 if that item was not shown, or nothing was wanted, and None if no answer says."""
+        The first of `answers`, the feedback on `decision`, that says so counts. The score is 0 if that item was not
+        shown, or nothing was wanted, and None if no answer says."""
         return score_list(decision, answers)
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:

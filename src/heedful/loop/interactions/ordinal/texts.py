@@ -50,9 +50,9 @@ def _grade(told: Explanation) -> str:
 
 
 def findings(report: Report, found: PredictionReport) -> Findings:
-    """Return the report in words and pictures: how far predictions were from the grades given, and from the baseline's.
+    """Return a `report` in words and pictures: how far predicted grades were from those given, and from a baseline's.
 
-    The baseline predicts the median of all grades given before."""
+    `found` is the part of it on predictions. The baseline predicts the median of all grades given before."""
     return Findings(
         _verdict(found),
         picture=prediction_picture(found),

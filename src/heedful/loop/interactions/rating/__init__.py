@@ -183,7 +183,10 @@ class Rating(Interaction[RatingModel]):
         return {"ratings": list(self.span())}
 
     def example(self, model: RatingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return (words, fields) of an answer: the highest rating for the first of the items named `shown`."""
+        """Return (an answer in words, the same as JSON fields of feedback): the highest rating for the first item of
+        `shown`.
+
+        `shown` are names of items; `model` is not used."""
         low, high = self.span()
         return f"rates it, {low:g} to {high:g}", {"rating": {shown[0]: high}}
 
@@ -363,16 +366,16 @@ class Rating(Interaction[RatingModel]):
         return explain_rating(type(self.learner).__name__, decision, context, past)
 
     def item_scores(self, model: RatingModel, person: str | None, x: Ints, places: Sequence[int]) -> Floats | None:
-        """Return the rating expected of a person for each candidate at the k indices `places` (k,).
+        """Return the rating that `model` expects of a person for each of the k candidates at the indices `places` (k,).
 
-        `x` are the item numbers of the candidates (m,). Return None for a learner that predicts no ratings."""
+        `x` are the item numbers of all candidates (m,). Return None for a learner that predicts no ratings."""
         return model.ratings(model.shared, own_state(model.people, person), np.asarray(x[list(places)], np.int64))
 
     def contributions(self, model: RatingModel, person: str | None, x: Ints, place: int) -> Contributions:
-        """Return the terms whose sum is the rating expected of a person for one item (mean, offset of the person, ...).
+        """Return the terms whose sum is the rating that `model` expects of a person for one item.
 
-        Items are known by number, so no term is a feature. `x` are the item numbers of the candidates (m,), `place` is
-        the item's index in it."""
+        They are the mean of all ratings, the offset of the person, and so on; as items are known by number, no term is
+        a feature. `x` are the item numbers of the candidates (m,), `place` is the item's index in it."""
         return rating_contributions(model, own_state(model.people, person), int(x[place]))
 
     def candidate(self, spec: str) -> RatingModel:
@@ -454,7 +457,7 @@ class Rating(Interaction[RatingModel]):
         return found is not None and bool(np.abs(found - lesson.ratings).max() > (high - low) / 4.0)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return the mean of all ratings in the feedback on a decision; None if there is none."""
+        """Return the mean of all ratings in `answers`, the feedback on `decision`; None if there is none."""
         given = [value for feedback in answers if feedback.form == "rating" for value in feedback.values]
         return sum(given) / len(given) if given else None
 

@@ -86,8 +86,7 @@ class RatingPrediction(NamedTuple):
 
 
 def rating_prediction(model: RatingModel, person: Person | None, number: int) -> RatingPrediction:
-    """Return the rating that the model expects of this person for the item `number`, and how many ratings it rests
-    on."""
+    """Return the rating that `model` expects of this person for the item `number`, and how many ratings it rests on."""
     item, said = np.array([number]), model.shared.said
     found = model.ratings(model.shared, person, item)
     spreads = model.spreads(model.shared, person, item)

@@ -76,8 +76,9 @@ class RatingModel(Numbered[RatingState]):
         return SlateContext(shared.users if person is None else person.state.user, numbers)
 
     def consumed(self, shared: RatingState, person: Person | None) -> Ints:
-        """Return the numbers of the items that this person has consumed: rated, or acted on with weights that sum
-        to 1."""
+        """Return the numbers of the items that this person has rated, or acted on with weights that sum to 1.
+
+        `shared` is the state for all people, `person` the person's number, None for a new person."""
         if person is None:
             return np.zeros(0, np.int64)
         said, found = shared.said, []

@@ -43,9 +43,10 @@ def propose_slate(
 ) -> Proposal:
     """Return the list for the request `asked`, of the candidates `left` (indices, None for all), with its probability.
 
-    It is the model's best; if the control decides, the best by the caller's score or, without scores, a random sample.
-    `shared` is the state of all people, `own` the person's number, None for a new person. `settings` gives the share of
-    the control and the length of lists, `rng` is the generator of this decision."""
+    It is the best by `model`; if it is made for comparison (control), the best by the caller's score or, without
+    scores, a random sample. `shared` is the learner's state for all people, `own` the person's number, None for a new
+    person. `settings` gives the share of the control and the length of lists, `rng` is the generator of this
+    decision."""
     request, control = asked.request, asked.control
     left = np.arange(len(request.x)) if left is None else left
     strangers, size = request.strangers, min(request.show or settings.k, left.size)
