@@ -265,6 +265,22 @@ def test_the_candidate_of_the_experiment_is_promoted_by_its_evidence(visitor: Vi
         assert loop.manifest.learner == "perceptron"
 
 
+def test_of_a_long_log_what_is_left_of_evidence_is_told_when_asked(
+    visitor: Visitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heedful.server.pages.proof.AT_ONCE", 5)
+    with small_loop(tmp_path / "l.heedful", "fair-pairs", exploration=0.5, control=0.0) as loop:
+        loop.promote("perceptron", force=True)
+    live(tmp_path / "l.heedful", 5)
+    page = visitor.get(PROOF)
+    assert "fair-pairs" in page.at("promotions")
+    assert "left" not in page.at("promotions")
+    [more] = [link.attrib["href"] for link in page.all("a") if words(link) == "What is left of the evidence?"]
+    page = visitor.get(more.partition("#")[0])
+    assert "The log still holds this evidence." in page.at("promotions")
+    assert "What is left of the evidence?" not in page.at("promote")
+
+
 @pytest.mark.parametrize(
     ("form", "told"),
     [

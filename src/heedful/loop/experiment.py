@@ -462,16 +462,18 @@ def evidence_of_log(
     return evidence, found
 
 
-def promotions(projection: Projection) -> tuple[Promotion, ...]:
+def promotions(projection: Projection, checked: bool = True) -> tuple[Promotion, ...]:
     """Return the promotions in a loop's log, each of a candidate learner to the one that serves, the newest first.
 
-    Each comes with its evidence at that time and now. `projection` is the loop's log with its model."""
+    Each comes with its evidence at that time and now. `projection` is the loop's log with its model. Evidence from the
+    log is computed by reading all of it; if not `checked`, nothing is computed, and `now` is empty."""
     found, retractions = [], projection.log.retractions()
     for event in sorted(projection.log.many(projection.log.places("promote")), reverse=True):
         record = read_promotion(event.payload)
         found.append(
             Promotion(event.id, event.seq, record.learner, record.before, record.by, record.reason, record.evidence,
-                      _today(projection, event, record), record.forced, event.seq not in retractions)
+                      _today(projection, event, record) if checked else {}, record.forced,
+                      event.seq not in retractions)
         )  # fmt: skip
     return tuple(found)
 

@@ -229,19 +229,20 @@ class PromotionRow(NamedTuple):
     evidence: str
     """what spoke for it, in words"""
     left: str
-    """what is left of the evidence in the log, as a sentence"""
+    """what is left of the evidence in the log, as a sentence; "" if that was not looked at"""
     changed: bool
     forced: tuple[str, ...]
     """the reasons against it that were overruled, a sentence each"""
     in_effect: bool
 
 
-def promotion_row(found: Promotion) -> PromotionRow:
-    """Return the promotion `found` as a row of texts."""
-    changed = found.changed
+def promotion_row(found: Promotion, checked: bool) -> PromotionRow:
+    """Return the promotion `found` as a row of texts; `checked` says whether its evidence was computed again."""
+    changed = found.changed if checked else ""
+    left = sentence(changed) if changed else "The log still holds this evidence." if checked else ""
     return PromotionRow(
         f"{found.seq:,}", found.learner, found.before, found.by, found.reason, _evidence(found),
-        sentence(changed) if changed else "The log still holds this evidence.", bool(changed),
+        left, bool(changed),
         tuple([sentence(each) for each in found.forced]), found.in_effect,
     )  # fmt: skip
 

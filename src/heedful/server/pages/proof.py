@@ -16,7 +16,7 @@ from starlette.responses import Response
 from heedful.core.validation import describe
 from heedful.learners.registry import find_learners
 from heedful.loop import Loop
-from heedful.loop.experiment import NotReady
+from heedful.loop.experiment import NotReady, promotions
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.registry import interaction_of
 from heedful.loop.records import new_id
@@ -42,6 +42,9 @@ SAID = {
     "promoted": "The learner serves everybody from now on.",
 }
 """What the page says after a button was pressed, by the query parameter `said`."""
+AT_ONCE = 10_000
+"""The most events of a log in which the evidence of promotions is computed again whenever the page is shown. That reads
+the whole log for each promotion; in longer logs only the query parameter `evidence` asks for it."""
 ALPHA, SHARE, DAYS = "0.05", "20", "14"
 """What the forms hold at first: the error probability, the share of people in percent, and the days of a plan."""
 
@@ -199,7 +202,7 @@ def _check_interleaves(loop: Loop) -> None:
 
 async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
     """Render the page with what a visitor asked for or sent, and the experiment and the promotions of the loop."""
-    known = await visit.read(partial(_context, visit.loop))
+    known = await visit.read(partial(_context, visit.loop, bool(visit.query.get("evidence"))))
     given = visit.form if visit.request.method == "POST" else visit.query
     return render(
         visit,
@@ -217,23 +220,27 @@ async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
     )
 
 
-def _context(loop: Loop) -> dict[str, Any]:
-    """Return the names that the template needs of the loop, with their values. This reads the log since the newest
-    experiment began, and the whole log for promotions."""
+def _context(loop: Loop, evidence: bool) -> dict[str, Any]:
+    """Return the names that the template needs of the loop, with their values.
+
+    This reads the log since the newest experiment began. In a short log, and where `evidence` asks for it, it reads the
+    whole log for each promotion, too, to compute what is left of its evidence."""
     loop.projection.look()  # another process may have written to it
     interaction = loop.projection.interaction
     try:
         experiment = experiment_view(loop.experiment())
     except LookupError:
         experiment = None
-    promoted = loop.promotions()
+    checked = evidence or loop.version <= AT_ONCE
+    promoted = promotions(loop.projection, checked)
     told = NOT_INTERLEAVED.format(loop=interaction.loop)
     return {
         "learners": fitting(loop),
         "serving": loop.manifest.learner,
         "not_interleaved": "" if interaction.interleaves else sentence(told),
         "experiment": experiment,
-        "promotions": [promotion_row(each) for each in promoted],
+        "promotions": [promotion_row(each, checked) for each in promoted],
+        "checked": checked,
         "rollback": next((each.seq - 1 for each in promoted if each.in_effect), None),
         "former": next((each.before for each in promoted if each.in_effect), ""),
     }
