@@ -37,7 +37,7 @@ FEW = 5
 
 
 class Remark(NamedTuple):
-    """A warning about the answers behind a ranking.
+    """A warning about the answers behind a ranking of items.
 
     `kind`: a code such as "contradiction" or "side"; `message`: the text to show; `people`, `items`: the names that it
     is about.

@@ -36,10 +36,10 @@ class Scores(NamedTuple):
 
 
 def scores(posterior: Posterior | Mixture, anchor: tuple[int, float] | None = None) -> Scores:
-    """Return the Elo scores of n items under a posterior over their utilities.
+    """Return the Elo scores of n items under a posterior over their utilities, with intervals.
 
-    The average of all items has the score MIDDLE; or, with `anchor` (item number, score), this item has exactly that
-    score, and the others are as uncertain as their difference from it.
+    The average of all items has the score MIDDLE (1,000); or, with `anchor` (item number, score), this item has exactly
+    that score, and the others are as uncertain as their difference from it.
     """
     whole = posterior.whole()
     if anchor is None:

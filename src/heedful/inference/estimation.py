@@ -36,8 +36,10 @@ class Belief(NamedTuple):
     """Posterior over the utilities of n items for one or several people, with hyperparameters integrated out.
 
     It is a mixture over `nodes`, hyperparameters with a weight, most probable first; each has Gaussians over the q
-    items that occur in answers. Given these, the other items are distributed as under the prior with correlations `K`.
-    `users`: number of people, U; `kernel`: the kernel that was chosen for the items' features.
+    items that occur in answers, with the numbers `met` (q,). Given these, the other items are distributed as under the
+    prior with correlations `K` (n x n). `users`: number of people, U; `rows`: all comparisons; `kernel`: the kernel
+    chosen for the items' features; `R` (q x q): correlations of the personal differences in utility; `noise`: how
+    noisily each person answers; `log_evidence` (U,): log P(answers of a person | answers of all others).
     """
 
     users: int
@@ -169,10 +171,11 @@ class Estimate(NamedTuple):
 
 
 def infer_utilities(X: Array, users: int, rows: PairRows) -> Belief:
-    """Infer the utilities of n items from the comparisons `rows` of `users` people, at least one.
+    """Infer the posterior over the utilities of n items from the comparisons `rows` of `users` people, at least one.
 
-    `X` (n x d): d features of the items, d = 0 without. Spread and share of the utilities (`Hyperparameters`) are
-    integrated out; lapse rates, the tie width and the kernel are maximum a posteriori.
+    `X` (n x d): d features of the items, d = 0 without. Two hyperparameters are integrated out: the standard deviation
+    of utilities (spread), and the part of their variance in which people differ (share). Lapse rates (random answers),
+    the tie width (the perceived difference below which items tie) and the kernel are maximum a posteriori.
     """
     rows = merge_equal(rows)
     met, at = np.unique(rows.pairs, return_inverse=True)

@@ -41,7 +41,12 @@ MOST_SCORE = 1e6
 
 
 class RankRequest(NamedTuple):
-    """Checked input of `ranking_of`: a comparison table ready to be ranked, with the options of `rank`."""
+    """Checked input of `ranking_of`: the comparisons `choices`, ready to be ranked, with the options of `rank`.
+
+    `name` is the path of the table, or "choices"; `read` says in words which columns were read; `X` (n, d) are features
+    of the n items, None without; `anchor` is the number of an item and the score to give it, None for none; `bad` is
+    the number of ties in which both items were called bad.
+    """
 
     name: str
     """its path, or "choices" if it was not read from a file"""
@@ -60,10 +65,14 @@ class RankRequest(NamedTuple):
 
 
 class PreferenceRanking(NamedTuple):
-    """The result of `rank`: a ranking of n items with its uncertainty. `to_frame` returns it as a data frame, `to_dict`
-    as JSON.
+    """The result of `rank`: a ranking of n items with its uncertainty, of one `person` or, with None, of the mean
+    utilities of all people. `to_frame` returns it as a data frame, `to_dict` as JSON.
 
-    It is the ranking of one person (`person`), or that of the mean utilities of all people.
+    `standing` has the order and the uncertainty of places, `verdict` whether enough was asked and the next question,
+    `scores` Elo scores, `remarks` warnings about answers, `estimate` the inference, and `posterior` the distribution of
+    the utilities that are ranked (`chooser`: of the person who answers next). `new` (n,) is P(best for a new person),
+    None if one person is ranked; `votes` (n,) counts answers about each item, `wins` and `ties` (n, n) how often the
+    row's item was placed above, or level with, the column's.
     """
 
     file: str
@@ -295,8 +304,8 @@ def rank_request(
     words: Mapping[str, str] | None,
     anchor: tuple[str, float] | None,
 ) -> RankRequest:
-    """Read and check the comparisons and options of a ranking, without computing it; arguments and errors are those of
-    `rank`.
+    """Read and check the comparisons and options of a ranking, without computing it. Arguments and errors are those of
+    `rank`, which the result (with `ranking_of`) computes.
     """
     if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
         raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
@@ -324,9 +333,9 @@ def rank_request(
 
 
 def ranking_of(asked: RankRequest) -> PreferenceRanking:
-    """Rank the comparisons of a checked request `asked`.
+    """Rank the items of a checked request `asked`, made by `rank_request`.
 
-    Raise ValueError as `estimate` does: for too few or too many items, or no judged answer.
+    Raise ValueError for too few or too many items, or if there is no judged answer.
     """
     choices, X, person, goal, sure = asked.choices, asked.X, asked.person, asked.goal, asked.sure
     whole = estimate(choices, X)

@@ -20,7 +20,13 @@ Array = npt.NDArray[np.float64]
 
 
 class Standing(NamedTuple):
-    """The ranking of n items, given by their numbers, with the uncertainty of their places."""
+    """The ranking of n items, given by their numbers, with the uncertainty of their places.
+
+    `order` (n,): item numbers, best first. By item number: `mean` (n,), its utility less the average, with standard
+    deviation `sd` (n,); `best` (n,), P(it is the best); `places` (n, 2), first and last place, from 1, of its central
+    90 % interval. `better` (n - 1,): P(the item at a place is better than the next). `alike`: runs of places (first,
+    last), from 0, in which no two items can be told apart.
+    """
 
     order: Ints
     """(n,) item numbers, best first"""
@@ -43,8 +49,8 @@ class Standing(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether enough has been asked: the goal ("best" or "ranking"), the stopping decision, an estimate of how many
-    questions are left (None if it was not made), and the next question.
+    """Whether enough has been asked: the `goal` ("best" or "ranking"), the decision to stop (`stop`), an estimate of
+    how many questions are `left` (None if it was not made), and the `next` question.
     """
 
     goal: str
@@ -103,8 +109,8 @@ def verdict(
 
 
 def stop_at(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9) -> Stop:
-    """Decide whether `goal` ("best" or "ranking") is reached under `posterior` with probability `at`, as `stopping`
-    does.
+    """Decide whether `goal` ("best" or "ranking") is reached under `posterior` with probability `at`, so that asking
+    can stop.
 
     For the goal "best", the item and its probability are those of the `Standing` `found`; if the probability is high
     enough, `stopping` must confirm it with draws of its own.

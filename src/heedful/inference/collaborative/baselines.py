@@ -1,7 +1,9 @@
-"""Baselines of the collaborative model in [H12] section 6.1, both by EP in the space of items.
+"""Baselines of the collaborative model of [H12] section 6.1, both by expectation propagation (EP) on the utilities of
+the items.
 
 SU ("single user") fits each person alone. BI is the hierarchical model of Birlutiu, Groot and Heskes (2010), fitted by
-EM.
+EM. [H12] is Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*,
+NIPS 2012.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ Array = npt.NDArray[np.float64]
 
 
 class IndividualFit(NamedTuple):
-    """The result of a baseline: posteriors over the utilities of n items for each of U people, and their common prior.
+    """The result of a baseline: posteriors over the utilities of n items for each of U `people`, and their common prior
+    (`population`).
 
-    `moved`: the largest change in the last EP sweep (relative, of a site) or EM step (of a mean or covariance of
-    differences of two items).
+    `cycles`: the number of EP sweeps or EM steps; `moved`: the largest change in the last EP sweep (relative, of a
+    site, the Gaussian factor of an answer) or EM step (of a mean or covariance of differences of two items).
     """
 
     people: UserPosteriors
@@ -71,8 +74,10 @@ def fit_single(
 ) -> IndividualFit:
     """Fit the baseline SU ([H12] section 6.1): each of `users` people alone, with the prior f_u ~ N(0, K).
 
-    `K` (n x n): covariance of the utilities of n items; `rows`: the answers. `width`, `lapse` and errors are as in
-    `infer_users`. `sites`: where an earlier fit ended, on the first of these rows; None starts at 0.
+    `K` (n x n): covariance of the utilities of n items; `rows`: the answers. `width`: the tie width, how much better an
+    item must be perceived not to tie, and `lapse`: the probability of a random answer, one number or (users,). `sites`:
+    where an earlier fit ended, on the first of these rows; None starts at 0. Raise ValueError if there are ties and
+    `width` is 0.
     """
     none = np.zeros(len(K))
     people = infer_users(K, none, users, rows, sites, width=width, lapse=lapse, tolerance=1e-6)
@@ -95,8 +100,9 @@ def fit_birlutiu(
 
     EM starts from m = 0, S = K (n x n), a covariance of n items, and runs EP to convergence in each step, as published.
     It ends after `steps`, or once no mean or covariance of differences of two items moves by `tolerance`; the
-    posteriors are those of the last E step. `width`, `lapse`, `sites` as in `fit_single`.
-    `heedful.inference.gp.hierarchical.fit` puts a prior on S, predicts better and is faster.
+    posteriors are those of the last E step. `width` (how much better an item must be perceived not to tie), `lapse`
+    (the probability of a random answer) and `sites` are as in `fit_single`. `heedful.inference.gp.hierarchical.fit`
+    puts a prior on S, predicts better and is faster.
     """
     n = len(K)
     mean, cov = np.zeros(n), K

@@ -56,15 +56,17 @@ def fit(
     cycles: int = 200,
     tolerance: float = 2e-3,
 ) -> CPFit:
-    """Fit CP, or CPU with `user_cov`, to the answers `rows` of `users` people about n items.
+    """Fit the collaborative model CP of [H12], or CPU with `user_cov`, to the answers `rows` of `users` people about n
+    items.
 
     `K` (n x n): covariance of each shared function over the items. `D`: number of shared functions; superfluous ones
     shrink to 0. `user_cov`: covariance of people's weights from their features (CPU); None for CP. `pseudo_pairs`:
     number of pairs used as pseudo-inputs of a sparse approximation (FITC), drawn with `seed`, as in the paper's
-    experiments; None is exact and better. `width`, `lapse`: tie width and lapse rate, as in `infer_users`. `start`: an
-    earlier fit to continue, with the same D and people, whose rows are the first of `rows`. Iteration ends when the
-    means of the preferences g move by less than `tolerance` (root mean square), or after `cycles`. A cycle costs R D^2
-    + D n^3 for R rows. Raise ValueError, naming the argument, if arguments do not fit together.
+    experiments; None is exact and better. `width`: how much better an item must be perceived not to tie; `lapse`: the
+    probability of a random answer; one number or (users,). `start`: an earlier fit to continue, with the same D and
+    people, whose rows are the first of `rows`. Iteration ends when the means of the preferences g (of a person for one
+    item over another) move by less than `tolerance` (root mean square), or after `cycles`. A cycle costs R D^2 + D n^3
+    for R rows. Raise ValueError, naming the argument, if arguments do not fit together.
     """
     check_count("D", D)
     check_count("users", users)

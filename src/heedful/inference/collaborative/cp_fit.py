@@ -52,10 +52,12 @@ class Functions(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """Messages from the factors f1 to f4 of the model to its variables, as pairs (precision, precision times mean).
+    """The messages of expectation propagation from the factors f1 to f4 of the model CP to its variables, each a pair
+    (precision, precision times mean).
 
-    There are R answers by U people, D functions and P pairs of items. Messages to the preferences g are (R,), to the
-    weights W (U x D), and to the values H (D x P). `to_w2` is the message to W from f2, and so on.
+    `to_w2` is the message to W from f2, and so on: f1 is the likelihood of the answers, f2 the product g = W H, f3 and
+    f4 the priors of W and H. There are R answers by U people, D functions and P pairs of items. Messages to the
+    preferences g are (R,), to the weights W (U x D), and to the values H (D x P).
     """
 
     to_g1: tuple[Array, Array]
@@ -106,7 +108,8 @@ class CPFit(CollaborativeFit):
     from it.
 
     `cells`: table of the answers; `items`, `people`: priors of the functions and of people's weights; `likelihood`: of
-    the answers; `messages`, `factors`: state of the inference.
+    the answers; `messages`, `factors`: state of the inference; `cycles`: their number; `moved`: by how much the
+    preferences moved in the last one.
     """
 
     cells: Cells

@@ -1,4 +1,6 @@
-"""Answers as a sparse table of people by pairs of items, and weighted sums over its rows and columns."""
+"""Answers as a sparse table of people by pairs of items, and weighted sums over its rows and columns, for the
+collaborative model.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ functions, of the values of its pair (or of the weights of its person).
 
 
 class Lists(NamedTuple):
-    """The answers of g people (or pairs) that have about equally many, padded to the longest."""
+    """The answers of g people (or pairs of items) that have about equally many: `who` (g,) are the numbers of the
+    people or pairs, and `rows` (g x m) the indices of their answers, padded with R, the number of all answers.
+    """
 
     who: Ints
     """(g,) numbers of the people or pairs"""
@@ -36,7 +40,13 @@ class Lists(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """R answers of U people about P pairs of items. A pair has the items a < b, and the latent value f_a - f_b."""
+    """R answers of U people about P pairs of items, as a sparse table. A pair has the items a < b, and the latent value
+    f_a - f_b.
+
+    `first` and `second` (P,) are the items a and b of each pair; `user`, `pair`, `sign` and `times` (R,) say of each
+    answer who gave it, about which pair, whether a won (1) or b (-1), and how often. `lists` has the answers of the
+    people, and those of the pairs, for fast sums; it is empty if the table is stored dense.
+    """
 
     U: int
     first: Ints
@@ -72,9 +82,9 @@ class Cells(NamedTuple):
         return SiteSums(self, sum_by(where, t, size).reshape(self.U, -1), sum_by(where, n, size).reshape(self.U, -1))
 
     def at_rows(self, *products: tuple[Array, Array]) -> Array:
-        """Return the sum of matrix products A B at the cells (person, pair) of the R answers (R,).
+        """Return the sum of the matrix products A B at the person and pair of each of the R answers (R,).
 
-        Each product is (A, B), with A (U x D) for the U people and B (D x P) for the P pairs; D is any number of
+        Each of `products` is (A, B), with A (U x D) for the U people and B (D x P) for the P pairs; D is any number of
         columns.
         """
         if not self.lists:
@@ -93,11 +103,11 @@ class Cells(NamedTuple):
 
 
 class SiteSums(NamedTuple):
-    """Gaussian sites of g, the preference of each of U people on each of P pairs: precisions `t`, precisions times
-    means `n`.
+    """Gaussian sites (factors) of g, the preference of each of U people on each of P pairs of items: precisions `t` and
+    precisions times means `n`.
 
-    They are dense tables (U x P) or, if the table is sparse, one for each of R answers, with a last 0 for padding (R +
-    1,).
+    They are dense tables (U x P) or, if the table of answers `of` is sparse, one number for each of R answers, with a
+    last 0 for padding (R + 1,).
     """
 
     of: Cells
@@ -139,8 +149,8 @@ class SiteSums(NamedTuple):
         return (won - lost).reshape(of.U, n)
 
     def means(self) -> tuple[Ints, Ints, Array]:
-        """Return the cells that have answers: numbers of their people, numbers of their pairs, and the means n / t of
-        g.
+        """Return (person, pair, mean), arrays with one number for each person and pair of items that have an answer:
+        the numbers of both, and n / t, the mean of the preference g.
         """
         P = self.of.P
         if self.of.lists:

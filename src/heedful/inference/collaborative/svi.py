@@ -65,13 +65,14 @@ def fit_streaming(
     seed: int = 0,
     start: StreamingFit | None = None,
 ) -> StreamingFit:
-    """Fit the collaborative model CP to the answers `rows` of U = `users` people in batches.
+    """Fit the collaborative model CP of [H12] to the answers `rows` of U = `users` people in batches of people.
 
     `K` (n x n): covariance over n items of each of `D` functions that people share. People are shuffled with `seed` and
     come `batch` at a time, `passes` times. `cp.fit` fits at most FIRST people of the first batch, as step 1; step t
     then moves the functions by the fraction t^-slower, 0.5 < slower <= 1. `start`: an earlier fit of the same people,
-    or of the first of them, to continue from; then `cp.fit` is not run. `width`, `lapse` as in `infer_users`. Raise
-    ValueError, naming the argument, if one is invalid.
+    or of the first of them, to continue from; then `cp.fit` is not run. `width`: how much better an item must be
+    perceived not to tie; `lapse`: the probability of a random answer. Raise ValueError, naming the argument, if one is
+    invalid.
     """
     for name, value in (("D", D), ("batch", batch), ("passes", passes), ("users", users)):
         check_count(name, value)

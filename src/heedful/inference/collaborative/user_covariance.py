@@ -19,8 +19,10 @@ Array = npt.NDArray[np.float64]
 class UserCovariance(NamedTuple):
     """Prior of people's weights by their q features, made by `user_covariance`.
 
-    `shared`: prior of the weights of U people for one function. The other fields are for people who come later:
-    `centre` (q,) is subtracted from features; `amount` is the variance that features explain, `alone` the rest.
+    `shared`: prior of the weights of U people for one function. The other fields are for the prior of people who come
+    later: `centre` (q,) is subtracted from their features, which are then divided by `unit` (q,); `pseudo` (m x q) are
+    such features of the m pseudo-inputs (people), and `back` (m x k) maps covariances with them to rows of `shared.R`;
+    `amount` is the variance that features explain, `alone` the rest.
     """
 
     shared: FactorPrior

@@ -1,4 +1,6 @@
-"""A buffer of past comparisons in order of arrival, each with its EP site: the memory of a learner from comparisons."""
+"""A buffer of past comparisons in order of arrival, each with its site, the Gaussian factor that stands for it in
+expectation propagation (EP): the memory of a learner from comparisons.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,13 @@ ROOM = 16
 
 
 class AnswerBuffer(NamedTuple):
-    """Comparisons of all people, in the first `n` entries of arrays that grow by doubling.
+    """Comparisons of all people, in the first `n` rows of arrays that grow by doubling.
 
     Per row: `user` (number of the person), `pairs` (two item numbers, winner first), `equal` (whether they tie),
-    `group` (a number shared by the rows of one answer; -1: an answer of its own), the EP site `tau`, `nu`, and the
-    `width` (tie width) and `lapse` (lapse rate) assumed of the person, which are the same in all rows of a person.
+    `group` (a number shared by the rows of one answer; -1: an answer of its own), the parameters `tau` and `nu` of its
+    site, a factor exp(-tau g^2 / 2 + nu g) of the difference g of utilities, and the `width` (the perceived difference
+    below which items tie) and `lapse` (the probability of a random answer) assumed of the person, which are the same in
+    all rows of a person.
     """
 
     user: Ints
@@ -156,9 +160,10 @@ def item_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, ite
 
 
 def low_rank_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, items: Ints) -> LowRankPosterior:
-    """Return the posterior of `item_posterior`, for `items` in rising order, without forming a matrix over these items.
+    """Return the posterior over the utilities of i distinct `items` (i,), in rising order, of person `user`, from their
+    sites in `buffer`, without forming a matrix over these items.
 
-    The other arguments are as there.
+    `mean` (n,), `cov` (n x n): the person's prior over all n items.
     """
     met, T, r = natural_parameters(mean, buffer, user)
     across = cov[np.ix_(items, met)]

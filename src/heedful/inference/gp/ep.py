@@ -55,8 +55,8 @@ prior variance, because a wider posterior is far from Gaussian.
 
 
 class EPResult(NamedTuple):
-    """The result of EP for one person: the posterior over utilities, the sites (to start a later run), and log
-    P(answers).
+    """The result of expectation propagation (EP) for one person: the `posterior` over utilities, the `sites` (the
+    Gaussian factors of the answers, to start a later run from), and `log_evidence`, log P(answers).
     """
 
     posterior: Posterior
@@ -65,11 +65,12 @@ class EPResult(NamedTuple):
 
 
 class UserPosteriors(NamedTuple):
-    """Posteriors of U people over the same n items: `mean` (U x n), `cov` (U x n x n), `log_evidence` (U,).
+    """Posteriors of U people over the same n items: `mean` (U x n), `cov` (U x n x n), `log_evidence` (U,), and the
+    `sites`, the Gaussian factors of the p comparisons.
 
-    The sites of a person together are exp(-d' T d / 2 + r' d), d = f - prior mean, with `T` (U x n x n) and `r` (U x
-    n). `cavities`: for each of p rows, mean and variance, (p,) each, of the quantity that the row is about, given
-    everything but this row.
+    The sites of a person together are exp(-d' T d / 2 + r' d), d = f - prior mean for the utilities f, with `T` (U x n
+    x n) and `r` (U x n). `cavities`: for each of p comparisons, mean and variance, (p,) each, of the difference that it
+    is about, given everything but this comparison.
     """
 
     mean: Array
@@ -251,9 +252,12 @@ def _widen(
 
 
 class Likelihood(NamedTuple):
-    """The constants of the likelihood of p rows, from which `moments` computes: tie width (p,), noise, ties and lapses.
+    """The constants of the likelihood of p comparisons, from which `moments` computes.
 
-    `tied`: indices of the rows that tie; `lapsing`: indices of the l rows whose answer may be random.
+    `width` (p,): the perceived difference below which items tie; `noise` (p,): the variance of the noise of an answer,
+    0 for comparisons with shared noise, where it is integrated out elsewhere; `tied`: indices of the rows that tie;
+    `lapsing` (l,): indices of the rows whose answer may be random, `lapse` (l,) the probability of that, and `kinds`
+    (l,) the number of possible answers.
     """
 
     width: Array
@@ -314,12 +318,15 @@ def infer(
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> EPResult:
-    """Infer the posterior over the utilities of n items of one person by EP, with the prior N(prior_mean (n,), K (n x
-    n)).
+    """Infer the posterior over the utilities of n items of one person by expectation propagation (EP), with the prior
+    N(prior_mean (n,), K (n x n)).
 
     `pairs`: p answers (p x 2), winner first, each given `counts` (p,) times (None: once); or `PairRows`, with `counts`
     None. Items that were never compared enter only at the end, so a thousand items with twenty answers are quick.
-    `sites`, `width` (tie width), `lapse` (lapse rate), `tolerance`, `sweeps` and the errors are those of `infer_users`.
+    `sites`: where an earlier run ended, on the first of these answers; `width`: how much better an item must be
+    perceived not to tie, 0 if ties are not allowed; `lapse`: the probability of a random answer. Sweeps end when no
+    site (Gaussian factor of an answer) moves by more than the fraction `tolerance`, or after `sweeps`. Raise ValueError
+    if there are ties and `width` is 0.
     """
     rows = pairs if isinstance(pairs, PairRows) else pair_rows(pairs, counts)
     met = np.unique(rows.pairs)
@@ -357,8 +364,9 @@ def infer_rows(
     probability Phi(d . f).
 
     `D` (p x n): the vectors d; `times` (p,): how often each was observed. f are weights of features and d the
-    difference of the features of winner and loser; with d = e_winner - e_loser it is `infer`. `lapse`, `tolerance`,
-    `sweeps` as in `infer_users`.
+    difference of the features of winner and loser; with d = e_winner - e_loser it is `infer`. `lapse`: the probability
+    of a random observation. Sweeps end when no site (the Gaussian factor of an observation) moves by more than the
+    fraction `tolerance`, or after `sweeps`.
     """
     p, n = D.shape
     design = make_design(D, times, np.zeros(p, np.int64), 1, np.zeros(p, bool))

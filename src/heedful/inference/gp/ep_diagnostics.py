@@ -28,8 +28,8 @@ _AGAIN = 1_000_003  # difference between the seeds of the two halves of the draw
 
 
 class EPDiagnostics(NamedTuple):
-    """Whether EP's choice probabilities are accurate to WITHIN, the largest error found, and the effective number of
-    draws.
+    """Whether EP's choice probabilities of one person are accurate to WITHIN (`reliable`), the largest error found
+    (`max_error`), and the effective number of importance-sampling draws behind it (`effective_draws`).
 
     With fewer than 200 effective draws `reliable` is False and `max_error` 1. If there are rankings or best-of-k
     answers, or no answers, nothing is checked: `reliable` is True, and `effective_draws` and `max_error` are 0.

@@ -90,8 +90,8 @@ class Hyperparameters(NamedTuple):
 
 
 class QuadratureNode(NamedTuple):
-    """The posterior at one point of the hyperparameters, with its weight in the integral over them.
-    Weights sum to 1.
+    """The posterior of `people` at one point `hyper` of the hyperparameters, with its `weight` in the integral over
+    them. Weights sum to 1.
     """
 
     weight: float
@@ -290,8 +290,8 @@ class MarginalLikelihood:
 def infer_hyperparameters(
     K: Array, users: int, rows: PairRows, prior: NoisePrior
 ) -> tuple[MarginalLikelihood, tuple[QuadratureNode, ...]]:
-    """Infer spread, share and response noise (`Hyperparameters`) from the answers `rows` of `users` people about q
-    items.
+    """Infer the hyperparameters of utilities from the answers `rows` of `users` people about q items: their standard
+    deviation (spread), the part of their variance in which people differ (share), and how noisily people answer.
 
     `K` (q x q): correlations of the utilities of the items; `prior`: of the response noise. Return the marginal
     likelihood, which now has the correlations of personal differences and the probabilities of random answering that

@@ -54,9 +54,15 @@ class Message(NamedTuple):
 
 
 class JointPosterior(NamedTuple):
-    """The result of joint EP: the Gaussian over the mean utilities m of n items, and what follows for each of U people.
+    """The result of joint EP: the Gaussian over the mean utilities m of n items, `mean` (n,) and `cov` (n x n), and
+    what follows for each of U people.
 
-    P is the prior covariance of m, S that of a person's utilities around m, A_u and b_u the message of person u.
+    P is the prior covariance of m, S (`own`, n x n) that of a person's utilities around m, A_u and b_u the Gaussian
+    message about m from the answers of person u; `message` is their sum. `sites` and `cavities`: of the p comparisons;
+    the latter are mean and variance, (p,) each, of a difference of utilities given all other answers. `log_evidence`:
+    log P(all answers); `each` (U,): log P(answers of a person | all others); `gradient`: derivatives of the log
+    evidence by log a and log b for P scaled by a^2 and S by b^2; `apart` (n x n): an EM step sets S to S + S apart S /
+    U.
     """
 
     mean: Array

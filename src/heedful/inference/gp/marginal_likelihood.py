@@ -28,8 +28,9 @@ TRIED = 5_000
 
 
 class Kernel(NamedTuple):
-    """The fraction of the variance of utilities that features explain, and the length-scale as a multiple of the median
-    distance; both 0 if features are not used.
+    """The covariance chosen for the utilities of items: `explained` is the fraction of their variance that features
+    explain, `lengthscale` that of the features as a multiple of the median distance of items; both 0 if features are
+    not used.
     """
 
     explained: float = 0.0

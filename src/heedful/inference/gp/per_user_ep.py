@@ -88,8 +88,10 @@ class UserBatch(NamedTuple):
 class PerUserPosteriors(NamedTuple):
     """Posteriors of U people over n items, each stored over only the items that the person compared.
 
-    The prior N(prior_mean, prior_cov) is common; `parts` are batches of people, `inferred` their posteriors. The other
-    fields are those of `UserPosteriors`.
+    The prior N(prior_mean (n,), prior_cov (n x n)) is common; `parts` are batches of people, `inferred` their
+    posteriors, and `place` (U x 2) the batch of each person and the position in it, -1 without answers. `sites` are the
+    Gaussian factors of the p comparisons, `cavities` mean and variance, (p,) each, of the difference that each is about
+    given everything else, and `log_evidence` (U,) is log P(answers) of each person.
     """
 
     prior_mean: Array
@@ -162,11 +164,14 @@ def infer_per_user(
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> PerUserPosteriors:
-    """Infer the posteriors over n items of U = `users` people by EP, each over only the items that they compared.
+    """Infer the posteriors over n items of U = `users` people by expectation propagation (EP), each over only the items
+    that they compared.
 
     `cov` (n x n), `mean` (n,): the common prior; `rows`: all comparisons; `parts`: the people in batches, made from
-    these rows by `batches_of_users`; `width`, `lapse` (U,): tie width and lapse rate of each person. `sites`,
-    `tolerance`, `sweeps` and the errors are those of `infer_users`.
+    these rows by `batches_of_users`; `width` (U,): how much better an item must be perceived by each person not to tie;
+    `lapse` (U,): the probability of a random answer. `sites`: where an earlier run ended, on the first of these rows.
+    Sweeps end when no site (Gaussian factor of a comparison) moves by more than the fraction `tolerance`, or after
+    `sweeps`. Raise ValueError if there are ties and the width is 0.
     """
     p = rows.size
     (tau, nu), m, v = initial_sites(sites, p), np.zeros(p), np.zeros(p)

@@ -170,9 +170,10 @@ def _correlate(z: Array, cov: Array, items: Ints) -> None:
 
 
 class LowRankPosterior(NamedTuple):
-    """A Gaussian posterior over n of N items whose covariance is the prior's minus a low-rank term.
+    """A Gaussian posterior over the utilities of n of N items whose covariance is the prior's minus a low-rank term.
 
-    The covariance is prior[items, items] - left right'. Its parts are computed when needed, so the n x n matrix is
+    `mean` (n,); the covariance is prior[items, items] - left right', with `prior` (N x N), the numbers `items` (n,),
+    and `left`, `right` (n x q) for q items in the answers. Its parts are computed when needed, so the n x n matrix is
     never formed.
     """
 

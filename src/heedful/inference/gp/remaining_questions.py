@@ -1,4 +1,6 @@
-"""Estimate of how many questions remain until `stopping` is satisfied, by simulating future answers (rollouts)."""
+"""Estimate of how many questions remain until a goal is reached (`stopping`), by simulating future answers
+(rollouts).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ DRAWS = 400
 
 
 class RemainingQuestions(NamedTuple):
-    """How many questions are left: the median (`about`) and the quartiles (`low`, `high`) of the rollouts.
+    """How many questions are left: the median (`about`) and the quartiles (`low`, `high`) over simulated futures
+    (rollouts).
 
     Rollouts end after `most` questions, so a value equal to `most` stands for that many or more.
     """

@@ -93,7 +93,9 @@ def infer_with_noise(
     rounds: int = 30,
     tolerance: float = 1e-9,
 ) -> tuple[EPResult, ResponseNoise]:
-    """Infer the posterior of one person as `infer` does, and learn their lapse rate and tie width at the same time.
+    """Infer the posterior of one person's utilities by expectation propagation (EP), and learn at the same time how
+    noisily they answer: the lapse rate (random answers) and the tie width (the perceived difference below which items
+    tie).
 
     `K` (n x n), `prior_mean` (n,): the prior of the utilities of n items; `rows`: their answers; `prior`: of the noise.
     The width is learned if `ties` (None: if a tie occurs), else it is 0. EP and `improve_noise` alternate at most

@@ -24,8 +24,8 @@ LARGE = 200
 
 
 class Sites(NamedTuple):
-    """The sites of p rows: factors exp(-tau g^2 / 2 + nu g) of the posterior, with g = f_winner - f_loser; tau, nu
-    (p,).
+    """The sites of p comparisons: Gaussian factors exp(-tau g^2 / 2 + nu g) of the posterior that stand for the
+    answers, with g = f_winner - f_loser the difference of utilities; `tau`, `nu` (p,).
 
     `sweeps`: number of sweeps that EP took; `moved`: the largest relative change of a site in the last sweep. EP did
     not converge if that is above the tolerance.
@@ -93,9 +93,11 @@ def log_scales(log_z: Array, m: Array, v: Array, tau: Array, nu: Array) -> Array
 
 
 class Group(NamedTuple):
-    """Sites of o answers of r rows each, whose rows share noise (such as rankings of one length): where they act.
+    """Indices for o answers of r comparisons each that share noise (such as rankings of one length), into the arrays T
+    (U x n x n) and h (U x n) of `Table`, for U people and n items.
 
-    T (U x n x n) and h (U x n) are the arrays of `Table`, for U people and n items.
+    `at` (o x r): indices of the comparisons; `N` (o x r x r): covariance of their noise; `where` (4 o r r): flat
+    indices into T; `ends` (2 o r): flat indices into h of the winners, then of the losers.
     """
 
     at: Ints
@@ -111,10 +113,12 @@ class Group(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The p comparisons of U people over n items, prepared for sweeps of EP: with their indices into flat arrays.
+    """The p comparisons (`rows`) of U people over n items, prepared for sweeps of EP: with their indices into flat
+    arrays. Made by `make_table`.
 
-    Made by `make_table`. Arrays T (U x n x n) and h (U x n) hold, for each person, the product of the sites exp(-f' T f
-    / 2 + h' f) of the utilities f.
+    The arrays T (U x n x n) and h (U x n) hold, for each person, the product of the sites exp(-f' T f / 2 + h' f) of
+    the utilities f. `alone` (i,) are the comparisons that are answers of their own, `where` (4 i) and `ends` (2 i)
+    their flat indices into T and h; `groups` are the answers of several comparisons.
     """
 
     rows: PairRows

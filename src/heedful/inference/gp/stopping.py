@@ -37,8 +37,9 @@ FEW = 200
 
 
 class AnswerSites(NamedTuple):
-    """The answers of one person behind a posterior, with the EP site of each, and the tie width and
-    lapse rate assumed.
+    """The answers of one person behind a posterior (`rows`), with the `sites` that stand for them in EP (Gaussian
+    factors), and what was assumed of the person: `width`, the perceived difference below which items tie, and `lapse`,
+    the probability of a random answer.
     """
 
     rows: PairRows
