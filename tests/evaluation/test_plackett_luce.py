@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from heedful.evaluation.plackett_luce import draw, pair_weights, probability
+from heedful.evaluation.plackett_luce import draw, pair_weights, place_probabilities, probability, step_probabilities
 
 
 def by_hand(ranks: tuple[int, ...], m: int, temperature: float) -> float:
@@ -26,6 +26,19 @@ def test_probabilities_are_the_products_and_sum_to_one(m: int, k: int, temperatu
     found = [probability(np.array(each), m, temperature) for each in lists]
     assert found == pytest.approx([by_hand(each, m, temperature) for each in lists], rel=1e-12)
     assert sum(found) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("m", [3, 4, 5])
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 20.0])
+def test_places_have_the_probabilities_of_all_lists_together(m: int, temperature: float) -> None:
+    """By enumeration of all lists of three."""
+    expected = np.zeros((m, 3))
+    for each in itertools.permutations(range(m), 3):
+        p = by_hand(each, m, temperature)
+        for place, rank in enumerate(each):
+            expected[rank, place] += p
+        assert np.prod(step_probabilities(np.array(each), m, temperature)) == pytest.approx(p, rel=1e-12)
+    assert place_probabilities(m, temperature) == pytest.approx(expected, rel=1e-9)
 
 
 def test_lists_are_drawn_as_often_as_their_probability_says() -> None:

@@ -239,3 +239,32 @@ def test_a_wrong_learner_is_refused_by_name(tmp_path: Path, spec: str, told: str
 def test_a_wrong_alpha_is_refused_by_name(tmp_path: Path) -> None:
     with small_loop(tmp_path / "l") as loop, pytest.raises(ValueError, match=r"alpha: expected"):
         loop.evaluate(alpha=1.5)
+
+
+def test_how_choices_depend_on_places_is_found_from_the_swaps(tmp_path: Path) -> None:
+    """People look at one place, the upper ones more often, and click what stands there by how good it is: of two
+    neighbours in either order at random the lower one is clicked as much less often as people look at it."""
+    rng, eyes = np.random.default_rng(4), np.array([0.5, 0.25, 0.15, 0.1])
+    with small_loop(tmp_path / "l", "fair-pairs:swap=0.5", control=0.0, k=4) as loop:
+        for t in range(3000):
+            shown = loop.decide(person=f"p{t % 600}", id=f"d{t}", show=4).shown
+            place = int(rng.choice(4, p=eyes))
+            good = int(shown[place][1:]) % 3 > 0
+            loop.feedback(f"d{t}", **({"clicks": [shown[place]]} if good else {"none": True}))
+        found = loop.evaluate()
+    assert found.position_bias is not None
+    assert [each.place for each in found.position_bias] == [1, 2, 3]
+    for each in found.position_bias:
+        truth = eyes[each.place] / eyes[each.place - 1]
+        assert each.low <= truth <= each.high
+        assert each.high - each.low < 0.9
+        assert each.choices >= 30
+
+
+@each_kind
+def test_places_are_told_where_lists_are_swapped_alone(kind: Kind, tmp_path: Path) -> None:
+    with kind.make(tmp_path / "l") as loop:
+        for i in range(8):
+            shown = loop.decide(person=f"p{i % 4}", id=f"d{i}", **kind.ask(i)).shown
+            loop.feedback({**kind.answer(i, shown), "decision": f"d{i}"})
+        assert loop.evaluate(kind.other).position_bias is None  # too few, or none

@@ -15,7 +15,7 @@ from heedful import Loop, Settings
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines
 from kinds import KINDS
-from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
+from loops import bits, bits_from_scratch, choice_loop, rating_loop, rows, small_loop
 
 SPECS = ("fair-pairs", "perceptron", "averaged-prank:n_ranks=5", "multiclass:n_ranks=5")
 
@@ -158,3 +158,33 @@ def test_kinds_that_show_no_such_lists_say_so(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"sampled: expected 0 in a loop of .*, got 0.1"):
             make(tmp_path / make.__name__, sampled=0.1)
     assert {kind.name for kind in KINDS} >= {"coactive", "ordinal", "rating", "comparison"}
+
+
+FIXED = f"{Path(__file__).parents[1] / 'fixed.py'}:Fixed"
+
+
+def test_the_first_places_of_other_rankings_have_the_value_that_they_would_have_had(tmp_path: Path) -> None:
+    """People choose by item and place alone, so both ways to weigh are right: the truth is a sum of three products."""
+    rng, eyes = np.random.default_rng(5), (0.9, 0.5, 0.3)
+    f0 = {row["id"]: row["f0"] for row in rows(4, 4)}
+    wanted = {name: float(q) for name, q in zip(f0, rng.uniform(0.1, 0.9, 4))}
+    with small_loop(tmp_path / "l", f"{FIXED}:tilt=1", n_items=4, control=0.0, sampled=0.9, temperature=100.0) as loop:
+        for t in range(1200):
+            shown = loop.decide(person=f"p{t % 300}", id=f"d{t}", show=3).shown
+            chosen = [name for name, eye in zip(shown, eyes) if rng.random() < eye * wanted[name]]
+            loop.feedback(f"d{t}", **({"clicks": chosen} if chosen else {"none": True}))
+        found = loop.evaluate(f"{FIXED}:tilt=-1")
+    best = sorted(f0, key=lambda name: -f0[name])
+    for learner, order in zip(found.learners, (best, best[::-1])):
+        truth = sum(eye * wanted[name] for eye, name in zip(eyes, order)) / 3.0
+        values = {each.measure: each for each in learner.values}
+        for name in ("item-position value", "cascade value"):
+            each = values[name]
+            assert each.refused == ""
+            assert each.value is not None and each.low is not None and each.high is not None  # noqa: PT018
+            assert each.low <= truth <= each.high
+            assert abs(each.value - truth) < 0.08
+            assert each.mean_weight == pytest.approx(1.0, abs=0.2)
+            assert each.warning == ""
+        by_item, by_all = (values[name] for name in ("item-position value", "cascade value"))
+        assert by_item.effective > by_all.effective > 30.0

@@ -8,6 +8,8 @@ list.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -54,6 +56,31 @@ def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
     # Both orders remove the same two items, so the factors of all later items cancel.
     shown, other = 1.0 / (before - first), 1.0 / (before - second)
     return np.asarray(0.5 * (shown + other) / shown, np.float64)
+
+
+@lru_cache(maxsize=256)
+def place_probabilities(m: int, temperature: float) -> Array:
+    """Return the probability that `draw` at this `temperature` puts each of m >= 3 items in each of the first three
+    places (m, 3): row r is the item at rank r, from 0. Nobody may write to it."""
+    w = weights_of(m, temperature)
+    total = w.sum()
+    second = w / (total * (total - w))  # first s, divided by what is left: P(r in place 2 | s in place 1) = w_r / left
+    left = np.where(np.eye(m, dtype=bool), np.inf, total - w[:, None] - w[None, :])
+    third = second[:, None] * w[None, :] / left  # first s, second q
+    found = np.empty((m, 3))
+    found[:, 0] = w / total
+    found[:, 1] = w * (second.sum() - second)
+    found[:, 2] = w * (third.sum() - third.sum(axis=0) - third.sum(axis=1))
+    found.flags.writeable = False
+    return found
+
+
+def step_probabilities(ranks: Ints, m: int, temperature: float) -> Array:
+    """Return the probability that `draw` puts each item of a list in its place, given those before it (k,).
+
+    `ranks` (k,): the list, by ranks from 0 out of m items; the product is `probability`."""
+    left, each = _left(ranks, m, temperature)
+    return np.asarray(each / left, np.float64)
 
 
 def _left(ranks: Ints, m: int, temperature: float) -> tuple[Array, Array]:

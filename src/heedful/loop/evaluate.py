@@ -21,7 +21,7 @@ from heedful.data.frames import frame_of
 from heedful.evaluation.off_policy import LEAST, Estimate, Refusal, estimate
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats
-from heedful.loop.interactions.measure import Compared, Measure
+from heedful.loop.interactions.measure import Compared, Measure, PositionBias
 from heedful.loop.interactions.protocol import Step
 from heedful.loop.records import check_time
 
@@ -35,6 +35,22 @@ LISTS = (
 )
 NO_LISTS = "no list with a known probability was answered"
 EXPLORE = "A share of lists drawn at random, with their probabilities."
+CHOSEN = "the share of the first three places in which something would have been chosen"
+NO_PLACES = "no list that was drawn at random was answered"
+ITEM_PLACE = Measure(
+    "item-position value",
+    f"Item-position value is {CHOSEN}, if a choice depends on the item and its place alone: places of lists that were "
+    "drawn at random where the learner has the same item, each weighted by 1 over the probability of that item there.",
+    NO_PLACES,
+    EXPLORE,
+)
+CASCADE = Measure(
+    "cascade value",
+    f"Cascade value is {CHOSEN}, if a choice depends on what stands up to its place alone: places of lists that were "
+    "drawn at random up to which the learner has the same items, weighted by 1 over the probability of these.",
+    NO_PLACES,
+    EXPLORE,
+)
 BETTER_WORSE: tuple[Verdict, Verdict] = ("better", "worse")
 
 
@@ -114,6 +130,8 @@ class Evaluation(NamedTuple):
     or restarted, 0 if none is"""
     first: str = "the loop's own learner"
     """a description of the first learner, which the others are compared with"""
+    position_bias: tuple[PositionBias, ...] | None = None
+    """how choices depend on the place in a list; None if the log cannot tell"""
 
     def to_frame(self, package: str = "pandas") -> Any:
         """Return a row for each learner and measure, as a data frame of `package` ("pandas", "polars" or "pyarrow").
@@ -147,7 +165,8 @@ def evaluate(
     folds = [_Fold(projection, spec) for spec in named]
     interaction, after = projection.interaction, max(fold.after for fold in folds)
     sums = [_Sums(measure, len(folds)) for measure in interaction.measures()]
-    lists = _Lists(interaction, len(folds))
+    harvest = _Harvest(interaction, interaction.measures()[0].most_weight)
+    lists, places = _Lists(interaction, len(folds)), _Places(interaction, len(folds))
     models = [fold.model for fold in folds]
     for event, decision, feedback in projection.steps(models):
         if up_to is not None and event.seq > up_to:
@@ -159,17 +178,21 @@ def evaluate(
                 for sum_, compared in zip(sums, interaction.compare(models, step)):
                     sum_.add(who, decision.seq, compared)
                 lists.add(who, models, step)
+                places.add(who, models, step)
+                harvest.add(who, step)
             for fold in folds:
                 fold.learn(step)
         except Exception as error:  # whatever a learner of somebody's own raises
             raise ValueError(f"learner: {' or '.join(named)} failed on feedback {event.id}: {error}") from error
-    known: list[_Sums | _Lists] = [*sums, lists] if lists.told else [*sums]
+    known: list[_Sums | _Lists | _PlaceValue] = [*sums, lists] if lists.told else [*sums]
+    known += places.found()
     values = [each.values(alpha) for each in known]
     found = [
         LearnerEvaluation(fold.spec, fold.lessons, fold.weights(), tuple(value[j] for value in values))
         for j, fold in enumerate(folds)
     ]
-    return Evaluation(tuple(found), tuple(each.measure for each in known), alpha, after)
+    return Evaluation(tuple(found), tuple(each.measure for each in known), alpha, after,
+                      position_bias=harvest.found(alpha))  # fmt: skip
 
 
 class _Fold:
@@ -346,6 +369,95 @@ class _Lists:
             alpha=alpha,
         )
         return weighted(self.measure, found, n, len(set(self._who)))
+
+
+class _Harvest:
+    """How clicks depend on places, from neighbours that were shown in either order at random: whatever stands there
+    stands as often in either place, so the places alone make the difference (Agarwal et al. 2019)."""
+
+    def __init__(self, interaction: Any, bound: float) -> None:
+        self._interaction, self._bound = interaction, bound
+        self._counted: set[int] = set()
+        self._rows: dict[int, list[tuple[Any, float, float]]] = {}
+        """by upper place: who answered, the weight of the pair if the lower one was chosen, the weight"""
+
+    def add(self, who: Any, step: Step) -> None:
+        if step.decision.seq in self._counted or not (told := self._interaction.neighbours(step)):
+            return
+        self._counted.add(step.decision.seq)
+        for place, upper, weight in told:
+            self._rows.setdefault(place, []).append((who, 0.0 if upper else weight, weight))
+
+    def found(self, alpha: float) -> tuple[PositionBias, ...] | None:
+        """Return the bias of each place with at least LEAST choices, each interval missing with probability `alpha` at
+        most; None if there is no such place."""
+        return tuple(self._bias(place, rows, alpha) for place, rows in sorted(self._rows.items())
+                     if len(rows) >= LEAST) or None  # fmt: skip
+
+    def _bias(self, place: int, rows: list[tuple[Any, float, float]], alpha: float) -> PositionBias:
+        numbers: dict[Any, int] = {}
+        who = np.array([numbers.setdefault(name, len(numbers)) for name, _, _ in rows])
+        size = np.bincount(who)
+        lower, whole = (np.bincount(who, [row[j] for row in rows]) / size for j in (1, 2))  # each person counts alike
+        share, low, high = ratio(lower, whole, self._bound, alpha)
+        odds = [each / (1.0 - each) if each < 1.0 else math.inf for each in (share, low, high)]
+        return PositionBias(place, odds[0], odds[1], odds[2], len(rows))
+
+
+class _Places:
+    """What lists that were drawn at random tell about the first places of each learner's ranking: by item and place
+    (Li et al. 2018) and by all places so far (McInerney et al. 2020)."""
+
+    def __init__(self, interaction: Any, learners: int) -> None:
+        self._interaction, self._learners = interaction, learners
+        self._counted: set[int] = set()
+        self._who: list[Any] = []
+        self._each: list[Floats] = []
+        self._so_far: list[Floats] = []
+        """for each decision, the weights of each learner at each place (L, 3)"""
+        self._chosen: list[Floats] = []
+
+    def add(self, who: Any, models: Sequence[Any], step: Step) -> None:
+        if step.decision.record.arm != "sampled" or step.decision.seq in self._counted:
+            return
+        told = self._interaction.places(models, step)
+        if told is None:
+            return
+        self._counted.add(step.decision.seq)
+        self._who.append(who)
+        for kept, part in zip((self._each, self._so_far, self._chosen), told):
+            kept.append(part)
+
+    def found(self) -> list[_PlaceValue]:
+        """Return both measures, if any list was drawn and answered."""
+        if not self._who:
+            return []
+        chosen, pairs = np.array(self._chosen), ((ITEM_PLACE, self._each), (CASCADE, self._so_far))
+        return [_PlaceValue(measure, np.array(weights), chosen, self._who) for measure, weights in pairs]
+
+
+class _PlaceValue(NamedTuple):
+    """The value of the first places of each learner's ranking, by one kind of weights."""
+
+    measure: Measure
+    weights: Floats
+    """(n, L, 3)"""
+    chosen: Floats
+    """(n, 3)"""
+    who: list[Any]
+
+    def values(self, alpha: float) -> list[Value]:
+        """Return the value of each learner, in the order of the learners; each difference misses with probability
+        `alpha` at most."""
+        found = [self._value(self.weights[:, j], alpha / 2.0) for j in range(self.weights.shape[1])]
+        return [found[0], *(judge(each, found[0]) for each in found[1:])]
+
+    def _value(self, weights: Floats, alpha: float) -> Value:
+        found = estimate(weights.astype(np.float64), self.chosen.astype(np.float64), people=self.who, alpha=alpha)
+        if not isinstance(found, Refusal):
+            k = weights.shape[1]
+            found = found._replace(value=found.value / k, low=found.low / k, high=found.high / k)
+        return weighted(self.measure, found, len(self.chosen), len(set(self.who)))
 
 
 def refused(measure: Measure, reason: str, remedy: str) -> Value:

@@ -421,6 +421,16 @@ class Value(msgspec.Struct, kw_only=True):
     warning: Annotated[str, Meta(description='why it should not be trusted; "" if nothing speaks against it')]
 
 
+class PositionBias(msgspec.Struct, kw_only=True):
+    """How much more or less often a place of a list is chosen than the place above it, whatever stands there."""
+
+    place: Annotated[int, Meta(description="the upper of the two, from 1")]
+    ratio: Annotated[float | None, Meta(description="choices at the lower place for one at the upper; null: infinite")]
+    low: Annotated[float | None, Meta(description="the ends of an interval that may be looked at at any time")]
+    high: float | None
+    choices: int
+
+
 class LearnerEvaluation(msgspec.Struct, kw_only=True):
     """One learner's values on the log, and what it would have learned from it."""
 
@@ -438,6 +448,9 @@ class Evaluation(msgspec.Struct, kw_only=True):
     alpha: float
     after: Annotated[int, Meta(description="answers are compared from this version on")]
     first: Annotated[str, Meta(description="what the first is, with which the others are compared")]
+    position_bias: Annotated[
+        list[PositionBias] | UnsetType, Meta(description="how choices depend on the place, if the log can tell")
+    ] = UNSET
 
 
 class Arm(msgspec.Struct):

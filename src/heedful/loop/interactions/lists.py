@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from heedful.core.validation import describe
-from heedful.evaluation.plackett_luce import draw, probability
+from heedful.evaluation.plackett_luce import draw, place_probabilities, probability, step_probabilities
 from heedful.jit.kernel import Floats, Ints, visible
 from heedful.loop.interactions.forms import CHOICES
 from heedful.loop.interactions.protocol import Interaction, Proposal, Question, Step
@@ -209,6 +209,38 @@ def list_chances(
         else:
             found[j] = np.nan if drawn else float(np.array_equal(order[: shown.size], shown))
     return found
+
+
+PLACES = 3
+"""How many places of a list that was drawn at random are compared with the places of another ranking."""
+
+
+def place_weights(
+    interaction: Interaction[Any], models: Sequence[Any], step: Step
+) -> tuple[Floats, Floats, Floats] | None:
+    """Return what a list drawn at random tells about the first three places of other rankings: weights by item and
+    place, and by all places so far, of the L `models` (L, 3) each, and whether the answer chose what stood there (3,).
+
+    A model's ranking is that without swaps. Where its item at a place is the one that stood there, the weight by item
+    and place is 1 over the probability that the draw puts that item there; where its items agree in all places so far,
+    the other one is 1 over the probability of these; otherwise they are 0. Return None if the list was not drawn, is
+    shorter, or the answer does not say."""
+    record, x, _ = step.context
+    said = record.proposal
+    if record.arm != "sampled" or record.unknown or record.of or len(record.shown) < PLACES:
+        return None
+    credit = interaction.credit(step.decision, step.feedback)
+    if credit is None:
+        return None
+    shown = np.array(record.shown[:PLACES], np.int64)
+    ranks, m, temperature = np.array(said["ranks"], np.int64), said["candidates"], said["temperature"]
+    each = place_probabilities(m, temperature)[ranks[:PLACES], np.arange(PLACES)]
+    so_far = np.cumprod(step_probabilities(ranks, m, temperature)[:PLACES])
+    name = interaction.person(step.decision.person)
+    orders = [interaction.order(model, model.shared, own_state(model.people, name), x)[:PLACES] for model in models]
+    same = np.array(orders) == shown
+    chosen = np.array([float(credit.get(j, 0.0) > 0.0) for j in shown.tolist()])
+    return same / each, np.logical_and.accumulate(same, axis=1) / so_far, chosen
 
 
 # ---------------------------------------------------------------------------- how good a list was

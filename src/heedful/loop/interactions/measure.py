@@ -29,6 +29,20 @@ class Measure(NamedTuple):
     """whether a decision counts once, with the first of its answers that can be compared, instead of with each"""
 
 
+class PositionBias(NamedTuple):
+    """How much more often a place of a list is chosen than the place below it, whatever stands there."""
+
+    place: int
+    """the upper place of the two, from 1"""
+    ratio: float
+    """choices at the lower place for each choice at the upper one; below 1 where people look less"""
+    low: float
+    """the ends of an interval for it, which may be looked at at any time"""
+    high: float
+    choices: int
+    """answers that chose one of two neighbours at these places, shown in either order at random"""
+
+
 class Compared(NamedTuple):
     """How good the predictions of L learners were for one answer in the log, by one `Measure`."""
 

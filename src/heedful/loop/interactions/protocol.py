@@ -715,6 +715,17 @@ class Interaction(Protocol[M]):
         None if this kind of feedback has no such probabilities."""
         return None
 
+    def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
+        """Return the pairs of neighbours of a list, shown in either order at random, of which an answer chose one: the
+        upper place, from 1, whether the upper one was chosen, and 1 / (2 P), P the probability of the order shown."""
+        return ()
+
+    def places(self, models: Sequence[M], step: Step) -> tuple[Floats, Floats, Floats] | None:
+        """Return what a list that was drawn at random tells about the first three places of the rankings of the L
+        `models`: weights by item and place (L, 3), weights by all places so far (L, 3), and whether the answer chose
+        what stood there (3,). None if it tells nothing, or this kind draws no lists."""
+        return None
+
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
         """Return how strongly `feedback` speaks for (above 0) or against (below 0) items shown, by their index among
         candidates.

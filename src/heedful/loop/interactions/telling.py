@@ -150,6 +150,29 @@ def greatest(found: LearnerEvaluation) -> str:
     return ", ".join(f"{name} {signed(weight)}" for name, weight in weights if weight)
 
 
+def position_bias(found: Evaluation) -> list[Part]:
+    """Return how choices depend on the place in a list as a table and a sentence; [] if the log cannot tell."""
+    if found.position_bias is None:
+        return []
+    rows = [
+        (
+            f"{each.place} and {each.place + 1}",
+            f"{each.ratio:.3f}",
+            f"{each.low:.3f} to {each.high:.3f}",
+            f"{each.choices:,}",
+        )
+        for each in found.position_bias
+    ]
+    about = (
+        "Of two neighbours that were shown in either order at random, the lower one was chosen so many times for each "
+        "time that the upper one was: 1 if the place makes no difference."
+    )
+    return [
+        Table("places", ("places", "ratio", f"{1.0 - found.alpha:.0%} interval", "choices"), tuple(rows)),
+        Line(about),
+    ]
+
+
 def evaluation(found: Evaluation) -> list[Part]:
     """Return `found`, how well learners would have predicted the answers in a log, as lines and tables.
 
@@ -178,7 +201,7 @@ def evaluation(found: Evaluation) -> list[Part]:
     parts.append(Line(f"{told}: each misses, at any time, with probability {found.alpha:.2g} at most."))
     learned = [(each.learner, greatest(each)) for each in found.learners if greatest(each)]
     weights = Table("What they learned", ("learner", "greatest weights"), tuple(learned), (0, 1))
-    return there([*parts, weights])
+    return there([*parts, *position_bias(found), weights])
 
 
 def refusals(found: Evaluation, j: int) -> list[Line]:

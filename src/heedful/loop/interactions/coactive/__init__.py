@@ -25,6 +25,7 @@ from heedful.loop.interactions.lists import (
     credit_list,
     draws_of,
     list_chances,
+    place_weights,
     propose_list,
     score_list,
     why_unsaid,
@@ -293,6 +294,27 @@ class Coactive(Interaction[Model]):
         `step` is a piece of feedback with its decision. The probability is nan for a model that cannot tell. Return
         None if the log kept too little of the decision."""
         return list_chances(self, models, step, [model.draws for model in models])
+
+    def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
+        """Return the pairs of neighbours, shown in either order at random, of which exactly one was clicked: the upper
+        place, from 1, whether the upper one was clicked, and 1 / (2 P), P the probability of the order shown."""
+        record = step.context.record
+        if step.feedback.form != "clicks" or (found := _pairs(record, self._swap(record.learner))) is None:
+            return ()
+        start, weights = found
+        chosen = step.feedback.chosen
+        told = []
+        for p, weight in enumerate(weights.tolist()):
+            at = start + 2 * p
+            upper, lower = (j in chosen for j in record.shown[at : at + 2])
+            if upper != lower and weight > 0.0:
+                told.append((at + 1, upper, weight))
+        return told
+
+    def places(self, models: Sequence[Model], step: Step) -> tuple[Floats, Floats, Floats] | None:
+        """Return what a list that was drawn at random tells about the first three places of the rankings of the L
+        `models`; see `heedful.loop.interactions.lists.place_weights`."""
+        return place_weights(self, models, step)
 
     def compare(self, models: Sequence[Model], step: Step) -> Sequence[Compared | None]:
         """Return, for each of the L `models`, which pairs of neighbours in a list it ranks as the answer in `step`

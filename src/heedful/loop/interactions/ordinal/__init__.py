@@ -22,6 +22,7 @@ from heedful.loop.interactions.lists import (
     credit_list,
     draws_of,
     list_chances,
+    place_weights,
     propose_list,
     score_list,
     why_unsaid,
@@ -372,6 +373,11 @@ class Ordinal(Interaction[GradingModel]):
         `step` is a piece of feedback with its decision. The probability is nan for a model that cannot tell. Return
         None if the log kept too little of the decision."""
         return list_chances(self, models, step, [False] * len(models))
+
+    def places(self, models: Sequence[GradingModel], step: Step) -> tuple[Floats, Floats, Floats] | None:
+        """Return what a list that was drawn at random tells about the first three places of the rankings of the L
+        `models`; see `heedful.loop.interactions.lists.place_weights`."""
+        return place_weights(self, models, step)
 
     def compare(self, models: Sequence[GradingModel], step: Step) -> Sequence[Compared | None]:
         """Return the absolute error of the grade that each of `models` predicts for each item graded in `step`.
