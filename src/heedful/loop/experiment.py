@@ -542,7 +542,9 @@ class PlannedExperiment(NamedTuple):
 
 MICROSECONDS = 86_400e6
 """Microseconds in a day."""
-SIMULATED, MOST_SESSIONS = 200, 4_000
+READ, SIMULATED, MOST_SESSIONS = 4_000, 100, 2_000
+"""How many of the newest decisions a plan looks at, how many experiments it simulates for each share, and how many
+sessions of each."""
 
 
 def plan_experiment(projection: Projection, share: float, days: float, alpha: float) -> PlannedExperiment:
@@ -550,11 +552,12 @@ def plan_experiment(projection: Projection, share: float, days: float, alpha: fl
 
     A session is one list drafted by both learners and answered; it is won by one of them or tied. Simulated are
     candidates that win 52, 55, 60 or 70 % of the sessions that are not ties, with as many people and sessions as the
-    newest decisions in the log of `projection` suggest. The verdict is wrong with probability `alpha` at most."""
+    newest decisions in the log of `projection` suggest; of a longer experiment the first 2,000 sessions, so that what
+    it would find is told too low rather than too high. The verdict is wrong with probability `alpha` at most."""
     since, until, who, answered, ties = math.inf, 0, Counter[str](), 0, 0
     seen = dict[int, str]()
     newest = projection.log.newest_first(2**62, "decision")
-    for event, _ in zip(newest, range(MOST_SESSIONS)):
+    for event, _ in zip(newest, range(READ)):
         if event.subject is not None:
             seen[event.seq] = event.subject
         since, until = min(since, event.time), max(until, event.time)
@@ -587,7 +590,7 @@ def plan_experiment(projection: Projection, share: float, days: float, alpha: fl
             found.append(PlannedWin(win, 0.0, None))
             continue
         length = min(sessions, MOST_SESSIONS)
-        guess: Plan = plan(Match(alpha), np.random.default_rng(0), people=people, sessions=length, share=win, ties=tied,
-                           runs=SIMULATED)  # fmt: skip
+        rng, among = np.random.default_rng(0), min(people, 5 * length)  # more would have a session each, or none
+        guess: Plan = plan(Match(alpha), rng, people=among, sessions=length, share=win, ties=tied, runs=SIMULATED)
         found.append(PlannedWin(win, guess.b, None if guess.sessions is None else days * guess.sessions / sessions))
     return PlannedExperiment(people, sessions, tied, days, tuple(found), caveat)
