@@ -231,6 +231,9 @@ def test_no_json(ask: Caller, body: bytes) -> None:
         f"{CARS}/records",
         f"{CARS}/undo",
         f"{CARS}/rollback",
+        f"{CARS}/experiments",
+        f"{CARS}/experiments/stop",
+        f"{CARS}/promotions",
         f"{CARS}/activate",
         f"{CARS}/evaluations",
         "/v1/loops",
@@ -439,11 +442,14 @@ def test_control_characters_in_ids(ask: Caller, control: str) -> None:
         refused(ask.post(f"{CARS}/undo", {"event": bad}), "bad-input", field="event")
         refused(ask.post(f"{CARS}/rollback", {"to": 1, "id": bad}), "bad-input", field="id")
         refused(ask.post(f"{CARS}/rollback", {"to": bad}), "bad-input", field="to")
+        refused(ask.post(f"{CARS}/experiments", {"learner": "perceptron", "id": bad}), "bad-input", field="id")
+        refused(ask.post(f"{CARS}/promotions", {"learner": "perceptron", "id": bad}), "bad-input", field="id")
 
 
 def test_unknown_fields_by_the_thousand(ask: Caller) -> None:
     many = {f"field{i}": i for i in range(50_000)}
-    for target in (DECIDE, f"{CARS}/records", f"{CARS}/undo", f"{CARS}/rollback", f"{CARS}/evaluations", "/v1/loops"):
+    own = ("records", "undo", "rollback", "evaluations", "experiments", "promotions")
+    for target in (DECIDE, *(f"{CARS}/{each}" for each in own), "/v1/loops"):
         found = refused(ask.post(target, many), "bad-input")
         assert len(found["detail"]) < 500
     found = refused(ask.post(FEEDBACK, {"decision": "D", **many}), "bad-input", field="feedback")
@@ -977,3 +983,31 @@ def test_every_kind_of_problem_is_one_of_ours() -> None:
         500,
         503,
     }
+
+
+WRONG = (
+    ("experiments", {"learner": 3}, "learner"),
+    ("experiments", {"learner": "x" * 600}, "learner"),
+    ("experiments", {"learner": "perceptron", "share": 2}, "share"),
+    ("experiments", {"learner": "perceptron", "share": "half"}, "share"),
+    ("experiments", {"learner": "perceptron", "share": [0.5]}, "share"),
+    ("experiments", {"learner": "perceptron", "alpha": 0}, "alpha"),
+    ("experiments", {"learner": "perceptron", "frozen": "yes"}, "frozen"),
+    ("experiments", {}, "learner"),
+    ("promotions", {"learner": "perceptron", "force": "yes"}, "force"),
+    ("promotions", {"learner": "perceptron", "by": 3}, "by"),
+    ("promotions", {"learner": "perceptron", "reason": "x" * 2000}, "reason"),
+    ("promotions", {"learner": "os:system"}, "learner"),
+)
+
+
+@pytest.mark.parametrize(("route", "body", "field"), WRONG)
+def test_experiments_and_promotions_that_make_no_sense(
+    ask: Caller, route: str, body: dict[str, Any], field: str
+) -> None:
+    before = ask.get(f"{CARS}/promotions").value
+    refused(ask.post(f"{CARS}/{route}", body), "bad-input", field=field)
+    for wrong in ("share=2", "share=x", "days=0", "alpha=nan"):
+        refused(ask.get(f"{CARS}/experiments/plan?{wrong}"), "bad-input", field=wrong.partition("=")[0])
+    assert ask.get(f"{CARS}/promotions").value == before == {"promotions": []}
+    assert ask.get(f"{CARS}/experiments/latest").status == 404

@@ -741,6 +741,12 @@ PATHS = {
     "/v1/loops/{loop}/rollback": {"POST"},
     "/v1/loops/{loop}/rank": {"POST"},
     "/v1/loops/{loop}/evaluations": {"POST"},
+    "/v1/loops/{loop}/health": {"GET", "HEAD"},
+    "/v1/loops/{loop}/experiments": {"POST"},
+    "/v1/loops/{loop}/experiments/latest": {"GET", "HEAD"},
+    "/v1/loops/{loop}/experiments/plan": {"GET", "HEAD"},
+    "/v1/loops/{loop}/experiments/stop": {"POST"},
+    "/v1/loops/{loop}/promotions": {"GET", "HEAD", "POST"},
     "/v1/loops/{loop}/weights": {"GET", "HEAD"},
     "/v1/loops/{loop}/report": {"GET", "HEAD"},
     "/v1/loops/{loop}/standing": {"GET", "HEAD"},
@@ -775,8 +781,10 @@ def test_head_is_get_without_the_body(plain: Caller, cars: str, path: str) -> No
         for _ in range(2):
             wire.send(request("HEAD", path))
             bare = wire.must(head=True)
-            # How choices stand cannot be asked of a loop of rankings; refused, HEAD tells as much as GET.
-            assert bare.status == full.status == (422 if path.endswith("/standing") else 200)
+            # How choices stand cannot be asked of a loop of rankings, nor why without an item, and there was no
+            # experiment; refused, HEAD tells as much as GET.
+            refusals = {"standing": 422, "why": 422, "latest": 404}
+            assert bare.status == full.status == refusals.get(path.rpartition("/")[2], 200)
             if path != "/metrics":
                 assert bare.headers["content-length"] == full.headers["content-length"]
         wire.send(request("HEAD", f"{cars}/nothing"))

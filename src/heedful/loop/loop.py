@@ -762,6 +762,8 @@ class Loop:
         from heedful.loop.experiment import NotReady, Promoted, evidence_of, evidence_of_log
 
         event_id, projection = records.new_id() if id is None else records.check_id("id", id), self.projection
+        if not isinstance(force, bool):
+            raise ValueError(f"force: expected true or false, got {describe(force)}")
         for name, text in (("by", by), ("reason", reason)):
             records.check_text(name, text, 1000)
         with projection.turn:

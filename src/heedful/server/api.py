@@ -4,7 +4,7 @@ routes."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -192,7 +192,7 @@ async def standing(request: ApiRequest) -> Any:
 async def start_experiment(request: ApiRequest) -> Any:
     given = require(request.given, "learner")
     check_packaged(given["learner"])
-    with about_learner():
+    with about_learner(("experiment", "share", "frozen", "alpha", "id")):
         answer = await request.worker.run(partial(request.loop.start_experiment, **given))
     request.note("experiment", outcome(answer))
     return accepted(answer)
@@ -217,7 +217,8 @@ async def promote(request: ApiRequest) -> Any:
     given = dict(request.given)
     if given.get("learner") is not None:
         check_packaged(given["learner"])
-    made = await request.worker.run(partial(request.loop.promote, **given))
+    with about_learner(("promote", "force", "by", "reason", "id")):
+        made = await request.worker.run(partial(request.loop.promote, **given))
     request.note("promote", outcome(made.answer))
     return plain(made) | {"answer": accepted(made.answer)}
 
@@ -250,17 +251,20 @@ async def evaluation(request: ApiRequest) -> Any:
 
 
 @contextmanager
-def about_learner() -> Iterator[None]:
+def about_learner(others: Sequence[str] = ()) -> Iterator[None]:
     """Within the block, put the field's name "learner: " before the text of a ValueError about a learner's parameters.
 
-    "second-order: epsilon: expected ..." becomes "learner: second-order: epsilon: expected ..."."""
+    "second-order: epsilon: expected ..." becomes "learner: second-order: epsilon: expected ...".
+
+    A text that begins with one of the fields `others` stays as it is."""
     try:
         yield
     except (Closed, Damaged):
         raise
     except ValueError as error:
         told = str(error)
-        raise ValueError(told if told.startswith("learner") else f"learner: {told}") from None
+        named = told.startswith("learner") or told.partition(":")[0] in others
+        raise ValueError(told if named else f"learner: {told}") from None
 
 
 def check_packaged(learner: Any) -> str:
