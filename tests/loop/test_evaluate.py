@@ -258,7 +258,7 @@ def test_how_choices_depend_on_places_is_found_from_the_swaps(tmp_path: Path) ->
         truth = eyes[each.place] / eyes[each.place - 1]
         assert each.low <= truth <= each.high
         assert each.high - each.low < 0.9
-        assert each.choices >= 30
+        assert each.answers >= 30
 
 
 @each_kind

@@ -425,10 +425,13 @@ class PositionBias(msgspec.Struct, kw_only=True):
     """How much more or less often a place of a list is chosen than the place above it, whatever stands there."""
 
     place: Annotated[int, Meta(description="the upper of the two, from 1")]
-    ratio: Annotated[float | None, Meta(description="choices at the lower place for one at the upper; null: infinite")]
+    ratio: Annotated[
+        float | None,
+        Meta(description="how often the lower place was chosen for each time that the upper one was; null: infinite"),
+    ]
     low: Annotated[float | None, Meta(description="the ends of an interval that may be looked at at any time")]
     high: float | None
-    choices: int
+    answers: int
 
 
 class LearnerEvaluation(msgspec.Struct, kw_only=True):
@@ -449,7 +452,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     after: Annotated[int, Meta(description="answers are compared from this version on")]
     first: Annotated[str, Meta(description="what the first is, with which the others are compared")]
     position_bias: Annotated[
-        list[PositionBias] | UnsetType, Meta(description="how choices depend on the place, if the log can tell")
+        list[PositionBias] | UnsetType, Meta(description="how much the place in a list matters, if the log can tell")
     ] = UNSET
 
 

@@ -39,7 +39,7 @@ class PositionBias(NamedTuple):
     low: float
     """the ends of an interval for it, which may be looked at at any time"""
     high: float
-    choices: int
+    answers: int
     """answers that chose one of two neighbours at these places, shown in either order at random"""
 
 

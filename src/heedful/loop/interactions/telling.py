@@ -159,7 +159,7 @@ def position_bias(found: Evaluation) -> list[Part]:
             f"{each.place} and {each.place + 1}",
             f"{each.ratio:.3f}",
             f"{each.low:.3f} to {each.high:.3f}",
-            f"{each.choices:,}",
+            f"{each.answers:,}",
         )
         for each in found.position_bias
     ]
