@@ -108,7 +108,7 @@ def test_a_log_without_swaps_cannot_tell_and_says_what_would(tmp_path: Path) -> 
         # The lists of another learner are not in a log that shows one list of each kind, with certainty.
         assert mine.values[1].mean_weight == pytest.approx(1.0)
         assert other.values[1].value is None
-        assert "cannot be in the log" in other.values[1].refused
+        assert "is not in the log" in other.values[1].refused
         assert "Exploration" in other.values[1].remedy
 
 

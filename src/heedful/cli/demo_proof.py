@@ -123,8 +123,8 @@ class Trial(NamedTuple):
     """how it stood at each look"""
     promoted: bool
     """whether the gate let it pass"""
-    reason: str
-    """why the gate did not let it pass; "" if it did"""
+    reasons: tuple[str, ...]
+    """why the gate did not let it pass, a sentence each; () if it did"""
 
 
 class Rollback(NamedTuple):
@@ -265,6 +265,8 @@ def _try(
     visits: _Visits, sizes: Sizes, learner: str, advance: Callable[[str, int], None]
 ) -> tuple[Trial, Rollback | None]:
     """Try one candidate: shadow, interleaving, gate; if it was promoted, roll it back. Return (trial, rollback)."""
+    from heedful.loop.experiment import NotReady
+
     loop = visits.loop
     loop.start_experiment(learner, alpha=ALPHA / len(CANDIDATES), id=f"shadow {learner}")
     visits.show(sizes.shadow, lambda n: advance(f"shadow: {learner}", n))
@@ -278,18 +280,18 @@ def _try(
         visits.show(group, lambda n: advance(f"interleaving: {learner}", n))
         shown, found = shown + group, loop.experiment()
         looks.append(Look(found.verdict.sessions, found.verdict.share, found.verdict.e_value))
-    reason, rollback = "", None
+    reasons, rollback = tuple[str, ...](), None
     before = _State.of(visits)
     try:
         loop.promote(by="demo", reason="heedful demo --proof", id=f"promote {learner}")
-    except ValueError as error:
-        reason = str(error)
+    except NotReady as error:
+        reasons = error.reasons
         loop.stop_experiment(id=f"try {learner}")
     else:
         visits.show(sizes.after, lambda n: advance(f"promoted: {learner}", n))
         rollback = _roll_back(visits, learner, before)
     about = CANDIDATES[learner]
-    return Trial(learner, about, served, value, shadow, found, tuple(looks), not reason, reason), rollback
+    return Trial(learner, about, served, value, shadow, found, tuple(looks), not reasons, reasons), rollback
 
 
 class _State(NamedTuple):
@@ -522,8 +524,8 @@ def _height(e_value: float, limit: float) -> float:
 
 
 def _gate(trial: Trial) -> str:
-    truth = f"True clicks a list: {trial.value:.3f} against {trial.served:.3f}."
-    return f"{trial.learner}: promoted. {truth}" if trial.promoted else f"Refused. {trial.reason}. {truth}"
+    told = "promoted" if trial.promoted else f"refused, because {'; '.join(trial.reasons)}"
+    return f"{trial.learner}: {told}. True clicks a list: {trial.value:.3f} against {trial.served:.3f}."
 
 
 def _back(back: Rollback | None) -> str:

@@ -170,7 +170,7 @@ def estimate(
     n = len(rewards)
     mass = 0.0 if unsupported is None else float(np.mean(unsupported))
     if mass > MOST_UNSUPPORTED:
-        told = f"{mass:.0%} of what this ranker would show cannot be in the log"
+        told = f"{mass:.0%} of what this ranker would show is not in the log"
         return Refusal(told, "Exploration: a share of lists drawn at random, with their probabilities.")
     total = (weights**2).sum(axis=0)
     effective = float((weights.sum(axis=0) ** 2 / np.where(total > 0.0, total, 1.0)).min())
