@@ -262,9 +262,10 @@ def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
 
 
 def _beside(one: Figure, described: dict[str, Any]) -> None:
-    """Print the final value of every line of the figure `one`, a row for each, with a column for each panel.
+    """Print a table of the figure `one`: the final value of each line in each panel, with the paper's number in
+    brackets.
 
-    The paper's number follows in brackets. `described` is the figure as --json prints it.
+    `described` is the figure as --json prints it.
     """
     paper = {(key, label): value for key, label, value in one.beside}
     table = new_table(f"{one.title} (the paper's)")

@@ -26,7 +26,10 @@ class Tally:
         self._reasons: dict[tuple[str, str, str], dict[str, Any]] = {}
 
     def add(self, outcome: Outcome, first: str) -> None:
-        """Count the outcome of a line; `first` says where the line is, as "FILE:LINE" or by the event's kind and id."""
+        """Count `outcome`, what became of one line of an import.
+
+        `first` says where the line is, as "FILE:LINE" or by the event's kind and id; it is kept for the first line of
+        each reason."""
         self.lines += 1
         self.counts.setdefault(outcome.kind, Counter())[outcome.status] += 1
         if outcome.reason is not None:

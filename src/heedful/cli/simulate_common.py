@@ -206,11 +206,12 @@ def _table(
     curves: dict[str, Curve],
     against: Against,
 ) -> tuple[Table, str]:
-    """Return (the table of average regrets, the remarks below it), with as many checkpoints as the terminal has room
+    """Return (a table of average regrets, remarks below it) with as many rounds (checkpoints) as the terminal has room
     for.
 
-    `learners` and their averages, `curves`, are by spec. `beside` are the specs of those that were run for comparison,
-    and `against` is how much more regret the others had than the best of them.
+    `learners` and the averages of their runs, `curves`, are by name with parameters (spec); `prepared` is the
+    experiment. `beside` are the specs of learners that were run for comparison, and `against` is how much more regret
+    the others had than the best of those.
     """
     from heedful.experiments.run import bound, checkpoints
 

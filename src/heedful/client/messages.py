@@ -151,8 +151,7 @@ def present_fields(**fields: object) -> dict[str, Any]:
 
 
 def batches(values: Iterable[T], most: int, size: int) -> Iterator[tuple[list[T], bytes]]:
-    """Yield (some of the values, the same as a msgpack list), at most `most` values and about `size` bytes at a
-    time."""
+    """Yield parts of `values` as (list, the same in msgpack), of at most `most` values and about `size` bytes each."""
     some: list[T] = []
     pieces: list[msgspec.Raw] = []
     total = 0
@@ -188,7 +187,7 @@ REJECTED = {"rejected": Answer, "lost-decision": LostDecision}
 
 
 def kind_of(reply: Reply) -> str:
-    """Return the kind of problem that a reply reports ("rejected"), "" if it reports none of heedful's."""
+    """Return the kind of problem that the server's `reply` reports ("rejected"), "" if it reports none of heedful's."""
     return str(_problem(reply).get("type", "")).rpartition(":")[2]
 
 
@@ -201,7 +200,7 @@ def _problem(reply: Reply) -> dict[str, Any]:
 
 
 def error_of(call: Call, outcome: Reply | Failure) -> Exception:
-    """Return the exception for a call that failed, with the server's explanation; it contains no header of the request.
+    """Return the exception for `call`, which failed with `outcome`: it has the server's explanation, and no header.
 
     No answer: TimeoutError or ConnectionError. Otherwise by HTTP status: PermissionError for 401, 403 and 421,
     LookupError for 404 and 409 (FileExistsError if a loop exists), TimeoutError for 408, 429 and 503, RuntimeError for
@@ -219,15 +218,16 @@ def error_of(call: Call, outcome: Reply | Failure) -> Exception:
 
 
 def retry_after(outcome: Reply | Failure) -> float:
-    """Return the seconds that the server's answer asks to wait before another try (header Retry-After), 0 without
+    """Return how many seconds the answer `outcome` asks to wait before another try (header Retry-After), 0 without
     it."""
     said = outcome.headers.get("retry-after", "") if isinstance(outcome, Reply) else ""
     return float(said) if said.isascii() and said.isdigit() else 0.0
 
 
 def read(reply: Reply, expected: type[T]) -> T:
-    """Return a reply's body decoded as `expected`. Raise ConnectionError if it is something else: no heedful server
-    answered."""
+    """Return the body of the server's `reply`, decoded as the type `expected`.
+
+    Raise ConnectionError if it is something else, as then no heedful server answered."""
     try:
         return decoder(expected).decode(reply.body)
     except msgspec.MsgspecError as error:
@@ -236,7 +236,7 @@ def read(reply: Reply, expected: type[T]) -> T:
 
 
 def read_as(reply: Reply, expected: type[T]) -> T:
-    """Return a reply's JSON object as the named tuple `expected`, and objects in it likewise.
+    """Return the JSON object in the server's `reply` as the named tuple `expected`, and objects in it likewise.
 
     Raise ConnectionError if it lacks a field."""
     return _convert(expected, read(reply, dict[str, Any]))
@@ -275,7 +275,8 @@ def _kinds(expected: Any) -> dict[str, Any]:
 
 
 def answer_of(reply: Reply, event: str) -> Answer:
-    """Return the answer to the event with the id `event`, also if the server rejected it (409)."""
+    """Return the answer to the event with the id `event` from the server's `reply`, also if the event was rejected
+    (409)."""
     if reply.status != 409:
         return read_as(reply, Answer)
     problem = _problem(reply)
@@ -286,7 +287,9 @@ def answer_of(reply: Reply, event: str) -> Answer:
 
 
 def answers_of(reply: Reply, n: int) -> list[Answer]:
-    """Return the answers to the n events of a batch, in order. Raise ConnectionError if there are not n."""
+    """Return the answers to the `n` events of a batch, in order, from the server's `reply`.
+
+    Raise ConnectionError if there are not n."""
     answers = [_convert(Answer, each) for each in read(reply, list[dict[str, Any]])]
     if len(answers) != n:
         raise ConnectionError(f"expected {n} answers, got {len(answers)}")

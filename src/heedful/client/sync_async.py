@@ -24,7 +24,7 @@ class Blocking(ABC):
 
     @abstractmethod
     def _run(self, steps: Steps[T]) -> T:
-        """Run these steps to the end and return their result."""
+        """Run `steps`, a generator of calls to send and pauses, to the end; return its result."""
 
 
 class Awaiting(ABC):
@@ -32,7 +32,7 @@ class Awaiting(ABC):
 
     @abstractmethod
     async def _run(self, steps: Steps[T]) -> T:
-        """Run these steps to the end and return their result."""
+        """Run `steps`, a generator of calls to send and pauses, to the end; return its result."""
 
 
 class either(Generic[P, T]):

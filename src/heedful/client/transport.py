@@ -150,7 +150,7 @@ class _TimeLeft(dict[str, float]):
 
 
 class Transport(_Transport):
-    """Runs steps and sends calls, blocking. Any number of threads may use it."""
+    """Sends the calls of a client over HTTP, blocking until they are answered. Any number of threads may use it."""
 
     def __init__(self, url: str, key: str | None, insecure: bool, transport: httpx.BaseTransport | None) -> None:
         super().__init__(url, key, insecure, transport)
@@ -173,7 +173,7 @@ class Transport(_Transport):
         return self._http
 
     def run(self, steps: Steps[T]) -> T:
-        """Run these steps to the end, sending their calls and waiting as they say; return their result."""
+        """Run `steps`, a generator of calls to send and pauses, to the end; return its result."""
         try:
             step = next(steps)
             while True:
@@ -187,7 +187,7 @@ class Transport(_Transport):
             return found
 
     def send(self, call: Call) -> Reply | Failure:
-        """Return the reply to a call, or the Failure."""
+        """Send the request `call` and return the server's reply, or the Failure if there was none."""
         left = _TimeLeft(call)
         try:
             response = self.http.send(self.request(call, left), stream=True)
@@ -205,9 +205,9 @@ class Transport(_Transport):
         return Reply(response.status_code, response.headers, body)
 
     def follow(self, following: EventFollower) -> Iterator[dict[str, Any]]:
-        """Yield the events of a stream, connecting again whenever the connection breaks.
+        """Yield the events of the loop that `following` describes, connecting again whenever the connection breaks.
 
-        Raise what `EventFollower.end` raises."""
+        Raise the server's error, or ConnectionError or TimeoutError if it has been unreachable for too long."""
         while True:
             call = following.call()
             outcome: Reply | Failure | None = None
@@ -235,7 +235,7 @@ class Transport(_Transport):
 
 
 class AsyncTransport(_Transport):
-    """Runs steps and sends calls with await, in one event loop."""
+    """Sends the calls of a client over HTTP with await, in one event loop."""
 
     def __init__(self, url: str, key: str | None, insecure: bool, transport: httpx.AsyncBaseTransport | None) -> None:
         super().__init__(url, key, insecure, transport)
@@ -243,7 +243,7 @@ class AsyncTransport(_Transport):
         self.http: httpx.AsyncClient = self.httpx.AsyncClient(**self._settings)
 
     async def run(self, steps: Steps[T]) -> T:
-        """Run these steps to the end, sending their calls and waiting as they say; return their result."""
+        """Run `steps`, a generator of calls to send and pauses, to the end; return its result."""
         try:
             step = next(steps)
             while True:
@@ -257,7 +257,7 @@ class AsyncTransport(_Transport):
             return found
 
     async def send(self, call: Call) -> Reply | Failure:
-        """Return the reply to a call, or the Failure."""
+        """Send the request `call` and return the server's reply, or the Failure if there was none."""
         try:
             async with asyncio.timeout(call.timeout):
                 connect = {} if call.connect is None else {"connect": call.connect, "pool": call.connect}
@@ -271,9 +271,9 @@ class AsyncTransport(_Transport):
         return Reply(response.status_code, response.headers, body)
 
     async def follow(self, following: EventFollower) -> AsyncIterator[dict[str, Any]]:
-        """Yield the events of a stream, connecting again whenever the connection breaks.
+        """Yield the events of the loop that `following` describes, connecting again whenever the connection breaks.
 
-        Raise what `EventFollower.end` raises."""
+        Raise the server's error, or ConnectionError or TimeoutError if it has been unreachable for too long."""
         while True:
             call = following.call()
             outcome: Reply | Failure | None = None

@@ -116,8 +116,8 @@ class LearnerEvaluation(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """What a log says about learners: for each, its value by each measure, with intervals; the loop's own learner comes
-    first."""
+    """The result of `evaluate`: for each learner, the loop's own first, how good its predictions were by each
+    measure."""
 
     learners: tuple[LearnerEvaluation, ...]
     """one entry for each learner, the loop's own first"""

@@ -207,11 +207,12 @@ class Requests:
         return not _objects(candidates) or self._says(candidates)
 
     def without_hits(self, candidates: Any, prior: Any) -> tuple[Any, Any]:
-        """Return (candidates, prior) with hits of a search engine, {"_id": ..., "_score": ...}, replaced by names and
-        scores.
+        """Return (candidates, prior) in which hits of a search engine are replaced; other candidates are returned as
+        they are.
 
-        If none of the hits is an item on offer, they become mappings with attributes. Other candidates are returned as
-        they are. Raise ValueError, naming the field, for a malformed hit."""
+        A hit is {"_id": ..., "_score": ..., "_source": {...}}. If any of them is an item on offer, the candidates
+        become their names, otherwise mappings with their attributes; their scores become the prior unless one was
+        given. Raise ValueError, naming the field, for a malformed hit."""
         if not are_hits(candidates):
             return candidates, prior
         identifier = self.manifest.encoding.identifier or "id"

@@ -270,6 +270,6 @@ def _no_scope(caller: Caller, scope: str) -> NoReturn:
 
 
 def _no_key() -> NoReturn:
-    """Raise the Problem that answers every key that is not valid; it does not say why."""
+    """Raise the Problem for a request with a missing or invalid key; it does not say which."""
     told = "expected the header Authorization: Bearer and a key: none came, or one that is mistyped, unknown or revoked"
     raise Problem("no-key", f"{told}; heedful keys create makes one", headers={"WWW-Authenticate": "Bearer"})

@@ -19,7 +19,7 @@ REMOVED = (
 
 
 class Contribution(NamedTuple):
-    """The contribution of one feature of an item to the item's score."""
+    """How much one feature of an item adds to the item's score."""
 
     name: str
     value: float

@@ -178,9 +178,11 @@ class Clicks(Form):
         return super().known_part(given, told, known) if given.names else given
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return the clicks without repetitions, in the order of each item's first click.
+        """Return the clicks in `value`, a list of items' names in the order of the clicks; a repeated click counts
+        once.
 
-        Raise ValueError if `value` or the field `chain` is not a list of names."""
+        The field `chain` of `given` may list ids of later decisions. Raise ValueError if one of the two is not a list
+        of names."""
         chain = given.get("chain")
         later = () if chain is None else check_names("chain", chain)
         return Feedback("clicks", tuple(dict.fromkeys(check_names("clicks", value, least=0))), chain=later)

@@ -622,7 +622,9 @@ class Interaction(Protocol[M]):
         return given
 
     def refusal(self, model: M, form: str) -> str | None:
-        """Return why feedback of the form with the name `form` ("clicks") is refused; None if it is taken."""
+        """Return why feedback of the form with the name `form` ("clicks") is refused; None if it is taken.
+
+        It is refused if this kind of feedback has no such form, or if the learner of `model` cannot use it."""
         return model.refusal(form)
 
     def check_feedback(self, given: Feedback) -> None:

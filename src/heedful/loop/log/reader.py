@@ -168,8 +168,10 @@ class LogReader(LogFile):
     # ------------------------------------------------------------------------ about the whole log
 
     def subjects(self, kind: str) -> list[tuple[int, str, bool]]:
-        """Return (sequence number, subject, whether it has arrays) of the events of `kind` that have a subject, in
-        order."""
+        """Return (sequence number, subject, whether it has bytes beside its JSON) of each event of `kind` with a
+        subject.
+
+        The subject is the name of the person or item that the event is about; events are in order."""
         chosen = "WHERE kind = ? AND subject IS NOT NULL ORDER BY +seq"
         query = f"SELECT seq, subject, arrays IS NOT NULL FROM event {chosen}"
         return [(seq, subject, bool(there)) for seq, subject, there in self._scan(query, (kind,))]

@@ -69,8 +69,9 @@ class Hand(NamedTuple):
 
 
 def parse_placement(text: str, most: int) -> Placement:
-    """Return the placement, of at most `most` cards, in the JSON `text` that a page sent. Raise ValueError if it is
-    none."""
+    """Return a person's correction of the order of the cards, from the JSON `text` that a page sent.
+
+    Raise ValueError if the text is no such correction, or one of more than `most` cards."""
     try:
         found = decoder(Placement).decode(text)
         for names in (found.order, found.cards):

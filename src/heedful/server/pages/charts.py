@@ -22,7 +22,9 @@ class Picture(NamedTuple):
 
 
 def chart(picture: findings.Picture | None) -> Picture | None:
-    """Return a picture of a report as data for the browser, reference lines dashed and grey; None for None."""
+    """Return a `picture` of a report as a chart for the browser; None for None.
+
+    Lines that the others are compared with are dashed and grey."""
     if picture is None:
         return None
     lines = [

@@ -80,7 +80,7 @@ class Question(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """An answer in the log that was not taken back."""
+    """An answer or skipped question of a person in the log of a study, that was not taken back."""
 
     id: str
     seq: int

@@ -141,8 +141,9 @@ def items_left(loop: Loop, person: str | None) -> list[str]:
 
 
 def is_finished(loop: Loop, scale: Scale, hand: Hand) -> bool:
-    """Return whether every card of the page (`hand`) has a number from the person, or actions that weigh as much as
-    one."""
+    """Return whether the person has answered every card (item) of the page `hand`.
+
+    An answer is a number on `scale`, or actions that weigh as much; they are read from the log of `loop`."""
     weight = dict.fromkeys(hand.names, 0.0)
     for each in answers_to(loop, hand.decision):
         if each.item in weight:

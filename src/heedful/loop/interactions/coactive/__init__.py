@@ -217,9 +217,10 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ taking feedback
 
     def refusal(self, model: Model, form: str) -> str | None:
-        """Return why feedback of the form `form` is refused, None if it is taken.
+        """Return why feedback of the form `form` ("thumb") is refused, None if it is taken; it depends on the learner
+        of `model`.
 
-        The form `actions`, several actions at once, does not say which item is better."""
+        The form "actions", several actions at once, is always refused, as it does not say which item is better."""
         if refusal := model.refusal(form):
             return refusal
         return "actions: expected action and item, but in a loop of ratings" if form == "actions" else None

@@ -380,11 +380,12 @@ class Comparison(Interaction[ChoiceModel]):
         return (Measure("expected", texts.EXPECTED, "nothing was chosen", "More answers."),)
 
     def compare(self, models: Sequence[ChoiceModel], step: Step) -> Sequence[Compared | None]:
-        """Return, for each of `models` and each item not chosen in `step`, 1 if it was expected to lose, 0 if to win,
-        else 1/2.
+        """Compare with the choice in `step`, for each of the L `models`, which of the other items shown it expected to
+        lose.
 
-        `step` is an answer with its decision, from which no model has learned yet. Return (None,) if the answer chose
-        no item."""
+        `step` is an answer with its decision, from which no model has learned yet. The result is one `Compared`, of
+        values (L, c) for the c items not chosen: 1 if the item was expected to lose, 0 if to win, else 1/2. Return
+        (None,) if the answer chose no item."""
         heard = models[0].lesson(step.context, step.feedback, step.extra)
         best = None if heard is None else chosen_place(heard)
         if heard is None or best is None:

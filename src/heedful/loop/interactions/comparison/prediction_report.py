@@ -79,7 +79,7 @@ def best_of(shown: Sequence[int], feedback: FeedbackRecord) -> int | None:
 
 
 def share(chances: tuple[float, ...], at: int) -> float:
-    """Return 1 if the item at the index `at` is the likeliest by `chances`, 1 / n if n items tie for it, otherwise
-    0."""
+    """Return 1 if the item at the index `at` has the highest of the probabilities `chances`, 0 if not, 1 / n if n tie
+    for it."""
     most = max(chances)
     return 1.0 / chances.count(most) if chances[at] == most else 0.0

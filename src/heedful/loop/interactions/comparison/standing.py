@@ -30,7 +30,7 @@ SURE = 0.9
 
 
 class Standing(NamedTuple):
-    """One item in the ranking."""
+    """One item in the ranking of a loop of comparisons: its utility, with how certain its position is."""
 
     item: str
     utility: float
@@ -50,8 +50,9 @@ class Standing(NamedTuple):
 
 
 class Left(NamedTuple):
-    """An estimate of how many questions are left: median `about`, quartiles `low` and `high`; `most` means that or
-    more."""
+    """An estimate of how many more questions have to be asked until the ranking is certain enough.
+
+    `about` is the median, `low` and `high` are the quartiles; a number equal to `most` means that many or more."""
 
     about: int
     low: int

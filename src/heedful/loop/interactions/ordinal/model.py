@@ -139,7 +139,10 @@ class GradingModel:
         return float(b[grade - 2]) if grade > 1 else None, float(b[grade - 1]) if grade < k else None
 
     def describe_overflow(self, shared: Any) -> str:
-        """Return a sentence saying that the weights have overflowed, and what to do; "" if they are below `BEYOND`."""
+        """Return a sentence saying that the weights in `shared`, the state for all people, are too large, and what to
+        do.
+
+        "" if they are below `BEYOND`."""
         if bool((np.abs(self.effective(shared, None)) < BEYOND).all()):  # false of NaN
             return ""
         eta = getattr(self.learner, "eta", None)

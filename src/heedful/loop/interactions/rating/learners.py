@@ -29,8 +29,8 @@ def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: flo
     """Return the learner of ratings that `spec` names, to show `size` items, with ratings from ratings[0] to
     ratings[1].
 
-    Raise ValueError if it does not fit, if `ratings` is None, or if `shrink` is above 0: these learners model
-    people."""
+    Raise ValueError if there is no such learner of ratings, if `ratings` is None, or if `shrink` (an offset for each
+    person) is above 0, as these learners model people themselves."""
     if not is_rating(learner_class(spec)):
         raise ValueError(
             f"learner: expected one of ratings, such as {DEFAULT}, got {spec}, as this loop learns ratings"
