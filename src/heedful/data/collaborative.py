@@ -12,7 +12,8 @@ from heedful.data.pairwise_dataset import Array, PairwiseDataset, all_pairs, num
 
 
 def load_collaborative(folder: str | PathLike[str]) -> PairwiseDataset:
-    """Load itemFeatures.txt, userFeatures.txt and dataset.txt, plain or gzip, from a folder.
+    """Load the synthetic data set of [H12], people's preferences on all pairs of 10 items, from itemFeatures.txt,
+    userFeatures.txt and dataset.txt, plain or gzip, in a folder.
 
     A row of dataset.txt has the features of two items, the number of a person from 1, and 1 if the first item is
     preferred, else -1. Raise FileNotFoundError if a file is missing; ValueError, as `NAME:LINE: numbers: expected ...,

@@ -98,8 +98,8 @@ class PRankClassifier(OrdinalEstimator):
 
 
 class AveragedPRankClassifier(OrdinalEstimator):
-    """Classifier of ordered labels that learns as PRank does, and predicts with the averages of w and b over all
-    rounds.
+    """Classifier of ordered labels that learns as PRank does (a direction w, and thresholds b that cut w . x into
+    ranks), and predicts with the averages of w and b over all rows learned from.
 
     Parameters and attributes are those of `PRankClassifier`; `coef_` and `thresholds_` are the averages. There is no
     `predict_proba`.

@@ -252,13 +252,13 @@ class Match(NamedTuple):
         return math.ceil(math.log(2.0 / self.alpha) / math.log(1.5))
 
     def init(self) -> MatchState:
-        """Return the state before any session. Raise ValueError unless 0 < alpha < 1."""
+        """Return the state of a match of rankers A and B before any session. Raise ValueError unless 0 < alpha < 1."""
         check_alpha(self.alpha)
         return {}
 
     def update(self, state: MatchState, person: Hashable, x: float) -> MatchState:
-        """Return `state`, changed in place, after a session of `person` with outcome `x`: 1 if B won, 0 if A did, 1/2
-        for a tie.
+        """Return `state`, changed in place, after a session of `person` in which rankers A and B were compared, with
+        outcome `x`: 1 if B won, 0 if A did, 1/2 for a tie.
 
         Raise ValueError for another `x`; the state is then unchanged.
         """
@@ -275,8 +275,8 @@ class Match(NamedTuple):
         return state
 
     def verdict(self, state: MatchState) -> Verdict:
-        """Return the verdict from all sessions so far. The guarantee is for the first one that is decided; later
-        sessions may undo it.
+        """Return which of the rankers A and B people prefer, if that is decided, from all sessions so far. The
+        guarantee is for the first verdict that is decided; later sessions may undo it.
         """
         everybody = list(state.values())
         sessions = [each.sessions for each in everybody]

@@ -88,7 +88,7 @@ class Setting(NamedTuple):
     """whether a greater value of the measure is better"""
 
     def learner(self, spec: str) -> Any:
-        """Return the learner that `spec` names (such as "second-order:gamma=0.1"), made for this setting.
+        """Return the learner that the text `spec` (such as "second-order:gamma=0.1") describes, made for this setting.
 
         Hyperparameters that have no value get the `defaults` of the kind of feedback. Raise ValueError for an unknown
         learner, one of another kind of feedback, or hyperparameters that make no sense or do not fit the setting.
@@ -112,10 +112,11 @@ def blank_setting(space: Any, kind: Kind) -> Setting:
 
 
 def make_checked_learner(spec: str, n_features: int, space: Any, **defaults: float) -> Any:
-    """Return the learner that `spec` names, for `n_features` features and objects of `space`, having called its `init`.
+    """Return the learner that the text `spec` (NAME:FIELD=VALUE,...) describes, for `n_features` features and objects
+    of `space`, having called its `init`.
 
-    `defaults` are values for hyperparameters that have none. Raise ValueError as `make_learner` does, and, beginning
-    with `spec`, for what `init` refuses.
+    `defaults` are values for hyperparameters that have none. Raise ValueError for an unknown learner, field or value, a
+    field without a value, and, beginning with `spec`, for what `init` refuses.
     """
     learner = make_learner(spec, n_features=n_features, space=space, **defaults)
     try:

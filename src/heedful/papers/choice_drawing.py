@@ -24,8 +24,9 @@ random)"""
 
 
 def questions(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
-    """Draw the test error of `lines` (results by label) by the number of questions: one colour for each model, one dash
-    for each acquisition function."""
+    """Draw, on `axes`, the test error of `lines` (results by label of the curve) by the number of questions: one colour
+    for each model, one dash for each acquisition function.
+    """
     models = list(dict.fromkeys(label.rpartition("-")[0] for label in lines))
     for label, ran in lines.items():
         model, _, rule = label.rpartition("-")

@@ -194,8 +194,8 @@ def tune_on_others(name: str, features: Array, people: Array, rows: PairRows, fe
     models.
 
     `features` (n x d) are those of n items, `people` (U x q) those of the other people, `rows` their answers. BO, the
-    joint Gaussian process, uses 25 people, as published. With `few`, models that tune for long use fewer people and
-    candidates.
+    joint Gaussian process over people and items, uses 25 people, as published. With `few`, models that tune for long
+    use fewer people and candidates.
     """
     if name == "bo":
         return tune_joint(features, people, rows, people=8 if few else 25, steps=8 if few else 30)

@@ -98,7 +98,7 @@ def load_choices(world: str, folder: Path, labels: str, ratings: Ratings | None 
     """Load from `folder` the preference of each person on each pair of items of the data set with the key `world`: with
     `labels` "right", the correct preferences, or "published", those that were published, some of which are inverted.
 
-    `ratings`: the ratings of the folder, if already read; they are used for movies.
+    `ratings`: the ratings of MovieLens in the folder, if already read; they are used for movies.
     """
     from heedful.data.collaborative import load_collaborative
     from heedful.data.election import load_election

@@ -53,8 +53,8 @@ EVIDENCE, LIKELIHOOD, ERROR = ASPECTS = ("evidence", "log-likelihood of test ans
 
 
 class Split(NamedTuple):
-    """The answers of U people to P pairs of items, and for each of them the indices of n pairs to train on (`train`, U
-    x n), m to ask about (`pool`, U x m) and t to test on (`test`, U x t).
+    """The answers of U people to P pairs of items, and for each person the indices of n pairs to train on (`train`, U x
+    n), m to ask about (`pool`, U x m) and t to test on (`test`, U x t).
 
     `problem` is what is known of people and items; `pairs` (P x 2) are item indices; `first` (U x P) says if a person
     prefers the first item of a pair.
@@ -68,8 +68,9 @@ class Split(NamedTuple):
     test: Ints
 
     def rows(self, at: Ints) -> PairRows:
-        """Return the answers to the pairs with indices `at` (U x n): the first pair of each person, then the second,
-        ..."""
+        """Return the answers to the pairs with indices `at` (U x n) as a table of comparisons: the first pair of each
+        person, then the second, ...
+        """
         users = np.arange(len(at))
         pairs = self.pairs[at.T]  # n x U x 2
         won = self.first[users, at.T]

@@ -150,10 +150,11 @@ def ratings_batch(people: People, size: Size, options: Sequence[Option] = ()) ->
 
 
 def separable(rounds: int, seed: int, margin: float) -> tuple[InstanceStream, float, float]:
-    """Return (a stream of `rounds` instances x that a rule of norm 1 ranks correctly with a margin, max |x|^2, the
-    smallest margin in it), drawn from `seed`.
+    """Return (a stream of `rounds` instances x, the greatest |x|^2 in it, the smallest margin in it), drawn from
+    `seed`: a rule (direction and thresholds of norm 1 together) ranks all of them correctly with at least the `margin`.
 
-    x is uniform in the unit ball of 10 dimensions; points nearer than `margin` to a threshold are drawn again.
+    x is uniform in the unit ball of 10 dimensions; points whose score is nearer than `margin` to a threshold are drawn
+    again.
     """
     N, b = DIMENSIONS, np.array([-0.3, -0.1, 0.1, 0.3])
     rng = np.random.default_rng([seed, 5])

@@ -35,7 +35,8 @@ def part_of(tell: Tell, i: int, parts: int, title: str = "") -> Tell:
 
 
 class LearnerRuns(NamedTuple):
-    """The runs of one learner or model: regrets, or other values, (runs x T), and processor time in seconds (runs,).
+    """The runs of one learner or model: `regrets`, or other values, (runs x T) for T rounds, and the processor time of
+    each run in `seconds` (runs,).
 
     Runs are in the order of seeds, then of people.
     """

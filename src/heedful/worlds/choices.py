@@ -206,11 +206,13 @@ def choosers_from_orders(
     repeats: bool = True,
     shown: int = 2,
 ) -> Choosers:
-    """Return a world of U users who choose by given `orders` of all n items (U x n, item indices, best first).
+    """Return a simulated environment of U users who choose by given `orders` of all n items (U x n, item indices, best
+    first).
 
-    The utility of an item is the number of items that it is better than; without `noise`, users make no errors. `tie`,
-    `unsure`, `lapse`, `first`, `repeats` and `shown` are as in `gaussian_choosers`. Raise ValueError, naming the
-    argument, if one is not valid.
+    The utility of an item is the number of items that it is better than; without `noise`, users make no errors. `shown`
+    items are shown at a time; the answer is "equally good" if the two perceived best are closer than `tie`, "cannot
+    judge" with probability `unsure`, and random with probability `lapse`, then the first item with probability `first`.
+    With `repeats` users may be asked the same again. Raise ValueError, naming the argument, if one is not valid.
     """
     array = numbers("orders", orders, "whole numbers, a row for each person")
     n = array.shape[1] if array.ndim == 2 else 0

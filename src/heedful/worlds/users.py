@@ -200,8 +200,9 @@ class ExpectedAlpha(NamedTuple):
         return drawn[rng.integers(0, self.objects)] if rng.random() < p else sure
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """Return by how much the utility of item `a` is above that of item `b` (indices), of `utilities` (m,);
-        `ratings` are not used."""
+        """Return by how much the utility of item `a` is above that of item `b` (indices), of `utilities` (m,); below 0
+        if it is lower. `ratings` are not used.
+        """
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
 

@@ -77,8 +77,8 @@ class JointGPFit(NamedTuple):
 
     @property
     def moved(self) -> float:
-        """Largest relative change of an EP site in the last sweep; the fit has converged if it is below
-        the tolerance.
+        """The largest relative change in the last EP sweep of a site, the Gaussian factor of an answer; the fit has
+        converged if it is below the tolerance.
         """
         return self.sites.moved
 

@@ -140,8 +140,9 @@ class SiteSums(NamedTuple):
             yield who, cross, (t[:, None] @ v.take(at, axis=0))[:, 0], (self.n[rows][:, None] @ M)[:, 0]
 
     def score(self, n: int) -> Array:
-        """Return a score of each of n items for each of U people (U x n): the sum of the means of g over pairs whose
-        first item it is, minus that over pairs whose second item it is.
+        """Return a score of each of n items for each of U people (U x n): the sum of the mean
+        preferences of the person over the pairs whose first item it is, minus that over pairs whose second item it
+        is.
         """
         of = self.of
         u, p, g = self.means()
@@ -201,11 +202,11 @@ def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
 
 
 def cells(rows: PairRows, users: int, n: int, pairs: tuple[Ints, Ints] | None = None) -> Cells:
-    """Return the table of the answers `rows` of `users` people about n items.
+    """Return the answers `rows` of `users` people about n items as a sparse table of people by pairs of items.
 
     `pairs`: first and second items of pairs that are numbered first, in this order, whether or not they occur in
-    answers; the others follow in rising order. Raise ValueError for rankings and best-of-k answers, whose rows share
-    noise.
+    answers; the others follow in rising order. Raise ValueError for rankings and best-of-k answers, whose comparisons
+    share noise.
     """
     if (rows.group >= 0).any():
         raise ValueError("rows: expected answers that stand alone, got some of a ranking or a best of several")

@@ -46,11 +46,12 @@ class Population(NamedTuple):
 
 
 class HierarchicalFit(NamedTuple):
-    """The result of `fit`: the population, the posteriors of U people, and how EM went.
+    """The result of `fit`: the `population` (mean and covariance of utilities), the posteriors of U `people`, and how
+    EM went.
 
     `trace`: log evidence of all answers before each EM step, and at the end. `moved`: by how much the last step moved
-    the mean or the standard deviation of a utility, at most. `noise`: tie width and lapse rate of each person (U,), as
-    given or as learned.
+    the mean or the standard deviation of a utility, at most. `noise`: for each person (U,) the tie width (the perceived
+    difference below which items tie) and the lapse rate (the probability of a random answer), as given or as learned.
     """
 
     population: Population
@@ -237,7 +238,8 @@ def _extrapolate(cov: Array, new: Array, ahead: float) -> Array:
 def maximise_population(
     K: Array, people: UserPosteriors | PerUserPosteriors, nu0: float, kappa0: float = 0.0
 ) -> tuple[Array, Array]:
-    """Do one M step of `fit`: return mean m (n,) and covariance S (n x n) of a population over n items.
+    """Return mean m (n,) and covariance S (n x n) of a population's utilities of n items, given the posteriors of its
+    people: one M step of EM.
 
     `K` (n x n): prior covariance; `people`: EP's posteriors of people; `nu0`, `kappa0`: weights of the priors of S and
     m, in people, as in `fit`. There must be at least one person, or nu0 > 0.
@@ -275,7 +277,8 @@ def _maximise_from_sums(K: Array, people: PerUserPosteriors, nu0: float, kappa0:
 
 
 def extend_population(population: Population, K: Array, met: Ints) -> Population:
-    """Return the population over all n items, from one over the q items with numbers `met` (q,), rising.
+    """Return the population (mean and covariance of people's utilities) over all n items, from one over the q items
+    with numbers `met` (q,), rising.
 
     Given the utilities of these, those of the other items are distributed as under the prior N(0, K), K (n x n).
     """
@@ -293,7 +296,7 @@ def extend_population(population: Population, K: Array, met: Ints) -> Population
 
 
 def add_items(population: Population, K: Array, across: Array, own: Array) -> Population:
-    """Return the population with q new items appended to its n items.
+    """Return the population (mean and covariance of people's utilities) with q new items appended to its n items.
 
     `K` (n x n): prior covariances of the old items; `across` (n x q): of old with new items; `own` (q x q): of new
     items. Given the utilities of old items, those of new items are distributed as under the prior; without features

@@ -269,11 +269,12 @@ class MarginalLikelihood:
         return bool((self.random > RANDOM).any())
 
     def learn_shape(self, x: Array, steps: int = 30, tolerance: float = 1e-2) -> None:
-        """Learn R (q x q), the correlations over q items of the personal differences d_u, by EM; the result is stored.
+        """Learn R (q x q), the correlations over q items of the differences d_u of a person's utilities from the common
+        ones, by EM; the result is stored.
 
         The other hyperparameters are x (4,): log spread, logit share, logit lapse rate, log tie width. The prior is
         inverse-Wishart around K, with the weight of nu0 = NU0 q people. A step sets R = (nu0 K + sum_u E[d_u d_u'] /
-        (spread^2 share)) / (nu0 + U) for U people. It stops after `steps`, or when no entry moves by `tolerance`.
+        (spread^2 share)) / (nu0 + U) for U people. It stops after `steps`, or when no element moves by `tolerance`.
         """
         nu0, U = NU0 * len(self.K), self.users
         for _ in range(steps):

@@ -181,8 +181,8 @@ def in_order(mean: Array, cov: Array) -> Array:
 
 
 def check_goal(posterior: Posterior | Mixture, goal: str, at: float) -> None:
-    """Raise ValueError, naming the argument, unless `goal` is in GOALS, 0 < `at` < 1, and `posterior` has at least two
-    items.
+    """Raise ValueError, naming the argument, unless `goal` is "best" or "ranking", 0 < `at` < 1, and `posterior` has at
+    least two items.
     """
     if goal not in GOALS:
         raise ValueError(f"goal: expected one of {', '.join(GOALS)}, got {describe(goal)}")
