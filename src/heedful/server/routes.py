@@ -132,7 +132,7 @@ ROUTES = (
     Route("POST", f"{_ONE}/experiments", "admin", "Try a learner beside the one that serves", api.start_experiment,
           experiments.StartExperiment, schema.Answer, headers=_KEY),
     Route("POST", f"{_ONE}/experiments/stop", "admin", "End the experiment that is running", api.stop_experiment,
-          experiments.StopExperiment, schema.Answer, headers=_KEY),
+          experiments.StopExperiment, schema.Answer, headers=_KEY, missing="not-found"),
     Route("GET", f"{_ONE}/experiments/latest", "read", "What the newest experiment says so far", api.experiment,
           gives=experiments.Experiment, missing="not-found"),
     Route("GET", f"{_ONE}/experiments/plan", "read", "How long an experiment would take", api.plan_experiment,

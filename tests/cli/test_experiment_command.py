@@ -1,0 +1,164 @@
+"""`heedful experiment` and `heedful promote`: what the loop says, in words and as JSON, and every exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Ended, heedful
+
+from heedful import Loop
+from heedful.loop.records import plain
+from loops import bits, bits_from_scratch, choice_loop, rows, small_loop
+
+F0 = {row["id"]: row["f0"] for row in rows(12, 4)}
+FIXED = f"{Path(__file__).parents[1] / 'fixed.py'}:Fixed"
+UP, DOWN = f"{FIXED}:tilt=1", f"{FIXED}:tilt=-1"
+SECOND = "second-order:epsilon=0.1"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def bad(got: Ended, told: str) -> None:
+    assert (got.code, got.out) == (2, "")
+    assert got.err.startswith(f"heedful: {told}"), got.err
+
+
+def words(got: Ended) -> str:
+    """What it printed, as one line; it ended well."""
+    assert (got.code, got.err) == (0, "")
+    return " ".join(got.out.split())
+
+
+def as_json(value: Any) -> Any:
+    return json.loads(json.dumps(plain(value)))
+
+
+def choose(loop: Loop, rounds: range, people: int = 25) -> None:
+    """People who click what has the most of the first feature."""
+    for i in rounds:
+        shown = loop.decide(person=f"p{i % people}", id=f"d{i}", show=4).shown
+        loop.feedback(f"d{i}", id=f"e{i}", clicks=[max(shown, key=F0.__getitem__)])
+
+
+def test_an_experiment_from_the_start_to_the_promotion() -> None:
+    """Learners of which one ranks as people choose and the other the other way round."""
+    small_loop("cars.heedful", DOWN, control=0.0).close()
+    own = f"--own {DOWN}"
+    bad(heedful(f"experiment cars {own}"), "experiment: there was none")
+    bad(heedful(f"experiment cars --stop {own}"), "experiment: none is running")
+    got = heedful(f"experiment cars --start {UP} --share 0.9 --json {own}")
+    assert (got.code, got.json["status"]) == (0, "applied")
+    with Loop.open("cars.heedful", learner=DOWN) as loop:
+        choose(loop, range(150))
+        found = loop.experiment()
+        assert found.ready
+        version = loop.version
+    got = heedful(f"experiment cars --json {own}")
+    assert (got.code, got.err, got.json) == (0, "", as_json(found))
+    told = words(heedful(f"experiment cars {own}", width=400))
+    assert f"{UP} against {DOWN}: lists of 90 % of the people are drafted together" in told
+    assert f"People prefer the candidate, {UP}." in told
+    assert "It may be promoted: heedful promote cars" in told
+    got = heedful(f"promote cars --by ann --reason better --json {own}")
+    assert (got.code, got.json["learner"], got.json["before"], got.json["forced"]) == (0, UP, DOWN, [])
+    assert got.json["evidence"]["verdict"] == "b"
+    with Loop.open("cars.heedful", learner=DOWN) as loop:
+        assert loop.manifest.learner == UP
+        [promotion] = loop.promotions()
+        assert (promotion.by, promotion.reason) == ("ann", "better")
+    got = heedful(f"promote cars --list --json {own}")
+    assert (got.code, got.json) == (0, [as_json(promotion) | {"changed": ""}])
+    told = words(heedful(f"promote cars --list {own}", width=400))
+    assert UP in told
+    assert "interleaving" in told
+    assert "it is over" in words(heedful(f"experiment cars {own}", width=400))
+    assert heedful(f"rollback cars {version} {own}").code == 0
+    assert "rolled back" in words(heedful(f"promote cars --list {own}", width=400))
+    assert heedful(f"experiment cars --stop {own}").code == 0
+    with Loop.open("cars.heedful", learner=DOWN) as loop:
+        assert loop.manifest.learner == DOWN
+
+
+def test_without_the_evidence_nobody_is_promoted_unless_forced() -> None:
+    with small_loop("cars.heedful", "perceptron", control=0.2) as loop:
+        loop.start_experiment(SECOND, share=0.5)
+        choose(loop, range(30), people=4)
+        reasons, version = loop.experiment().against_promotion, loop.version
+    told = words(heedful("experiment cars", width=400))
+    for reason in reasons:
+        assert f"Not to be promoted: {reason}." in told
+    bad(heedful("promote cars"), f"promote: {SECOND} is not ready: {reasons[0]}")
+    told = words(heedful("promote cars --list"))
+    assert told == "nobody was promoted: the loop has the learner that it was made with"
+    assert heedful("promote cars --list --json").json == []
+    told = words(heedful("promote cars --force", width=400))
+    assert f"{SECOND} serves now in place of perceptron" in told
+    for reason in reasons:
+        assert f"Against it spoke: {reason}" in told
+    back = told.rpartition("To go back on this: heedful ")[2]
+    assert back.startswith("rollback cars ")
+    assert heedful(back).code == 0
+    with Loop.open("cars.heedful") as loop:
+        assert loop.manifest.learner == "perceptron"
+        assert version == int(back.split()[-1])
+        assert bits(loop) == bits_from_scratch(loop)
+
+
+def test_a_plan_begins_nothing() -> None:
+    with small_loop("cars.heedful", "perceptron") as loop:
+        choose(loop, range(30))
+        planned = [loop.plan_experiment(share, days=days) for share, days in ((0.2, 14.0), (0.5, 3.0))]
+        head = loop.projection.log.last()
+    got = heedful("experiment cars --plan --json")
+    assert (got.code, got.json) == (0, as_json(planned[0]))
+    got = heedful("experiment cars --plan --share 0.5 --days 3 --json")
+    assert (got.code, got.json) == (0, as_json(planned[1]))
+    told = words(heedful("experiment cars --plan --share 0.5 --days 3", width=400))
+    assert f"With 50 % of the people: about {planned[1].people:,} people and {planned[1].sessions:,} sessions" in told
+    assert f"Take it with care: {planned[1].caveat}." in told
+    with Loop.open("cars.heedful") as loop:
+        assert loop.projection.log.last() == head
+
+
+def test_by_the_log_alone() -> None:
+    with small_loop("cars.heedful", "perceptron") as loop:
+        choose(loop, range(20))
+    bad(heedful("promote cars"), "learner: expected its name, as no experiment is running")
+    bad(heedful(f"promote cars -l {SECOND}"), f"promote: {SECOND} is not ready: ")
+    got = heedful(f"promote cars -l {SECOND} --force --json")
+    assert (got.code, got.json["learner"], got.json["evidence"]["method"]) == (0, SECOND, "log")
+    assert got.json["answer"]["status"] == "applied"
+    bad(heedful(f"promote cars -l {SECOND} --force"), "learner: expected another than the one that serves")
+
+
+def test_what_makes_no_sense_ends_with_2_and_what_cannot_be_read_with_1(folder: Path) -> None:
+    small_loop("cars.heedful", "perceptron").close()
+    for line, told in (
+        ("experiment cars --start nobody", "learner: expected"),
+        ("experiment cars --start prank:n_ranks=5", "learner: expected one that is taught what is better"),
+        (f"experiment cars --start {UP}", "learner: "),
+        ("experiment cars --stop --plan", "--start, --stop, --plan: expected one of them at most"),
+        ("experiment cars --start perceptron --plan", "--start, --stop, --plan: expected one of them at most"),
+        ("experiment none", ""),
+        ("promote none", ""),
+        (f"promote cars -l {UP} --force", "learner: "),
+    ):
+        bad(heedful(line), told)
+    for line in ("experiment cars --share 1.5", "experiment cars --plan --days 0", "promote cars --by"):
+        assert heedful(line).code == 2
+    assert heedful("experiment cars --start second-order").code == 0
+    bad(heedful("experiment cars --start fair-pairs"), "experiment: expected none that runs")
+    choice_loop("pairs.heedful").close()
+    bad(heedful("experiment pairs --start gp"), "experiment: ")
+    (folder / "cars.heedful" / "log.db").write_bytes(b"no log" * 100)
+    for line in ("experiment cars", "promote cars --list", "promote cars --force"):
+        got = heedful(line)
+        assert (got.code, got.out) == (1, "")
+        assert got.err.startswith("heedful: ")
