@@ -193,8 +193,8 @@ class Person(NamedTuple):
 def _simulate(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Make a loop of the cars in `rows` in the new folder `path`, and have a simulated person teach it.
 
-    The regret bound holds for lessons on learned lists only. So on a control list the person only rates the best car,
-    which teaches nothing.
+    The regret bound holds only if all that is learned comes from lists in the learned order. So on a control list (in
+    another order) the person only rates the best car, which teaches nothing.
     """
     import numpy as np
 

@@ -70,7 +70,9 @@ class Sizes(NamedTuple):
 
 
 class PlannedWin(NamedTuple):
-    """What an experiment would find if a candidate won a certain share of the sessions that are not ties."""
+    """What an experiment would find if a candidate won a certain share of the sessions that have a winner.
+
+    A session is one list drafted by both learners and answered."""
 
     share: float
     """that share"""
@@ -81,7 +83,9 @@ class PlannedWin(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What an experiment would find, by `plan_experiment`; in sessions, as a made shop has no days."""
+    """What an experiment would find, as `plan_experiment` simulates it.
+
+    Its length is given in sessions, lists drafted by both learners and answered, as a simulated shop has no days."""
 
     people: int
     """how many people would take part"""
@@ -94,7 +98,7 @@ class Plan(NamedTuple):
 
 
 class Look(NamedTuple):
-    """An experiment as it stood at one of the looks."""
+    """The state of an experiment at one of the times at which the demonstration looked at its verdict."""
 
     sessions: int
     """how many interleaved lists had been answered"""
@@ -105,7 +109,7 @@ class Look(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """What became of one candidate."""
+    """What became of one candidate learner: its true value, its experiment, and whether it was promoted."""
 
     learner: str
     """the candidate, by name and parameters"""
@@ -128,7 +132,7 @@ class Trial(NamedTuple):
 
 
 class Rollback(NamedTuple):
-    """How the promotion was undone, and what was checked."""
+    """How the promotion of a candidate was taken back, and what was checked after that."""
 
     learner: str
     """the learner that had been promoted"""
@@ -149,7 +153,8 @@ class Rollback(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """The result of `heedful demo --proof`."""
+    """The result of `heedful demo --proof`: what a log, a plan and experiments said of candidates, next to the
+    truth."""
 
     seed: int
     """the seed of the shop and of all that people do"""
@@ -179,9 +184,10 @@ class Proof(NamedTuple):
 
 
 def prove(sizes: Sizes, seed: int, advance: Callable[[str, int], None] = lambda step, lists: None) -> Proof:
-    """Make a shop with `seed`, try the candidates in it, and return what came out.
+    """Make a simulated shop with `seed`, try the candidate learners in it, and return what came out.
 
-    `advance` is called with the name of the present step and how many lists were shown since the last call."""
+    `sizes` says how many lists each step takes. `advance` is called with the name of the present step and how many
+    lists were shown since the last call."""
     from heedful.worlds.shop import make_shop
 
     shop = make_shop(seed, people=sizes.people)
@@ -228,7 +234,8 @@ class _Visits:
         self._count = 0
 
     def show(self, lists: int, advance: Callable[[int], None]) -> None:
-        """Let people see and click `lists` lists; `advance` is called with the number of lists of each group."""
+        """Let simulated people see `lists` lists and click; `advance` is called with the number of lists after each
+        group of them."""
         for start in range(0, lists, GROUP):
             group = min(GROUP, lists - start)
             self.loop.feedback_many([self._visit(request) for request in islice(self._requests, group)])
@@ -264,7 +271,11 @@ class _Visits:
 def _try(
     visits: _Visits, sizes: Sizes, learner: str, advance: Callable[[str, int], None]
 ) -> tuple[Trial, Rollback | None]:
-    """Try one candidate: shadow, interleaving, gate; if it was promoted, roll it back. Return (trial, rollback)."""
+    """Try one candidate learner in an experiment with simulated people; if it was promoted, take that back again.
+
+    First it only logs what it would show, then both learners draft lists together until the verdict or `sizes.limit`
+    lists. `visits` has the loop and its people, `learner` is the candidate; `advance` is called with the name of the
+    step and how many lists it has shown. Return (what became of the candidate, the rollback or None)."""
     from heedful.loop.experiment import NotReady
 
     loop = visits.loop
@@ -391,7 +402,7 @@ def _mean_clicks(shop: Shop, seed: int, sizes: Sizes, order: Callable[[ShopReque
 
 
 def run(as_json: bool, plot: Path | None, seed: int = 0) -> None:
-    """Run `heedful demo --proof` in a temporary folder and print the result, as JSON with `as_json`.
+    """Run `heedful demo --proof` with this `seed` in a temporary folder and print the result, as JSON with `as_json`.
 
     With `plot` it draws the evidence of the experiments into that file."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

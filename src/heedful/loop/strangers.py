@@ -217,8 +217,8 @@ def about_known(
 
 
 def why_nothing_learned(feedback: FeedbackRecord) -> str | None:
-    """Return a remark that items named in `feedback` were not on offer, so that nothing was learned about them; None if
-    all were."""
+    """Return a remark that `feedback` names items that were not on offer, so that nothing was learned about them; else
+    None."""
     if feedback.said is None:
         return None
     rest = "nothing is learned from it" if feedback.form == "unknown" else "of those nothing is learned"

@@ -75,10 +75,9 @@ class LogReader(LogFile):
         return head, version
 
     def is_superseded(self, position: int) -> bool:
-        """Return whether something that was in effect at event `position` no longer is, so that a model of that time is
-        outdated.
+        """Return whether a model as of event `position` is outdated, as something up to there no longer counts.
 
-        Something up to there was undone or rolled back after it, or anybody was forgotten after it."""
+        That is so if anything up to there was undone or rolled back after it, or anybody was forgotten after it."""
         forgot = "SELECT EXISTS (SELECT 1 FROM event WHERE kind = 'forget' AND seq > ?)"
         return bool(self._one(forgot, (position,))[0]) or self.retractions().changes(position)
 

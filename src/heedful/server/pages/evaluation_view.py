@@ -66,7 +66,7 @@ class Row(NamedTuple):
 
 
 class MeasureView(NamedTuple):
-    """What a log says about learners by one measure."""
+    """How well all learners predict the answers in a log by one measure: a table with pictures, as a page shows it."""
 
     title: str
     about: str
@@ -88,7 +88,7 @@ class MeasureView(NamedTuple):
 
 
 class EvaluationView(NamedTuple):
-    """An evaluation of learners on a log, as the page shows it."""
+    """How well learners predict the answers in a log, as a page shows it: verdicts, and a table for each measure."""
 
     verdicts: tuple[tuple[str, str], ...]
     """for each learner but the loop's own (kind of verdict: "good", "bad" or "open"; the verdict as a sentence)"""
@@ -127,7 +127,8 @@ def _verdict(each: LearnerEvaluation, own: str, measures: Sequence[Measure]) -> 
 
 
 def _measure(found: Evaluation, j: int) -> MeasureView:
-    """Return what the log says by the `j`-th measure."""
+    """Return the values of all learners in `found` by its `j`-th measure, with their intervals drawn, as a page shows
+    them."""
     measure, values = found.measures[j], [each.values[j] for each in found.learners]
     known = next((value for value in values if value.comparisons), None)
     ends = [(v.low, v.high) for v in values if v.low is not None and v.high is not None]
@@ -158,7 +159,10 @@ def _measure(found: Evaluation, j: int) -> MeasureView:
 
 
 def _row(learner: str, value: Value, measure: Measure, scale: Scale, difference: Scale) -> Row:
-    """Return a learner's value by `measure`, drawn on `scale`, its difference on the scale `difference`."""
+    """Return the `value` of `learner` by `measure` as texts and pictures.
+
+    The value's interval is drawn on `scale`, that of its difference from the first learner on the scale
+    `difference`."""
     text, between, apart = value_texts(value, _is_share(measure))
     drawn = apart_drawn = None
     if value.value is not None and value.low is not None and value.high is not None:

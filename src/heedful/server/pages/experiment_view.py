@@ -40,7 +40,8 @@ class Whose(NamedTuple):
 
 
 class ExperimentView(NamedTuple):
-    """What an experiment says so far, as texts."""
+    """The state of an experiment as a page shows it: its verdict, the counts behind it, and what speaks against
+    promotion."""
 
     title: str
     """which learners are compared"""
@@ -67,7 +68,7 @@ class ExperimentView(NamedTuple):
 
 
 def experiment_view(found: Experiment) -> ExperimentView:
-    """Return what the experiment `found` says so far, as texts."""
+    """Return the state of the experiment `found` as texts for a page."""
     said, split = found.verdict, found.agreement
     needed = 1.0 / found.alpha
     how = "Nobody's lists are changed: the candidate's lists are only logged."
@@ -159,7 +160,7 @@ def _split(split: Split) -> str:
 
 
 def _odd(split: Split) -> str:
-    """Return whether a split by chance is as stated, as the end of a sentence."""
+    """Return the end of a sentence: whether the random split of people or coins in `split` is as stated."""
     if split.e_value >= BROKEN:
         return f"this is not the stated share of {split.expected:g}: something is wrong with the drafts or the log."
     return f"a share of {split.expected:g} was stated, and this may be chance (e-value {split.e_value:.2g})."
@@ -178,7 +179,9 @@ def sentence(text: str) -> str:
 
 
 class PlanRow(NamedTuple):
-    """What an experiment would find if the candidate won this share of the sessions that are not ties."""
+    """What a planned experiment would find if the candidate won a certain share of the sessions that have a winner.
+
+    A session is one list drafted by both learners and answered. All fields are texts for a page, but for the bar."""
 
     won: str
     found: str
@@ -198,7 +201,7 @@ class PlanView(NamedTuple):
 
 
 def plan_view(found: PlannedExperiment, part: float) -> PlanView:
-    """Return the plan of an experiment with a share `part` (0 to 1) of the people, as texts."""
+    """Return the planned experiment `found`, with a share `part` (0 to 1) of the people, as texts for a page."""
     told = (
         f"With {100.0 * part:.3g} % of the people there would be about {count(found.people, 'person', 'people')} and "
         f"{count(found.sessions, 'session')} in {found.days:g} days, {100.0 * found.ties:.0f} % of them ties."

@@ -84,7 +84,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def _evaluated(visit: Visit, shown: Shown) -> Shown:
-    """Return `shown` with the evaluation of the learners in the query, or with why it was refused."""
+    """Return `shown`, what the page shows, with the evaluation of the learners in the query, or why it was refused."""
     try:
         names = list(dict.fromkeys(visit.query["learner"].split()))
         if len(names) > MOST_LEARNERS:
@@ -99,7 +99,8 @@ async def _evaluated(visit: Visit, shown: Shown) -> Shown:
 
 
 async def _planned(visit: Visit, shown: Shown) -> Shown:
-    """Return `shown` with the plan of an experiment by the numbers in the query, or with why it was refused."""
+    """Return `shown`, what the page shows, with the plan of an experiment by the numbers in the query, or why it was
+    refused."""
     try:
         _check_interleaves(visit.loop)
         part, days = _share(visit.query), _number(visit.query, "days", DAYS)

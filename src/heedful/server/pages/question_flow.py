@@ -172,10 +172,10 @@ async def answer(worker: LoopWorker, person: str, form: Mapping[str, str]) -> st
 
 
 def _mark(worker: LoopWorker, id: str) -> str:
-    """Return the mark of the question that the decision `id` asks, unlike that of any other; "" if there is no such
-    decision.
+    """Return a text that identifies the question which the decision `id` asks; "" if there is no such decision.
 
-    No name of an item goes into it: names may be hidden, and a guess could be checked against the mark."""
+    The page sends it back with the answer. No name of an item goes into it: names may be hidden, and a guess could be
+    checked against it."""
     decision = worker.projection.log.find("decision", id)
     return "" if decision is None else sha256(f"{id} {decision.time}".encode()).hexdigest()[:16]
 

@@ -226,7 +226,8 @@ class Ordinal(Interaction[GradingModel]):
         return ""
 
     def describe_overflow(self, model: GradingModel, shared: Any) -> str:
-        """Return a sentence if weights in the state `shared` are not finite, or too large; "" if all are well."""
+        """Return a sentence on what to do if weights in `shared`, the state for all people, are not finite or too
+        large; else ""."""
         return model.describe_overflow(shared)
 
     # ------------------------------------------------------------------------ deciding
