@@ -1,7 +1,7 @@
 """Turn the rows of a table into features: infer an encoding from rows, apply it to items, and cross context with items.
 
-`infer` looks at some rows once and decides what each column becomes; the encoding that it returns never changes. See
-docs/features.md.
+`infer` looks at some rows once and decides what each column becomes; the encoding that it returns never changes.
+docs/features.md explains the choices.
 """
 
 from __future__ import annotations

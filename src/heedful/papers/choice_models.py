@@ -72,7 +72,9 @@ at first) to the fitted model."""
 
 
 class HierarchicalModel(NamedTuple):
-    """A fitted hierarchical model, `fitted`, with the methods that the other models of comparisons have."""
+    """A fitted hierarchical Gaussian process model of people's choices, `fitted`, with the methods for evidence and
+    predictions that the other models have.
+    """
 
     fitted: HierarchicalFit
 

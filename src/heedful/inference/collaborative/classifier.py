@@ -44,7 +44,10 @@ class LabelPosterior(NamedTuple):
         return across @ hold[:, -1], np.maximum(variance - np.einsum("mi,ij,mj->m", across, hold[:, :-1], across), 0.0)
 
     def predict_proba(self, across: Array, variance: Array) -> Array:
-        """Return P(y = 1) (m,) at m new inputs; `across` and `variance` are as in `predict`."""
+        """Return P(y = 1) (m,) at m new inputs.
+
+        `across` (m x n): their prior covariances with the n labelled inputs; `variance` (m,): their prior variances.
+        """
         return choice_probability(*self.predict(across, variance))
 
 

@@ -123,9 +123,10 @@ def user_weights(
     """Compute the weights of U people with D functions fixed at means `mh` and variances `vh` (P x D) at P pairs of
     items.
 
-    Return means and variances of the weights, (U x D) each, and the sites of the preferences g. `of`: the table of the
-    answers `rows`; `width`, `lapse`: tie width and lapse rate of all; `start` (U x D): means to begin from, 0 if None.
-    Messages of the likelihood f1 and of the product f2 alternate for `rounds`, as in `cp`.
+    Return means and variances of the weights, (U x D) each, and the sites (Gaussian factors) of the preferences g.
+    `of`: the table of the answers `rows`; `width`: the perceived difference below which items tie, and `lapse`: the
+    probability of a random answer, of all people; `start` (U x D): means to begin from, 0 if None. Messages of the
+    likelihood of the answers and of the product of weights and functions alternate for `rounds`.
     """
     U, D = of.U, mh.shape[1]
     whole = likelihood_of(rows, np.full(U, width), np.full(U, lapse))

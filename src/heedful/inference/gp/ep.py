@@ -378,7 +378,8 @@ def extend_posterior(K: Array, prior_mean: Array, across: Array, among: Array, T
     """Return the posterior over n items with the prior N(prior_mean (n,), K (n x n)), given answers about q items.
 
     `across` (n x q): prior covariances of the n items with the q items; `among` (q x q): those of the q items, possibly
-    singular; T (q x q), r (q,): the product of the sites, as in `UserPosteriors`.
+    singular; T (q x q), r (q,): the answers stand for the factor exp(-d' T d / 2 + r' d), with d the utilities of the q
+    items less their prior mean.
     """
     hold = np.linalg.solve(np.eye(len(T)) + T @ among, np.column_stack([T, r]))  # among may be singular
     cov = K - across @ hold[:, :-1] @ across.T

@@ -60,8 +60,9 @@ PRIOR = NoisePrior()
 
 
 class UserNoise(NamedTuple):
-    """Response noise of one person: tie width (0 if ties are not allowed), lapse rate, P(the person always answers at
-    random).
+    """How noisily one person answers: `width`, the tie width (the perceived difference below which items are called
+    equally good; 0 if ties are not allowed), `lapse`, the probability of a random answer, and `random`, P(all their
+    answers are random).
     """
 
     width: float
@@ -70,8 +71,9 @@ class UserNoise(NamedTuple):
 
 
 class ResponseNoise(NamedTuple):
-    """Response noise of U people: tie widths (0 if ties are not allowed), lapse rates, P(always random answers), (U,)
-    each.
+    """How noisily each of U people answers, (U,) each: `width`, the tie width (the perceived difference below which
+    items are called equally good; 0 if ties are not allowed), `lapse`, the probability of a random answer, and
+    `random`, P(all their answers are random).
     """
 
     width: Array
@@ -122,9 +124,11 @@ def infer_with_noise(
 
 
 def initial_noise(rows: PairRows, users: int, prior: NoisePrior, ties: bool | None = None) -> ResponseNoise:
-    """Return the response noise of U = `users` people before anything is learned: the modes or medians of `prior`.
+    """Return how noisily each of U = `users` people is assumed to answer before anything is learned: lapse rate, tie
+    width and P(all answers are random), the modes or medians of `prior`.
 
-    Widths are 0 unless `ties` (None: if a tie occurs in `rows`). Raise ValueError as `NoisePrior.check` does.
+    Tie widths are 0 unless `ties` (None: if a tie occurs in `rows`). Raise ValueError, naming the field, if a field of
+    the prior is outside its range.
     """
     prior.check()
     width = prior.width if (rows.equal.any() if ties is None else ties) else 0.0

@@ -38,8 +38,8 @@ class Sites(NamedTuple):
 
 
 def initial_sites(sites: Sites | None, count: int) -> tuple[Array, Array]:
-    """Return the sites from which EP starts, tau and nu (count,): those of `sites` for the first rows, and 0 for later
-    ones.
+    """Return the sites (Gaussian factors exp(-tau g^2 / 2 + nu g) of the answers) from which expectation propagation
+    starts, as tau and nu (count,): those of `sites` for the first answers, and 0 for later ones.
 
     With `sites` None all are 0. The arrays are copies.
     """

@@ -123,9 +123,9 @@ class RankingSVM(NamedTuple):
 
 def choose_C(pairs: Array, squared: bool) -> float:
     """Return the C of GRID, the weight of the loss, for which most held-out difference vectors D (rows of `pairs`, n x
-    N) have w . D > 0 in 5-fold cross-validation; the smallest where they tie. `squared` is as in `fit_svm`.
+    N) have w . D > 0 in 5-fold cross-validation; the smallest where they tie.
 
-    Row i is held out in fold i mod 5.
+    `squared`: whether the loss is squared. Row i is held out in fold i mod 5.
     """
     fold = np.arange(len(pairs)) % FOLDS
 

@@ -288,7 +288,7 @@ class PTS(NamedTuple):
         are not drawn, and all weights become equal.
 
         The particles are the users' factors `U`, the items' `V` and the user's regression sums `G` (D x k x k) and `h`
-        (D x k); `weights` (D,) are log weights, and `start` is as in `systematic_resampling`.
+        (D x k); `weights` (D,) are log weights, and `start`, 0 to 1, is the offset of systematic resampling.
         """
         times = systematic_resampling(weights, start)
         weights[:] = 0.0
