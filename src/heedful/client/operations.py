@@ -100,7 +100,7 @@ class Operations:
 
 
 class ClientOperations(Operations):
-    """The methods of a client about the server itself."""
+    """The methods of a client that are about the server as a whole, not one loop."""
 
     @either
     def loops(self) -> Steps[list[str]]:

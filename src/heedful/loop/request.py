@@ -588,10 +588,11 @@ def check_encoded_row(name: str, given: Any, size: int) -> npt.NDArray[np.float3
 
 
 def encode_rows(encoding: Encoding, rows: Sequence[Any], unknown: Counter[str]) -> npt.NDArray[np.float32]:
-    """Return the features (m, N) of m rows, N features of a row: encoded from attributes, or as given (see
-    `encode_row`).
+    """Return the features (m, N) of m `rows`, N features each: encoded from attributes, or as given in the field
+    `features`.
 
-    Raise ValueError, with the number of the row from 1, if one cannot be encoded."""
+    Categories that the encoding does not know are counted in `unknown`, by "column=value". Raise ValueError, with the
+    number of the row from 1, if one cannot be encoded."""
     X = np.empty((len(rows), encoding.size), np.float32)
     for i, row in enumerate(rows):
         try:

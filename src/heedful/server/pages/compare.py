@@ -19,12 +19,14 @@ from heedful.studies.answers import OWN
 
 
 async def compare(visit: Visit) -> Response:
-    """Render the page with the next question of a person: the `person` in the query, by default the owner (OWN)."""
+    """Render the page that asks which of two items is better, with the next question of a person.
+
+    That is the `person` in the query, by default the owner of the study (OWN)."""
     return await _render_question(visit, "compare.html", _person_of(visit.query))
 
 
 async def answer(visit: Visit) -> Response:
-    """Handle the form with an answer to a question; show the next question."""
+    """Handle the form with an answer to the question which of two items is better; show the next question."""
     await study_in(visit)
     person = _person_of(visit.form)
     status = await question_flow.answer(visit.worker, person, visit.form)
@@ -48,7 +50,7 @@ async def picture(visit: Visit) -> Response:
 
 
 async def so_far(visit: Visit) -> Response:
-    """Render the side panel of the page: the ranking so far, from everybody's answers."""
+    """Render the side panel of the page that asks questions: the ranking of items so far, from everybody's answers."""
     await study_in(visit)
     standing, fresh = await summary(visit.worker, None)
     return render(visit, "so_far.html", base=_base(visit), standing=standing, fresh=fresh)

@@ -81,7 +81,7 @@ class LessonQuery(NamedTuple):
         return cls(person, whole(given, "before", 0, 1) or None, 1 if person and given.get("why") else None)
 
     def fields(self) -> dict[str, str | int]:
-        """Return the fields that are not None."""
+        """Return the visitor's choice as fields for a form or a URL, {name: value}, without those that are None."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
     def query(self) -> str:
@@ -90,14 +90,16 @@ class LessonQuery(NamedTuple):
 
 
 async def show(visit: Visit) -> Response:
-    """Render the page; redirect to the results of a study if people compare pairs in this loop."""
+    """Render the page of what a loop learned: weights or predictions, the feedback behind them, the report, events.
+
+    If people compare pairs in this loop, redirect to the results of its study."""
     if compares_pairs(visit.loop):
         return back(f"{visit.base}/results")
     return await _render(visit, LessonQuery.of(visit.query))
 
 
 async def undo(visit: Visit) -> Response:
-    """Handle the button that undoes a piece of feedback."""
+    """Handle the button that undoes a piece of feedback on the page of what a loop learned."""
     query = LessonQuery.of(visit.form)
     accepted(await take_back(visit, visit.form.get("event", "")))
     if not visit.scripted:

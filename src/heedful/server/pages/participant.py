@@ -84,7 +84,7 @@ class ParticipantVisit(NamedTuple):
 
     @property
     def base(self) -> str:
-        """The path of the link."""
+        """The path of the link by which the participant came, "/s/TOKEN"."""
         return f"/s/{self.token}"
 
     async def read(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -97,7 +97,7 @@ Work = Callable[[ParticipantVisit], Awaitable[Response]]
 
 
 def routes(service: ServerContext) -> list[Route]:
-    """Return the Starlette routes of all pages below a link."""
+    """Return the Starlette routes of all pages that participants reach by a link to a study."""
     works: tuple[tuple[str, str, Work], ...] = (
         ("GET", "", ask),
         ("POST", "/agree", agree),

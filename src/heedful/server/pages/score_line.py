@@ -11,7 +11,7 @@ LISTED = 10
 
 
 class Part(NamedTuple):
-    """The interval of scores for which one grade is predicted."""
+    """The interval of the score of an item for which one grade is predicted, as a part of a drawn line."""
 
     grade: int
     told: str
@@ -23,7 +23,7 @@ class Part(NamedTuple):
 
 
 class Line(NamedTuple):
-    """The line of scores, cut into intervals of one grade each."""
+    """The scale of an item's score as a drawing, cut at the thresholds into one interval for each predicted grade."""
 
     parts: tuple[Part, ...]
     told: str
@@ -33,7 +33,8 @@ class Line(NamedTuple):
 
 
 def score_line(b: Sequence[float] | None) -> Line | None:
-    """Return the line cut at the k - 1 thresholds `b` between k grades, which rise; None if `b` is None."""
+    """Return the scale of an item's score, cut at the k - 1 rising thresholds `b` between k grades; None if `b` is
+    None."""
     if b is None:
         return None
     apart = b[-1] - b[0]

@@ -55,7 +55,7 @@ NOTHING = Reply()
 
 
 async def teach(visit: Visit) -> Response:
-    """Render the page, with the cards of the `hand` in the query, or new ones.
+    """Render the page on which people teach a loop, with the cards (items) of the `hand` in the query, or new ones.
 
     Redirect to the page of a study if people compare pairs in this loop."""
     if compares_pairs(visit.loop):
@@ -65,10 +65,10 @@ async def teach(visit: Visit) -> Response:
 
 
 async def hand(visit: Visit) -> Response:
-    """Render the parts of the page that change, with cards as the script requests them.
+    """Render the cards (items) of the page on which people teach a loop, for the page's script.
 
-    With `hand` in the query, the same items are shown; if people put cards in order, they are ranked again around those
-    that the person has `placed`. Without it, other items are chosen."""
+    With `hand` in the query, a list of items, the same are shown; if people put cards in order, they are ranked again
+    around those that the person moved (`placed`). Without it, other items are chosen."""
     person = person_of(visit.query)
     return await _render(visit, "teach_parts.html", await hand_of(visit, visit.query, person), person)
 
@@ -142,7 +142,7 @@ def _board(visit: Visit, kind: Card, hand: Hand, person: str | None) -> scale_wi
 
 
 async def take_answer(visit: Visit) -> Response:
-    """Handle the form with an answer, by the kind of input that this loop has."""
+    """Handle the form with an answer to the cards (items) of the page: an order, a number, or other fields."""
     person, event = person_of(visit.form), records.check_id("event", visit.form.get("event", ""))
     if len(event) > LONGEST_EVENT:
         raise ValueError(f"event: expected a text of at most {LONGEST_EVENT} characters, got {len(event)}")
@@ -216,7 +216,8 @@ def _check_cards(items: Sequence[str], names: Sequence[str]) -> None:
 
 
 async def undo(visit: Visit) -> Response:
-    """Handle the button that undoes a piece of feedback; show the cards again."""
+    """Handle the button that undoes a piece of feedback on the page on which people teach a loop; show its cards
+    again."""
     given, person = visit.form, person_of(visit.form)
     event = records.check_id("event", given.get("back") or given.get("event", ""))  # an action's button has `back`
     accepted(await take_back(visit, event))
