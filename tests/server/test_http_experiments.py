@@ -81,12 +81,12 @@ def test_over_http_it_is_what_the_loop_says(folder: Path, ask: Caller, url: str,
         is_problem(ask.post(f"{loop}/experiments", body | {"share": 0.6}), "rejected")
         choose(there, range(60))
         with Loop.open(folder / f"{name}.heedful") as own:
-            found, planned = own.experiment(), own.plan_experiment(0.3, days=5.0)
+            found, planned = own.experiment(), own.plan_experiment(0.3, days=5.0, alpha=0.01)
             assert found.verdict.sessions > 10
             assert ok(ask.get(f"{loop}/experiments/latest")) == as_json(found)
             assert there.experiment() == found
-            assert ok(ask.get(f"{loop}/experiments/plan?share=0.3&days=5")) == as_json(planned)
-            assert there.plan_experiment(0.3, days=5.0) == planned
+            assert ok(ask.get(f"{loop}/experiments/plan?share=0.3&days=5&alpha=0.01")) == as_json(planned)
+            assert there.plan_experiment(0.3, days=5.0, alpha=0.01) == planned
             before = own.version
             with pytest.raises(ValueError, match="is not ready") as refused:
                 own.promote()

@@ -292,11 +292,14 @@ class LoopOperations(FeedbackOperations):
         return messages.read_as(reply, Experiment)
 
     @either
-    def plan_experiment(self, share: float = 0.2, *, days: float = 14.0) -> Steps[PlannedExperiment]:
+    def plan_experiment(
+        self, share: float = 0.2, *, days: float = 14.0, alpha: float = 0.05
+    ) -> Steps[PlannedExperiment]:
         """Return how likely an experiment of `days` days with a `share` of the people would find a better learner.
 
-        It is simulated from how the loop has been used of late; nothing is started."""
-        call = Call("GET", self._path("experiments", "plan", share=share, days=days))
+        Its verdict would be wrong with probability `alpha` at most. It is simulated from how the loop has been used of
+        late; nothing is started."""
+        call = Call("GET", self._path("experiments", "plan", share=share, days=days, alpha=alpha))
         return messages.read_as((yield from self._ask(call, long=True)), PlannedExperiment)
 
     @either
