@@ -1,13 +1,15 @@
 """How often the gate lets a candidate through: whole loops, from the first decision to the promotion.
 
 `python bench/gate.py` writes bench/results/gate.json. Each run is a loop of its own, in a folder: a learner with fixed
-weights serves, a candidate with other fixed weights is interleaved with it for half of the people, who click on one of
-what they are shown by their tastes, more often on what stands first, or on nothing. After every LOOK lists of people
-who take part, somebody looks and promotes the candidate if the gate lets them, so it is looked at many times; the run
-ends with the promotion or after SESSIONS lists. A candidate that promotes the opposite of people's taste is worse, one
-that ranks in an order of its own that tastes have no part in is equal, one that has part of their taste is better.
+weights serves, a candidate with other fixed weights is interleaved with it, and people click on one of what they are
+shown by their tastes, more often on what stands first, or on nothing. After every LOOK lists somebody looks, and
+promotes the candidate if the gate lets them, so it is looked at many times; the run ends with the promotion or after
+SESSIONS lists. A candidate that ranks by the opposite of people's taste is worse, one that ranks by a feature that
+tastes have no part in is equal, as such a feature serves, and one that has part of their taste is better.
 
-`--runs N` sets the number of runs of each (1,000); `--quick` takes 20 and writes nothing.
+`--runs N` sets the number of runs of candidates that are not better (1,000; a fifth of it for the others),
+`--processes N` how many are under way at a time (2); `--quick`
+takes 20 and writes nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import argparse
 import math
 import shutil
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +31,15 @@ from rich.table import Table
 
 from heedful import Loop, Settings, infer
 
-PEOPLE, SESSIONS, LOOK, SHOWN, FEATURES, ITEMS = 60, 300, 25, 5, 4, 30
+PEOPLE, SESSIONS, LOOK, SHOWN, FEATURES, ITEMS = 60, 300, 25, 5, 4, 12
 SERVING = (0.0, 1.0, 0.0, 0.0)
 """The weights of the learner that serves: a feature that nobody's taste depends on."""
 CANDIDATES = {
-    "much worse": (-2.0, 1.0, 0.0, 0.0),
-    "worse": (-0.5, 1.0, 0.0, 0.0),
+    "worse": (-0.25, 1.0, 0.0, 0.0),
     "equal": (0.0, 0.0, 1.0, 0.0),
     "slightly better": (0.25, 1.0, 0.0, 0.0),
     "better": (0.5, 1.0, 0.0, 0.0),
-    "much better": (2.0, 1.0, 0.0, 0.0),
+    "much better": (1.0, 1.0, 0.0, 0.0),
 }
 """The weights of the candidates; people like the first feature."""
 FIXED = f"{Path(__file__).resolve().parent / 'fixed_weights.py'}:FixedWeights"
@@ -47,29 +50,32 @@ def spec(weights: tuple[float, ...]) -> str:
     return f"{FIXED}:" + ",".join(f"w{i}={w}" for i, w in enumerate(weights))
 
 
+def drawn(rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Return the candidates of one request, with features drawn at random."""
+    x = rng.standard_normal((ITEMS, FEATURES))
+    return [{"id": f"i{j}", **{f"f{i}": float(value) for i, value in enumerate(row)}} for j, row in enumerate(x)]
+
+
 def run(folder: Path, weights: tuple[float, ...], seed: int) -> dict[str, Any]:
     """Return what became of one candidate: whether it was promoted, after how many lists, the share of lists it won."""
     rng = np.random.default_rng(seed)
-    x = rng.standard_normal((ITEMS, FEATURES))
-    items = [{"id": f"i{j}", **{f"f{i}": float(value) for i, value in enumerate(row)}} for j, row in enumerate(x)]
+    items = drawn(rng)
     kinds = {f"f{i}": "number" for i in range(FEATURES)}
     settings = Settings(control=0.0, durable="feedback", seed=seed)
     encoding = infer(items, identifier="id", kinds=kinds)
-    utility = {row["id"]: row["f0"] for row in items}
     sessions = 0
-    with Loop.create(folder, encoding=encoding, items=items, learner=spec(SERVING), settings=settings) as loop:
-        loop.start_experiment(spec(weights), share=0.5)
+    with Loop.create(folder, encoding=encoding, learner=spec(SERVING), settings=settings) as loop:
+        loop.start_experiment(spec(weights), share=1.0)
         taste = rng.normal(1.0, 0.5, PEOPLE)
         while sessions < SESSIONS:
             who = int(rng.integers(PEOPLE))
-            candidates = [f"i{j}" for j in rng.choice(ITEMS, 12, replace=False)]
+            candidates = drawn(rng)  # others each time: a feature that nobody likes is worth nothing, in any run
+            utility = {row["id"]: row["f0"] for row in candidates}
             made = loop.decide(candidates, person=f"p{who}", show=SHOWN)
             score = taste[who] * np.array([utility[name] for name in made.shown]) - 0.5 * np.arange(SHOWN)
             chance = np.exp(score - score.max())
             clicked = made.shown[int(rng.choice(SHOWN, p=chance / chance.sum()))]
             loop.feedback(made.id, **({"clicks": [clicked]} if rng.random() < 0.6 else {"none": True}))
-            if made.arm != "interleaved":
-                continue
             sessions += 1
             if sessions % LOOK == 0 and loop.experiment().ready:
                 loop.promote()
@@ -79,21 +85,28 @@ def run(folder: Path, weights: tuple[float, ...], seed: int) -> dict[str, Any]:
     return {"promoted": promoted, "sessions": sessions, "share": found.verdict.share}
 
 
+def in_folder(weights: tuple[float, ...], seed: int) -> dict[str, Any]:
+    """Return what became of one candidate, in a folder of its own, in memory if the machine has such a place."""
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    try:
+        return run(folder / "loop", weights, seed)
+    finally:
+        shutil.rmtree(folder)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="20 runs; nothing is written")
     parser.add_argument("--runs", type=int, default=1_000)
+    parser.add_argument("--processes", type=int, default=2)
     asked = parser.parse_args()
-    runs, screen = 20 if asked.quick else asked.runs, Console()
+    most, screen = 20 if asked.quick else asked.runs, Console()
     results: dict[str, dict[str, Any]] = {}
     for name, weights in CANDIDATES.items():
-        found = []
-        for seed in track(range(runs), f"{name}", console=screen):
-            folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
-            try:
-                found.append(run(folder / "loop", weights, seed))
-            finally:
-                shutil.rmtree(folder)
+        runs = most if weights[0] <= 0.0 else max(most // 5, 1)
+        with ProcessPoolExecutor(asked.processes) as pool:
+            each = pool.map(partial(in_folder, weights), range(runs))
+            found = list(track(each, name, total=runs, console=screen))
         promoted = np.array([each["promoted"] for each in found])
         lengths = [each["sessions"] for each in found if each["promoted"]]
         results[name] = {
