@@ -179,7 +179,7 @@ def _segments(x: Array, firsts: npt.NDArray[np.int64], ends: npt.NDArray[np.int6
 
 
 def _mirrored(sums: _Sums) -> _Sums:
-    """Return the sums of the values 1 - x, from those of x."""
+    """Return the sums of the values 1 - x, from the sums of the values x."""
     return sums._replace(total=sums.n - sums.total)
 
 

@@ -160,10 +160,10 @@ def _range(name: str, worlds: Sequence[LowRank]) -> tuple[float, float]:
 
 
 def _floor(world: Any, low: float) -> float:
-    """Return the value of an item that counts as no gain in the NDCG of a world: 0, or the lowest one if it is
-    negative.
+    """Return the value of an item that counts as no gain in the NDCG of a simulated environment: 0, or the lowest value
+    if it is negative.
 
-    `low` is the lowest rating of a world that replays a table.
+    `low` is the lowest rating of an environment that replays a table.
     """
     inner = getattr(world, "world", world)
     return min(0.0, float(inner.Y.min()) if isinstance(inner, LowRank) else low)

@@ -55,7 +55,9 @@ def pairwise_rows(choices: ComparisonTable) -> PairRows:
 
 
 def _of_two(choices: ComparisonTable) -> tuple[PairRows, list[Comparison[int]]]:
-    """Return the judged answers about two items as rows, one for each table entry, and the entries about more items."""
+    """Return the judged answers about two items as rows of pairwise comparisons, one for each comparison of the table,
+    and the comparisons of more items.
+    """
     rows, rest = [], []
     for each in choices.comparisons:
         if each.judged:

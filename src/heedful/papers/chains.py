@@ -36,8 +36,9 @@ def chains_panel() -> Panel:
 
 
 def _signs(outcome: Outcome, label: str) -> Array:
-    """Return for the curve `label` 1 where the feedback is better than the ranking shown, -1 where it is worse, else 0,
-    as an array (chains x rankings shown)."""
+    """Return for the curve labelled `label` 1 where the feedback is better than the ranking shown, -1 where it is
+    worse, else 0, as an array (chains x rankings shown).
+    """
     differences = outcome[CHAINS][label].regrets
     return np.where(np.abs(differences) < 1e-9, 0.0, np.sign(differences))  # a sum in another order
 

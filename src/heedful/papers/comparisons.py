@@ -126,7 +126,9 @@ def lowest_cell(panel: str, cell: str, runs: int) -> Check:
 
 
 def _cells(outcome: Outcome, panel: str) -> dict[str, Array]:
-    """Return the sum of the regrets of each run (runs,) for each line of a grid, by learner."""
+    """Return for each learner of a grid search, whose results are in the plot `panel`, the sum of the regrets of each
+    run (runs,).
+    """
     return {ran.learner: ran.regrets.sum(axis=1) for ran in outcome[panel].values()}
 
 

@@ -82,8 +82,9 @@ def _curves(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: S
 
 
 def _growth(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    """Draw the measure of each line by round, with a band of one standard error, on a linear axis and without the first
-    fiftieth of the rounds."""
+    """Draw the measure of each curve by round, with a band of one standard error, on a linear axis and without the
+    first fiftieth of the rounds.
+    """
     for label, ran in lines.items():
         T = ran.regrets.shape[1]
         t = np.unique(np.linspace(min(T, max(1, T // 50)), T, 200).round().astype(int))
@@ -94,7 +95,7 @@ def _growth(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: S
 
 
 def _with_band(axes: Axes, series: Series, label: str, style: Mapping[str, Any]) -> float:
-    """Draw a line with a band of one standard error; return the highest point of the band."""
+    """Draw a curve with a band of one standard error; return the highest point of the band."""
     t, mean, error = series.x, series.mean, np.nan_to_num(series.stderr)
     axes.plot(t, mean, label=label, linewidth=1.7, **style)
     axes.fill_between(t, mean - error, mean + error, color=style["color"], alpha=0.22, linewidth=0)
@@ -126,7 +127,7 @@ def _cells(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
 
 
 def _bounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    """Draw the regret of lines with its theoretical bound, which is far above: both axes are logarithmic."""
+    """Draw the regret of curves with its theoretical bound, which is far above: both axes are logarithmic."""
     bounded = [(label, ran) for label, ran in lines.items() if ran.bound.size]
     if not bounded:
         axes.set_axis_off()
@@ -156,7 +157,7 @@ def _against_rounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -
 
 
 def _styles(labels: Iterable[str]) -> Styles:
-    """Return a colour and a dash for each of `labels`, lines of a figure, the same in all panels."""
+    """Return a colour and a dash for each of `labels`, the curves of a figure, the same in all its plots."""
     return {
         label: {"color": COLORS[i % len(COLORS)], "linestyle": DASHES[i % len(DASHES)]}
         for i, label in enumerate(labels)
@@ -209,7 +210,7 @@ def _distribution(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], sty
 
 
 def _bars(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    """Draw the mean and standard error of the final values of each line, the first line on top."""
+    """Draw the mean and standard error of the final values of each curve as a bar, the first on top."""
     for i, (label, ran) in enumerate(lines.items()):
         error = np.nan_to_num(standard_error(ran.regrets))
         axes.errorbar(ran.regrets.mean(), -i, xerr=error[0], color=styles[label]["color"], marker="o", capsize=3)
@@ -218,5 +219,7 @@ def _bars(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Sty
 
 
 def _label(label: str, ran: LineResult) -> str:
-    """Return the label of a line with, if it was the best of several in hindsight, the parameters of its learner."""
+    """Return the label of a curve with, if it was the best of several learners in hindsight, the learner's
+    parameters.
+    """
     return f"{label} ({ran.learner.partition(':')[2]})" if len(ran.line.learners) > 1 else label

@@ -107,8 +107,9 @@ def _beside(table: Mapping[str, tuple[float, ...]], labels: tuple[str, ...]) -> 
 
 
 def _cells(beside: tuple[tuple[str, str, float], ...]) -> list[Claim]:
-    """Return the claims that numbers of a table of the paper, each as (panel, line, number), are reproduced within
-    .02."""
+    """Return the claims that the numbers of a table of the paper, each as (key of the plot, label of the curve,
+    number), are reproduced within .02.
+    """
     return [Claim(f"{key}, {label}: {value:.3f}.", (key,), near(key, label, value)) for key, label, value in beside]
 
 

@@ -197,8 +197,9 @@ def run(
 
 
 def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -> dict[str, LineResult]:
-    """Run a panel of [C12] or [J15] with simulated corrections; return the results of its lines by label, all with the
-    same number of rounds."""
+    """Run a plot of [C12] or [J15] with simulated corrections; return the results of its curves by label, all with the
+    same number of rounds.
+    """
     users = list(dict.fromkeys(line.user for line in panel.lines))
     ran = {}
     for i, user in enumerate(users):
@@ -225,8 +226,9 @@ def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: S
 
 
 def _best(line: Line, found: dict[str, LearnerRuns], panel: Panel, size: Size, setting: Setting) -> LineResult:
-    """Return the result of a line: that of its learner with the lowest average regret on the judged rounds, with the
-    bound on its regret."""
+    """Return the results of a curve: those of its learner with the lowest average regret on the rounds by which claims
+    are judged, with the theoretical bound on its regret.
+    """
     judged = _judged_rounds(panel.world, size, setting)
     spec = best_of(line, found, judged)
     regrets, seconds = found[spec]

@@ -122,8 +122,9 @@ def synthetic_batch(size: Size) -> Batch:
 
 
 def _setting(N: int, R: float, S: float, rounds: int, streams: Sequence[InstanceStream]) -> Setting:
-    """Return the setting of streams of `N` features with |x| <= `R` and |x|_inf <= `S`; the index of a stream is the
-    seed of its run."""
+    """Return the setting (the simulated environments and what they share) of streams of instances x with `N` features,
+    |x| <= `R` and |x|_inf <= `S`; the index of a stream is the seed of its run.
+    """
     scenes = tuple(Scene(seed, 0, seed, stream, NOTHING) for seed, stream in enumerate(streams))
     return Setting(N, Ranks(RANKS), R, S, math.nan, rounds, scenes, ORDINAL, "rank loss")
 
@@ -219,8 +220,9 @@ def _line_result(line: Line, learner: str, regrets: Array, seconds: Array = NOTH
 def _run_threshold_gaps(
     panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], tell: Tell
 ) -> dict[str, LineResult]:
-    """Return the results of lines whose values are the smallest gap b_{r+1} - b_r between PRank's thresholds after each
-    of T rounds (runs x T), on each stream."""
+    """Return the results of the curves of a plot whose values are the smallest gap b_{r+1} - b_r between PRank's
+    thresholds after each of T rounds (runs x T), on each stream.
+    """
     ran = {}
     for i, line in enumerate(panel.lines):
         least = RATERS.get(line.user, 0)
@@ -245,8 +247,9 @@ def _run_threshold_gaps(
 
 
 def _run_mistake_bound(panel: Panel, size: Size, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LineResult]:
-    """Return the results of lines with PRank's loss, and the bound (k - 1)(R^2 + 1) / gamma^2 where the margin gamma of
-    the stream is known."""
+    """Return the results of the curves of a plot of PRank's loss, with the bound (k - 1)(R^2 + 1) / gamma^2 where the
+    margin gamma of the stream is known.
+    """
     ran = {}
     marks = log_spaced(size.rounds).astype(np.float64)
     for i, line in enumerate(panel.lines):

@@ -110,16 +110,18 @@ def learner(spec: str, panel: Panel) -> Any:
 
 
 def _options(spec: str, panel: Panel) -> tuple[Option, ...]:
-    """Return the panel's options for the learner `spec`: with "scores" in place of "factors" if the learner predicts no
-    ratings besides its scores."""
+    """Return the options of the plot `panel` for the learner `spec`: with "scores" in place of "factors" if the learner
+    predicts no ratings besides its scores.
+    """
     if "factors" in panel.options and not hasattr(learner_class(spec), "ratings"):
         return tuple("scores" if option == "factors" else option for option in panel.options)
     return panel.options
 
 
 def _group(panel: Panel, size: Size, specs: Sequence[str], tables: Tables) -> Group:
-    """Return the learners `specs` as a group that plays the same scenes; of a grid only the sum of the regrets of each
-    run is kept."""
+    """Return the learners `specs` (texts NAME:FIELD=VALUE,...) as a group that plays the same simulated environments;
+    of a grid search only the sum of the regrets of each run is kept.
+    """
 
     def settings() -> Iterator[Setting]:
         nan = math.nan

@@ -66,7 +66,7 @@ def share_below(ran: LineResult) -> Series:
 
 
 def _series(panel: Panel, ran: LineResult) -> tuple[str, Series]:
-    """Return the name of the x axis of a line, and its points."""
+    """Return the name of the x axis and the points of a curve with the results `ran`."""
     kind = panel.kind
     if kind in ("curves", "growth"):
         return "round", over_rounds(panel, ran, rounds_to_draw(ran))

@@ -104,7 +104,9 @@ class Cascade(NamedTuple):
 
 
 def _check(user: PositionBiased | Cascade) -> None:
-    """Raise ValueError, naming the field, if a parameter that both kinds of people have is not valid."""
+    """Raise ValueError, naming the field, unless the parameters that both classes of simulated people have are valid:
+    `noise`, `highest` and `clicks_only`.
+    """
     check_between("noise", user.noise, 0.0, 1.0)
     check_between("highest", user.highest, 1e-3, 100.0)
     check_flag("clicks_only", user.clicks_only)

@@ -259,7 +259,7 @@ def _places(few: UserBatch, n: int) -> Ints:
 
 def _mean_of(L: Array, message: Message) -> tuple[Array, Array]:
     """Return covariance V (n x n) and mean (n,) of the mean utilities m of n items, from the prior N(0, L L') and the
-    message of all people.
+    Gaussian `message` exp(-m' A m / 2 + b' m) of all people.
     """
     V = L @ np.linalg.solve(np.eye(L.shape[1]) + L.T @ message.A @ L, L.T)
     V = 0.5 * (V + V.T)

@@ -88,9 +88,9 @@ def _panel(world: str, measure: Measure, *options: Option, kind: Kind = "growth"
 
 
 def _in_order(panels: Sequence[Panel], better: Callable[[str, str, str], Check]) -> list[Claim]:
-    """Return the claims, panel by panel, that ALB beats PTS and NMF-Bandit, and that PTS beats NMF-Bandit.
+    """Return the claims, for each plot in `panels`, that ALB beats PTS and NMF-Bandit, and that PTS beats NMF-Bandit.
 
-    `better` makes the check of a claim from the panel's key and the labels of two lines.
+    `better` takes a plot's key and the labels of two curves, and returns the function that judges the claim.
     """
     return [
         Claim(f"{panel.title}: {a} outperforms {b}.", (panel.key,), better(panel.key, a, b))
