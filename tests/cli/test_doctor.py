@@ -302,3 +302,29 @@ def test_texts_that_are_not_stored_are_no_unknown_categories() -> None:
     encoding = infer(items, identifier="id")
     Loop.create("cars.heedful", encoding=encoding, items=items, settings=Settings(store_text=False)).close()
     assert statuses(looked()) == {}
+
+
+def test_who_was_promoted_and_who_is_tried() -> None:
+    assert {"promotion", "experiment"}.isdisjoint(looked())
+    with Loop.open("cars.heedful") as loop:
+        loop.snapshot()
+        loop.start_experiment("perceptron", share=0.2, id="x")
+        begun = loop.projection.log.last()[0]
+    assert [each["told"] for each in looked()["experiment"]] == [
+        f"perceptron is tried against fair-pairs on 20 % of the people, since event {begun} (x)"
+    ]
+    with Loop.open("cars.heedful") as loop:
+        made = loop.promote(force=True, by="ann")
+        loop.start_experiment("second-order", id="y")
+    found = looked()
+    assert [each["told"] for each in found["promotion"]] == [
+        f"perceptron serves in place of fair-pairs: promoted by ann in event {made.answer.seq}, "
+        f"against {len(made.forced)} reasons"
+    ]
+    [told] = [each["told"] for each in found["experiment"]]
+    assert told.startswith("second-order is tried against perceptron on nobody's lists: it only proposes, since event ")
+    assert statuses(found) == statuses(looked())
+    assert "snapshot" not in found  # that of the learner before is no fault
+    with Loop.open("cars.heedful") as loop:
+        loop.rollback(begun - 1)
+    assert {"promotion", "experiment"}.isdisjoint(looked())

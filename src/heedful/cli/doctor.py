@@ -89,7 +89,7 @@ def _inspect(folder: Path, own: str | None) -> Iterator[Finding]:
         return
     with loop:
         told = set[str]()
-        for look in (_log, _snapshots, _incoming, _settings):
+        for look in (_log, _snapshots, _learners, _incoming, _settings):
             try:
                 for finding in look(loop):
                     told.add(finding.told)
@@ -181,6 +181,8 @@ def _snapshots(loop: Loop) -> Iterator[Finding]:
             wrong.append(str(error))
             continue
         other = sorted(name for name, value in stamp.items() if manifest.get(name) != value)
+        if "learner" in other:
+            continue  # of one that served before a promotion or a rollback, which may want it again
         if other:
             wrong.append(f"{path.name}: made with another {', '.join(other)}")
         elif not loop.projection.log.is_superseded(position):
@@ -193,6 +195,23 @@ def _snapshots(loop: Loop) -> Iterator[Finding]:
         yield Finding("snapshots", "ok", told)
     elif not wrong:
         yield Finding("snapshots", "ok", "none yet, or none that still holds: a start folds the log")
+
+
+def _learners(loop: Loop) -> Iterator[Finding]:
+    """Yield which learner serves by a promotion, and which is tried in an experiment, if there are any."""
+    from heedful.loop.serving import read_promotion
+
+    if (event := loop.projection.promoted) is not None:
+        record = read_promotion(event.payload)
+        by = f" by {record.by}" if record.by else ""
+        against = f", against {len(record.forced):,} reasons" if record.forced else ""
+        told = f"{record.learner} serves in place of {record.before}: promoted{by} in event {event.seq:,}{against}"
+        yield Finding("promotion", "ok", told)
+    if (running := loop.projection.experiment) is not None:
+        event, begun = running
+        share = f"{100.0 * begun.share:g} % of the people" if begun.share else "nobody's lists: it only proposes"
+        told = f"{begun.learner} is tried against {begun.against} on {share}, since event {event.seq:,} ({event.id})"
+        yield Finding("experiment", "ok", told)
 
 
 # ---------------------------------------------------------------------------- what came in
