@@ -17,16 +17,18 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 # One environment, two steps, each hash by hash and done again when its lock changes: requirements-demo.lock is what the
-# demo runs with, requirements.lock the same and all the tools of the workshop.
+# demo runs with, requirements.lock the same and all the tools of the workshop. One of these, vw-estimators, has no wheel.
+# What it is built with, requirements-setup.lock, comes first: pip would fetch it without asking for a hash.
 $(LIGHT): requirements-demo.lock pyproject.toml | $(BIN)/python
 	@echo "heedful: setting up $(VENV) for the demo (about 50 packages, 140 MB to fetch; once)"
 	@$(INSTALL) --require-hashes -r requirements-demo.lock
 	@$(EDITABLE)
 	@touch $@
 
-$(READY): requirements.lock pyproject.toml | $(BIN)/python
+$(READY): requirements.lock requirements-setup.lock pyproject.toml | $(BIN)/python
 	@echo "heedful: setting up $(VENV) with all that the tests need (about 90 packages, 380 MB to fetch; once)"
-	@$(INSTALL) --require-hashes -r requirements.lock
+	@$(INSTALL) --require-hashes --only-binary :all: -r requirements-setup.lock
+	@$(INSTALL) --require-hashes --no-build-isolation --use-pep517 -r requirements.lock
 	@$(EDITABLE)
 	@touch $(LIGHT) $@
 
@@ -63,10 +65,11 @@ bench: $(READY)
 		echo "heedful: bench/$$each.py"; $(BIN)/python bench/$$each.py --sushi "$(SUSHI)" || exit 1; \
 	done
 
-# The two smaller ones have the versions of the large one.
+# The smaller ones have the versions of the large one.
 lock: $(READY)
 	@$(LOCKED) --all-extras --group dev pyproject.toml -o requirements.lock
 	@$(LOCKED) --constraint requirements.lock --extra demo --group build pyproject.toml -o requirements-demo.lock
+	@$(LOCKED) --constraint requirements.lock --group setup -o requirements-setup.lock
 	@$(LOCKED) --constraint requirements.lock pyproject.toml -o requirements-core.lock
 
 clean:

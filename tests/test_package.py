@@ -162,10 +162,12 @@ def test_what_was_vendored_is_what_its_licence_page_says() -> None:
 
 def test_the_smaller_locks_are_parts_of_the_whole_one() -> None:
     """So that `make demo` and `make test` fill one environment, in either order, and more of it changes nothing."""
-    whole, demo, core = (
+    whole, demo, core, setup = (
         set(re.split(r"\n(?=\S)", (ROOT / f"requirements{name}.lock").read_text().strip()))
-        for name in ("", "-demo", "-core")
+        for name in ("", "-demo", "-core", "-setup")
     )
     assert core < demo < whole
+    assert setup < whole
     assert {"starlette", "vega-datasets", "hatchling"} <= {entry.split("==")[0] for entry in demo}
-    assert not {"mypy", "playwright", "pyarrow", "matplotlib"} & {entry.split("==")[0] for entry in demo}
+    assert {entry.split("==")[0] for entry in setup} == {"setuptools"}
+    assert not {"mypy", "playwright", "pyarrow", "matplotlib", "setuptools"} & {entry.split("==")[0] for entry in demo}

@@ -39,6 +39,23 @@ def test_the_locks_keep_the_bounds(lock: str) -> None:
         assert specifier.contains(pinned[name]), name
 
 
+@pytest.mark.parametrize("name", ["ville", "vw-estimators", "setuptools"])
+def test_oracles_are_there_for_the_tests_alone(name: str) -> None:
+    """Neither heedful nor an extra asks for them, and the lock pins each with its hashes."""
+    locks = {each.stem: each.read_text(encoding="utf-8") for each in ROOT.glob("requirements*.lock")}
+    there = {
+        stem for stem, text in locks.items() if re.search(rf"^{name}==\S+ \\\n    --hash=sha256:", text, re.MULTILINE)
+    }
+    assert there == {"requirements"} | ({"requirements-setup"} if name == "setuptools" else set())
+    extras = [each for extra in PROJECT["optional-dependencies"].values() for each in extra]
+    assert name not in {Requirement(each).name for each in [*PROJECT["dependencies"], *extras]}
+
+
+def test_locks_name_no_host() -> None:
+    for path in ROOT.glob("requirements*.lock"):
+        assert not re.search(r"://|index-url|find-links", path.read_text(encoding="utf-8")), path.name
+
+
 def test_what_is_asked_for_is_what_is_imported() -> None:
     """But for the data of vega_datasets, which is read as files, and llvmlite, which numba brings."""
     imported = {"vega_datasets"}
