@@ -48,10 +48,11 @@ class DecisionOperations(Operations):
 
         The loop decides, or, if the server does not answer in time, the caller's own order is returned (a fallback,
         whose `arm` is "fallback"). `candidates` are names of items on offer (None: all) or mappings with attributes of
-        their own, in the caller's order. Alternatively, `features` are rows of numbers (m, N), whose names are "0",
-        "1", .... `prior` are the caller's scores, `show` is how many to show, `context` describes the request, `person`
-        names the person. `id` makes a repeated request return the same decision. A `deferred` decision counts as shown
-        once it is activated. With `repeats`, what the person has already answered may be shown again.
+        their own, in the caller's order. Alternatively, `features` are N numbers for each of m candidates (m, N), whose
+        names are "0", "1", .... `prior` are the caller's scores, `show` is how many to show, `context` describes the
+        request, `person` names the person. `id` makes a repeated request return the same decision. A `deferred`
+        decision counts as shown once it is activated. With `repeats`, what the person has already answered may be shown
+        again.
 
         The result's `predicted` has the prediction for each item shown; it is None in a fallback, which also does not
         know what the person has already answered. A candidate that is not on offer keeps the position that your score

@@ -120,7 +120,8 @@ def features_of(features: object, candidates: object = None) -> npt.NDArray[np.f
 def _rows(
     features: object, candidates: object, prior: object
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return (features (m, N), the same with the caller's scores `prior` as last column, if any, as they are sent)."""
+    """Return (N features of m candidates (m, N), the same with the caller's scores `prior` as last column, if any, as
+    they are sent)."""
     X = features_of(features, candidates)
     if prior is None:
         return X, X

@@ -31,7 +31,8 @@ from heedful.loop.why import Why
 
 
 class FeedbackOperations(DecisionOperations):
-    """The methods of a loop about feedback: sending it, undoing it, forgetting a person."""
+    """The methods of a loop on a server about feedback: sending it, undoing it, taking the model back to an earlier
+    version, forgetting a person."""
 
     @either
     def feedback(
@@ -133,7 +134,8 @@ class FeedbackOperations(DecisionOperations):
 
 
 class LoopOperations(FeedbackOperations):
-    """The methods of a loop: those about feedback and decisions, items, and questions about the model."""
+    """The methods of a loop on a server, of `RemoteLoop` and `AsyncRemoteLoop` alike: those of feedback and decisions,
+    and here those about items, evaluation, experiments and questions about the model."""
 
     @either
     def put_items(self, items: Iterable[Mapping[str, object]] | Frame) -> Steps[int]:

@@ -312,7 +312,8 @@ def _check_validation(learner: AnyLearner, world: AnyWorld) -> str:
 
 
 def _invalid_candidates(x: Any) -> list[Any]:
-    """Return invalid contexts made from valid candidates `x` (m x N), each of which a session must reject.
+    """Return invalid contexts made from m valid candidates `x` (m x N) of N features, each of which a session must
+    reject.
 
     A space with other contexts has a method `invalid_contexts` in place of this.
     """

@@ -61,8 +61,9 @@ class RankingSpace(Space, Protocol):
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array, /) -> None:
         """Add to `out` (N,) in place the gradient in `w` (N,) of the weighted logistic log-likelihood of given pairs.
 
-        Pair i says that the candidate `better[i]` of the context `x` (m x N) is better than `worse[i]`, and counts
-        `weights[i]`: sum_i weights_i log sigma(w . (x[better_i] - x[worse_i])), for arrays (p,) of p pairs.
+        Pair i says that the candidate `better[i]` of the context `x`, m candidates of N features (m x N), is better
+        than `worse[i]`, and counts `weights[i]`: sum_i weights_i log sigma(w . (x[better_i] - x[worse_i])), for arrays
+        (p,) of p pairs.
         """
 
 

@@ -293,9 +293,11 @@ def item_name(name: str, value: object) -> str:
 
 
 def vector(name: str, value: object) -> list[float] | None:
-    """Return a value as a list of finite numbers; None if it is missing (None, NaN, or only blanks).
+    """Return a list, a tuple or a one-dimensional array of numbers as a list of finite floats; None if `value` is
+    missing (None, NaN, or only blanks).
 
-    Raise ValueError, beginning with the column's `name`, for any other value.
+    A list of finite floats is returned itself, not as a copy. Raise ValueError, beginning with the column's `name`, for
+    any other value, and if an element is a text, missing or not finite.
     """
     if value is None or (isinstance(value, float) and value != value) or (isinstance(value, str) and not value.strip()):
         return None

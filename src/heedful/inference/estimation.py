@@ -70,7 +70,7 @@ class Belief(NamedTuple):
 
     @property
     def sites(self) -> Sites:
-        """Sites of EP for the rows, at the most probable hyperparameters."""
+        """Sites of expectation propagation for the p comparisons in `rows`, at the most probable hyperparameters."""
         return self.nodes[0].sites
 
     def average(self, people: Ints | None = None) -> Posterior | Mixture:

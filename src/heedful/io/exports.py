@@ -126,7 +126,8 @@ class Exporter:
         return known
 
     def decision(self, seq: int | None) -> tuple[str, LoggedDecision] | None:
-        """Return (id, decision) of the decision with the sequence number `seq`; None if it was forgotten meanwhile."""
+        """Return (id, decision) of the decision with the sequence number `seq`; None if `seq` is None, or if it is not
+        in the log, since its person was forgotten meanwhile."""
         if seq not in self._decisions:
             event = self._ledger.log.at(seq or 0)
             if event is None:

@@ -27,8 +27,8 @@ Array = npt.NDArray[np.float64]
 
 
 class Offset(NamedTuple):
-    """The difference between one person's scores of instances x (N,) and the scores shared by all people, v . x - a: a
-    direction `v` (N,) and a level `a`.
+    """The difference between one person's scores of instances x (N,) with N features and the scores shared by all
+    people, v . x - a: a direction `v` (N,) and a level `a`.
     """
 
     v: Array
@@ -87,13 +87,14 @@ class Personal(NamedTuple):
         return PersonalState(self.learner.init(rng), self.nobody(), 0)
 
     def propose(self, state: PersonalState, x: Floats, rng: np.random.Generator) -> int:
-        """Return the rank, 1 to k, predicted for the instance `x` (N,) of this person. `rng` is not used."""
+        """Return the rank, 1 to k, predicted for the instance `x` (N,) with N features of this person. `rng` is not
+        used."""
         s = self._score(state.shared, state.own, self.share(state.lessons), x)
         return int(ranks(np.array([s]), self.learner.thresholds(state.shared))[0])
 
     def update(self, state: PersonalState, x: Floats, y: int, feedback: int) -> PersonalState:
-        """Return the state after the true rank `feedback` of the instance `x` (N,), for which `y` was predicted: first
-        the offset takes a step, then the shared learner.
+        """Return the state after the true rank `feedback` of the instance `x` (N,) with N features, for which `y` was
+        predicted: first the offset takes a step, then the shared learner.
 
         The offset is a new one, so that the offset in `state` can still be read.
         """
@@ -126,7 +127,7 @@ class Personal(NamedTuple):
 
 
 def ranks(s: Array, thresholds: Array) -> Ints:
-    """Return the rank of each score in `s` (m,), as integers (m,): the least r with s < b_r.
+    """Return the rank of each of m scores `s` (m,), as integers (m,): the least r with s < b_r.
 
     `thresholds` are b_1 <= ... <= b_{k-1} (k-1,); b_k is infinite.
     """

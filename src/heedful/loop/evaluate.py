@@ -405,8 +405,10 @@ class _Harvest:
 
 
 class _Places:
-    """What lists that were drawn at random tell about the first places of each learner's ranking: by item and place
-    (Li et al. 2018) and by all places so far (McInerney et al. 2020)."""
+    """Estimates, from lists that were drawn at random, of how often something would be chosen at the first three places
+    of each learner's ranking: by item and place (Li et al. 2018) and by all places so far (McInerney et al. 2020).
+
+    `interaction` reads the decisions; `learners` is the number of learners, L."""
 
     def __init__(self, interaction: Any, learners: int) -> None:
         self._interaction, self._learners = interaction, learners

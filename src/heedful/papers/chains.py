@@ -79,9 +79,9 @@ def _more(better: int, worse: int, p: float, tests: int) -> Conclusion:
 
 
 def about_as_often(label: str, better: float, worse: float, room: float = ROOM) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: the shares of better and of worse
-    rankings on the curve labelled `label` equal the paper's shares `better` and `worse`, within `room` either way. For
-    the test, each query chain is one observation.
+    """Return a function from a figure's results to the verdict on this claim: on the curve labelled `label`, the shares
+    of rankings that are better and that are worse than the one shown equal the paper's shares `better` and `worse` (0
+    to 1), within `room` either way. For the test, each query chain is one observation.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -100,8 +100,8 @@ def about_as_often(label: str, better: float, worse: float, room: float = ROOM) 
 
 def as_often_unchanged(label: str, share: float, room: float = ROOM) -> Check:
     """Return a function from a figure's results to the verdict on this claim: of the rankings on the curve labelled
-    `label` that are neither better nor worse, clicks left the share `share` unchanged, as in the paper, within `room`
-    either way.
+    `label` after whose clicks the DCG was the same, the share `share` (0 to 1) had clicks that left the ranking itself
+    unchanged, as in the paper, within `room` either way.
 
     For the test, each query chain is one observation, so the share is a ratio of means.
     """

@@ -34,8 +34,8 @@ def toy_data(seed: int) -> tuple[Array, Array]:
 
 
 def covariance(x: Array, z: Array) -> Array:
-    """Return the covariance k(x_i, z_j) = amplitude^2 exp(-(x_i - z_j)^2 / (2 l^2)) (n x m) of inputs `x` (n,) and `z`
-    (m,)."""
+    """Return the covariance k(x_i, z_j) = amplitude^2 exp(-(x_i - z_j)^2 / (2 l^2)) (n x m) of n inputs `x` (n,) and m
+    inputs `z` (m,), with the amplitude AMPLITUDE and the lengthscale l LENGTHSCALE of this module."""
     out: Array = AMPLITUDE**2 * np.exp(-0.5 * np.square((x[:, None] - z[None, :]) / LENGTHSCALE))
     return out
 

@@ -97,14 +97,17 @@ def below(a: Array, b: Array) -> Part:
 
 
 def all_hold(parts: Sequence[Part]) -> Conclusion:
-    """Return the conclusion of a claim whose parts all have to hold: it fails if one part fails, at a level corrected
-    for their number."""
+    """Return the conclusion of a claim whose parts all have to hold: FAILS if one part fails, at the level 0.05 /
+    number of parts; HOLDS if all hold; else OPEN."""
     found = [part.conclusion(len(parts)) for part in parts]
     return FAILS if FAILS in found else HOLDS if found == [HOLDS] * len(found) else OPEN
 
 
 def one_holds(parts: Sequence[Part]) -> Conclusion:
-    """Return the conclusion of a claim of which at least one part has to hold: it fails if all parts fail."""
+    """Return the conclusion of a claim of which at least one part has to hold: HOLDS if one holds, at the level 0.05 /
+    number of parts; FAILS if all fail; else OPEN.
+
+    Raise ValueError for a part that has a `low`."""
     against = all_hold([_contrary(part) for part in parts])
     return {HOLDS: FAILS, FAILS: HOLDS, OPEN: OPEN}[against]
 

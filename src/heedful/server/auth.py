@@ -31,7 +31,7 @@ log = logging.getLogger("heedful.server")
 
 
 class Caller(NamedTuple):
-    """The sender of a request, as far as the key tells: tenant and scopes."""
+    """The sender of a request, as far as the API key tells: tenant and scopes."""
 
     tenant: str
     scopes: frozenset[str]
@@ -40,7 +40,7 @@ class Caller(NamedTuple):
 
 
 class _Entry(Bucket):
-    """A valid key as it is cached in memory: whose it is, its digest, and its rate limit, a bucket of tokens."""
+    """A valid API key as it is cached in memory: whose it is, its digest, and its rate limit, a bucket of tokens."""
 
     __slots__ = ("caller", "digest")
 

@@ -75,7 +75,7 @@ times are microseconds since 1970, UTC; scopes are words separated by spaces, a 
 
 
 class Database(storage.Database):
-    """The file `server.db`, with the keys, sessions and links of a folder of loops.
+    """The file `server.db`, with the API keys, sessions and links of a folder of loops.
 
     It need not exist; only `writing(create=True)` creates it."""
 

@@ -40,7 +40,7 @@ Stamp = tuple[int, ...]
 
 
 class Key(NamedTuple):
-    """A key as the database has it, without its secret text."""
+    """An API key as the database has it, without its secret text."""
 
     prefix: str
     """its first characters, hk_xxxxxxxx, which identify it"""
@@ -59,7 +59,7 @@ class Key(NamedTuple):
 
 
 class Keys:
-    """The keys of a folder of loops, in its file `server.db`, which is created with the first key.
+    """The API keys of a folder of loops, in its file `server.db`, which is created with the first key.
 
     Several processes may use it at once."""
 
@@ -227,12 +227,12 @@ class Keys:
 
 
 def mask_prefix(text: str) -> str:
-    """Return `text` with every key in it cut to its prefix."""
+    """Return `text` with every API key in it cut to its prefix."""
     return _SECRET.sub(r"\1...", text)
 
 
 def _describe(value: Any) -> str:
-    """Return a short description of a value for an error message, with keys cut to their prefixes."""
+    """Return a short description of a value for an error message, with API keys cut to their prefixes."""
     return mask_prefix(describe(value))
 
 

@@ -69,7 +69,10 @@ class Problem(Exception):
 
 
 def mask_keys(text: str) -> str:
-    """Return `text` with every key in it, also a mistyped one, cut to its first characters."""
+    """Return `text` with each API key in it cut to its first characters, followed by "_...".
+
+    Texts that look like a key, hk_ or hk-, 8 and at least 20 more letters, digits, "_" or "-", are cut too, so that a
+    mistyped key is not shown."""
     return _KEY.sub(r"\1_...", text)
 
 

@@ -13,8 +13,8 @@ from heedful.server.loop_worker import LoopWorker
 
 
 class ApiRequest(NamedTuple):
-    """A request for the HTTP interface, after its key was checked: its sender, parameters, decoded body, and the loop's
-    worker."""
+    """A request for the HTTP interface, after its API key was checked: its sender, parameters, decoded body, and the
+    loop's worker."""
 
     service: ServerContext
     caller: Caller

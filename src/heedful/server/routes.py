@@ -38,7 +38,7 @@ class Route(NamedTuple):
     path: str
     """the path as Starlette writes it: `{name}` is one segment, `{name:path}` any number of segments"""
     scope: str | None
-    """the scope that a key needs; None if no key is needed"""
+    """the scope that the API key needs; None if no key is needed"""
     summary: str
     """what it does, in the OpenAPI document"""
     work: Callable[[Any], Awaitable[Any]]

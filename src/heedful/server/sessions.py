@@ -34,7 +34,7 @@ class _Seen(NamedTuple):
 
 
 class Sessions:
-    """The sessions of a folder of loops, in its file `server.db`, next to the keys that they belong to."""
+    """The sessions of a folder of loops, in its file `server.db`, next to the API keys that they belong to."""
 
     def __init__(self, folder: Path, *, idle: float = IDLE, clock: Callable[[], float] = time.time) -> None:
         """Open the sessions of `folder`; they end after `idle` seconds without a request. `clock` gives seconds since

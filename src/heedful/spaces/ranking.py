@@ -49,8 +49,8 @@ class Ranking(NamedTuple):
     k: int = 5
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y) (N,): the rows of `x` (m x N) in the order `y`, discounted by 1 / log2(i + 1) at position i,
-        summed over the first k positions."""
+        """Return phi(x, y) (N,): the rows of `x` (m x N; m candidates, N features) in the order `y`, discounted by 1 /
+        log2(i + 1) at position i, summed over the first k positions."""
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         add_discounts(coef, y, self.k, 1.0)
@@ -58,22 +58,23 @@ class Ranking(NamedTuple):
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the candidate indices by descending score w . x_j, for weights `w` (N,) and candidates `x` (m x N);
-        ties to the lowest index. With k = 1 only the first is returned."""
+        """Return the candidate indices by descending score w . x_j, for weights `w` (N,) and m candidates `x` (m x N)
+        of N features; ties to the lowest index. With k = 1 only the first is returned."""
         m = x.shape[0]
         return top(scores(x, w), m if self.k > 1 else min(m, 1))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two orders `ybar` and `y` of the candidates
-        `x` (m x N); it reads only rows of x whose coefficients differ, each once."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two orders `ybar` and `y` of the m
+        candidates `x` (m x N), N features each; it reads only rows of x whose coefficients differ, each once."""
         coef = np.zeros(x.shape[0])
         add_discounts(coef, ybar, self.k, 1.0)
         add_discounts(coef, y, self.k, -1.0)
         add_rows(out, x, coef, scale)
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place the gradient in `w` (N,) of sum log sigma(w . (x_a - x_b)) over the pairs of
-        candidates "a is better than b" that correcting the order `y` to `ybar` implies; sigma is the logistic function.
+        """Add to `out` (N,) in place the gradient in the N weights `w` (N,) of sum log sigma(w . (x_a - x_b)) over the
+        pairs of candidates "a is better than b" that correcting the order `y` to `ybar` implies; sigma is the logistic
+        function.
 
         A candidate among the first k of ybar beats every candidate that the person looked at and did not put there, and
         any other of these k that it overtook (`add_implied_pairs`).
@@ -83,9 +84,9 @@ class Ranking(NamedTuple):
         add_rows(out, x, coef, 1.0)
 
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """Add to `out` (N,) in place the gradient in `w` (N,) of sum_i weights_i log sigma(w . (x[better_i] -
-        x[worse_i])), for p pairs of candidates of `x` (m x N): indices `better` and `worse`, `weights`, (p,) each;
-        sigma is the logistic function."""
+        """Add to `out` (N,) in place the gradient in the N weights `w` (N,) of sum_i weights_i log sigma(w .
+        (x[better_i] - x[worse_i])), for p pairs of the m candidates of `x` (m x N): indices `better` and `worse`,
+        `weights`, (p,) each; sigma is the logistic function."""
         coef = np.zeros(x.shape[0])
         s = scores(x, w)
         for p in range(better.size):
@@ -111,7 +112,7 @@ class Ranking(NamedTuple):
         return array
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return `y` as an int64 array of candidate indices of `x` (m x N), best first.
+        """Return `y` as an int64 array of indices of the m candidates of `x` (m x N), best first.
 
         Raise ValueError, beginning with `name`, if an index is invalid or occurs twice, or if there are fewer than
         min(k, m) and k > 1.
@@ -142,7 +143,7 @@ class Assignment(NamedTuple):
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the assignment of greatest utility w . phi(x, y), for weights `w` (N,): the person of each slot
+        """Return the assignment of greatest utility w . phi(x, y), for N weights `w` (N,): the person of each slot
         (slots,)."""
         m, slots, n = x.shape
         return best_assignment(scores(x.reshape(m * slots, n), w).reshape(m, slots))
@@ -227,7 +228,7 @@ class WithBaseScore(NamedTuple):
         return k
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return the features phi(x, y) (N,) of the object `y` in the context `x`, as the inner space has them; the
+        """Return the N features phi(x, y) (N,) of the object `y` in the context `x`, as the inner space has them; the
         last one comes from the caller's score.
         """
         phi: Array = self.space.phi(x, y)
@@ -235,30 +236,30 @@ class WithBaseScore(NamedTuple):
 
     def argmax(self, w: Array, x: Floats) -> Ints:
         """Return the object y of greatest (w + e_N) . phi(x, y), where e_N gives the caller's score, the last feature,
-        a weight of 1 more than `w` (N,) does."""
+        a weight of 1 more than the N weights `w` (N,) do."""
         y: Ints = self.space.argmax(with_base_weight(w, self.adjusted), x)
         return y
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, the direction in which to update the weights;
-        the last number stays as it is if the weight of the caller's score is not `adjusted`."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,), for N features, in place, the direction in which to
+        update the weights; the last number stays as it is if the weight of the caller's score is not `adjusted`."""
         last = out[-1]
         self.space.add_difference(out, x, ybar, y, scale)
         if not self.adjusted:
             out[-1] = last
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place the gradient of the inner space's `add_pair_gradient`, for a correction of `y` to
-        `ybar`, at w + e_N, where e_N adds 1 to the weight of the caller's score; the last number stays as it is if that
-        weight is not `adjusted`."""
+        """Add to `out` (N,), for N features, in place the gradient of the inner space's `add_pair_gradient`, for a
+        correction of `y` to `ybar`, at w + e_N, where e_N adds 1 to the weight of the caller's score; the last number
+        stays as it is if that weight is not `adjusted`."""
         last = out[-1]
         self.space.add_pair_gradient(out, with_base_weight(w, self.adjusted), x, ybar, y)
         if not self.adjusted:
             out[-1] = last
 
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """Add to `out` (N,) in place the gradient of the inner space's `add_pairs` at w + e_N, where e_N adds 1 to the
-        weight of the caller's score.
+        """Add to `out` (N,), for N features, in place the gradient of the inner space's `add_pairs` at w + e_N, where
+        e_N adds 1 to the weight of the caller's score.
 
         `better` and `worse` are the candidates of p pairs and `weights` what each counts, (p,). The last number of out
         stays as it is if the weight of the caller's score is not `adjusted`.
@@ -307,7 +308,7 @@ def difference(space: Space, n_features: int, x: Floats, ybar: Ints, y: Ints) ->
 
 @kernel
 def with_base_weight(w: Array, adjusted: bool) -> Array:
-    """Return a copy of the weights `w` (N,) with 1 added to the last weight, that of the caller's score; if not
+    """Return a copy of the N weights `w` (N,) with 1 added to the last weight, that of the caller's score; if not
     `adjusted`, the last weight becomes 1."""
     out = w.copy()
     out[-1] = 1.0 + w[-1] if adjusted else 1.0

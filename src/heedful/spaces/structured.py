@@ -209,8 +209,8 @@ class Subset(NamedTuple):
     k: int = 5
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y) (N,), the square root of the sum of the rows of `x` (m x N, candidates) over the set `y` of
-        candidate indices, whose order does not matter."""
+        """Return phi(x, y) (N,), the square root of the sum of the rows of `x` (m x N; m candidates, N features) over
+        the set `y` of candidate indices, whose order does not matter."""
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         for j in y:
@@ -219,13 +219,13 @@ class Subset(NamedTuple):
         return np.sqrt(out)
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return min(k, m) candidate indices of `x` (m x N), chosen greedily to increase w . phi(x, y), in the order in
-        which they were taken; `w` (N,)."""
+        """Return the indices of min(k, m) of the m candidates `x` (m x N) of N features, chosen greedily to increase w
+        . phi(x, y), in the order in which they were taken; `w` (N,)."""
         return greedy(w, x, min(self.k, x.shape[0]))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two sets `ybar` and `y` of candidates of `x`
-        (m x N)."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two sets `ybar` and `y` of the m candidates
+        `x` (m x N) of N features."""
         out += scale * (self.phi(x, ybar) - self.phi(x, y))
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
@@ -242,8 +242,8 @@ class Subset(NamedTuple):
         return out
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place the gradient in `w` (N,) of log sigma(w . (phi(x, ybar) - phi(x, y))), with sigma
-        the logistic function: a correction of the set `y` to `ybar` counts as one pair of objects."""
+        """Add to `out` (N,) in place the gradient in the N weights `w` (N,) of log sigma(w . (phi(x, ybar) - phi(x,
+        y))), with sigma the logistic function: a correction of the set `y` to `ybar` counts as one pair of objects."""
         D = self.phi(x, ybar) - self.phi(x, y)
         out += logistic(-scores(D.reshape(1, -1), w)[0]) * D
 
@@ -273,8 +273,8 @@ class Subset(NamedTuple):
 
 @kernel
 def greedy(w: Array, x: Floats, size: int) -> Ints:
-    """Return the indices of `size` candidates of `x` (m x N), one after the other the one that most increases w .
-    sqrt(sum of the chosen rows), for weights `w` (N,); ties to the lowest index."""
+    """Return the indices of `size` of the m candidates `x` (m x N) of N features, one after the other the one that most
+    increases w . sqrt(sum of the chosen rows), for weights `w` (N,); ties to the lowest index."""
     out = np.empty(size, np.int64)
     chosen = np.zeros(x.shape[0], np.bool_)
     total = np.zeros(x.shape[1])

@@ -94,7 +94,7 @@ def next_above(ratings: Array, rating: float) -> float:
 @kernel
 def gain(space: Space, x: Floats, w: Array, ybar: Ints, y: Ints) -> float:
     """Return the gain in utility from the object `y` to `ybar` of the context `x`, w . (phi(x, ybar) - phi(x, y)), in
-    any space, for weights `w` (N,)."""
+    any space, for weights `w` (N,) of N features."""
     D = difference(space, w.size, x, ybar, y)
     return scores(D.reshape(1, -1), w)[0]  # type: ignore[no-any-return]
 

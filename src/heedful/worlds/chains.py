@@ -202,11 +202,11 @@ class ChainStream(NamedTuple):
     """A simulated environment that presents Q query chains (search sessions) in random order: the learner ranks the
     documents of a chain, and the user clicks the recorded ones, wherever they are.
 
-    The fields are flat arrays: chain q has the documents offsets[q]:offsets[q + 1], with features `X` (rows x N) and
-    relevance `r` (rows,), and the clicks clicked[starts[q]:starts[q + 1]], indices within the chain; `offsets` and
-    `starts` are (Q + 1,), and `best` (Q,) has the DCG@10 of each chain's best ranking. Regret is that minus the DCG@10
-    of the ranking shown, which need not be linear in the features. After the last chain the first comes again. Made by
-    `chain_stream`.
+    The fields are flat arrays: chain q has the documents offsets[q]:offsets[q + 1], with N features each, `X` (rows x
+    N), and relevance `r` (rows,), and the clicks clicked[starts[q]:starts[q + 1]], indices within the chain; `offsets`
+    and `starts` are (Q + 1,), and `best` (Q,) has the DCG@10 of each chain's best ranking. Regret is that minus the
+    DCG@10 of the ranking shown, which need not be linear in the features. After the last chain the first comes again.
+    Made by `chain_stream`.
     """
 
     X: Floats
@@ -250,9 +250,9 @@ class ChainStream(NamedTuple):
 def chain_stream(chains: Iterable[QueryChain], features: Sequence[Floats], *, shuffle: int = 0) -> ChainStream:
     """Return a simulated world made from logged query chains; chains without any click are left out.
 
-    `features` has one array (m x N) for each chain, with a row for each of its m documents. Documents come in the order
-    of their ranks, so those of each chain are shuffled, with the seed `shuffle`. Raise ValueError if features and
-    chains do not fit together, or no chain has a click.
+    `features` has one array (m x N) for each chain, with a row for each of its m documents and N columns of features.
+    Documents come in the order of their ranks, so those of each chain are shuffled, with the seed `shuffle`. Raise
+    ValueError if features and chains do not fit together, or no chain has a click.
     """
     check_count("shuffle", shuffle, least=0)
     rng = np.random.default_rng(shuffle)

@@ -167,7 +167,7 @@ def gaussian_choosers(
     """Return a simulated environment of `n_users` users who choose between `n_items` items, with utilities from a
     Gaussian process, drawn from `seed`.
 
-    Its covariance is amplitude^2 exp(-d^2 / (2 length^2)), d the distance of two items' `features` (n_items x N);
+    Its covariance is amplitude^2 exp(-d^2 / (2 length^2)), d the distance of two items' N `features` (n_items x N);
     without features, items are independent. A share `shared` of the variance is a function that all users share, the
     rest is each user's own.
 

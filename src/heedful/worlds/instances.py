@@ -25,8 +25,8 @@ _AHEAD = 8  # how many rounds before its use a row is fetched from memory
 
 
 class InstanceStream(NamedTuple):
-    """A simulated environment that presents T instances, `X` (T x N), whose true `ranks` (T,), from 1 on, a learner has
-    to predict.
+    """A simulated environment that presents T instances of N features, `X` (T x N), whose true `ranks` (T,), from 1 on,
+    a learner has to predict.
 
     The order is random, or that of X if `fixed`, and is repeated after the last instance. A context is an instance x
     (N,), a proposal the predicted rank, feedback the true rank. Regret is the rank loss |predicted - true|. Made by

@@ -19,8 +19,8 @@ Array = npt.NDArray[np.float64]
 
 
 class PoolState(NamedTuple):
-    """The items left in the pool of an `ItemPool` environment: the first `left` entries of `rows` (features, m x N),
-    `utilities` (m,) and `ratings` (m,).
+    """The items left in the pool of an `ItemPool` environment: the first `left` entries of `rows` (features, m x N; m
+    items, N features), `utilities` (m,) and `ratings` (m,).
     """
 
     rows: Floats
@@ -44,8 +44,8 @@ def _close_ranks_loop(rows: Floats, utilities: Array, ratings: Array, gone: npt.
 
 @primitive(_close_ranks_loop)
 def close_ranks(rows: Floats, utilities: Array, ratings: Array, gone: npt.NDArray[np.bool_]) -> int:
-    """Move the entries that are not `gone` (m,) to the front of `rows` (m x N), `utilities` (m,) and `ratings` (m,), in
-    order and in place; return their number."""
+    """Move those of m entries, with N features each, that are not `gone` (m,) to the front of `rows` (m x N),
+    `utilities` (m,) and `ratings` (m,), in order and in place; return their number."""
     stay = np.flatnonzero(~gone)
     for values in (rows, utilities, ratings):
         values[: stay.size] = values[stay]
@@ -56,7 +56,7 @@ class ItemPool(NamedTuple):
     """A simulated environment of one person, `user`, and m items, each of which can be shown once: what was shown, and
     what came back as feedback, leaves the pool of items.
 
-    `X` (m x N) are the features of the items, `utilities` (m,) their true utilities w* . x and `ratings` (m,) the
+    `X` (m x N) are the N features of the items, `utilities` (m,) their true utilities w* . x and `ratings` (m,) the
     person's ratings, by which `user` answers an item with a better one. Regret is the utility of the best item left
     minus that of the item shown (of two, their mean). Made by `item_pool`.
     """
@@ -109,8 +109,8 @@ class ItemPool(NamedTuple):
 
 
 def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike | None = None) -> ItemPool:
-    """Return a simulated environment in which one of m items, with features `X` (m x N), is shown at a time to the
-    simulated person `user`, whose utility weights are `w_star` (N,).
+    """Return a simulated environment in which one of m items, with N features each, `X` (m x N), is shown at a time to
+    the simulated person `user`, whose utility weights are `w_star` (N,).
 
     `ratings` (m,) are the person's own; where they are NaN or not given, utilities are rounded half up and clipped to
     1..5. Raise ValueError, naming the argument, if they do not fit together.
@@ -130,8 +130,8 @@ def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike |
 
 
 def taste(X: Floats, seed: int) -> tuple[Array, Array]:
-    """Return random utility weights w* (N,), |w*| = 1, drawn from `seed`, and a rating (m,) of each of m items with
-    standardised features `X` (m x N), for tables of items without ratings.
+    """Return random utility weights w* (N,) of N features, |w*| = 1, drawn from `seed`, and a rating (m,) of each of m
+    items with standardised features `X` (m x N), for tables of items without ratings.
 
     A rating is the utility, shifted and scaled to mean 3 and standard deviation 1 over the items, rounded half up and
     clipped to 1..5.

@@ -35,7 +35,7 @@ class QueryStream(NamedTuple):
     of a query's documents with a better one.
 
     The documents of all queries are stored one after the other: query q has the rows offsets[q]:offsets[q + 1],
-    `offsets` (Q + 1,), of the features `X` (rows x N), the relevance `labels` (rows,) and the true `utilities` w* . x
+    `offsets` (Q + 1,), of the N features `X` (rows x N), the relevance `labels` (rows,) and the true `utilities` w* . x
     (rows,). `best` (Q,) is the utility of each query's best ranking, of which the first `k` positions count; regret is
     that minus the utility of the ranking shown. After the last query the first comes again. Made by `query_stream`.
     """
@@ -83,7 +83,7 @@ def query_stream(
     X: Floats, labels: npt.ArrayLike, offsets: Ints, w_star: Array, user: RankingUser, *, k: int = 5, shuffle: int = 0
 ) -> QueryStream:
     """Return a simulated environment of Q queries whose documents are ranked for the person `user` with utility weights
-    `w_star` (N,).
+    `w_star` (N,) of N features.
 
     `X` (rows x N) has the features and `labels` (rows,) the relevance labels of all documents; query q has the rows
     offsets[q]:offsets[q + 1], for `offsets` (Q + 1,); `k` positions of a ranking count. The documents of each query are
@@ -121,8 +121,9 @@ def feature_bounds(X: Floats, offsets: Ints, space: Ranking) -> tuple[float, flo
     """Return upper bounds (R, S) over all rankings y of all queries x: R of the Euclidean norm of phi(x, y), the
     feature vector of a ranking in `space`, S of its largest absolute entry.
 
-    `X` (rows x N) has the documents of all queries; query q has the rows offsets[q]:offsets[q + 1]. The bounds follow
-    from the triangle inequality, with the largest rows (for S the largest entries) at the greatest discounts.
+    `X` (rows x N) has the N features of the documents of all queries; query q has the rows offsets[q]:offsets[q + 1].
+    The bounds follow from the triangle inequality, with the largest rows (for S the largest entries) at the greatest
+    discounts.
     """
     R = S = 0.0
     norms = np.linalg.norm(X.astype(np.float64), axis=1)

@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 
 class UnlearnableState(NamedTuple):
     """The state of `Unlearnable`: the entries of the true weights w* that are determined so far, 0 elsewhere (`w_star`,
-    (T,)), and the round `t`, from 0.
+    (T,), for T rounds), and the round `t`, from 0.
     """
 
     w_star: Array

@@ -64,7 +64,7 @@ class CorrectingUser(Protocol):
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints, /) -> Ints:
         """Return a better object than `y` for the context `x` of `space`: y changed step by step towards `best`, the
-        object of greatest utility, under the person's utility weights `w` (N,).
+        object of greatest utility, under the person's utility weights `w` (N,) of N features.
         """
 
 
@@ -130,7 +130,8 @@ class StrictAlpha(NamedTuple):
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
         """Return the object `y` of the context `x`, moved towards the `best` object by `space.step_towards` until its
-        utility has risen by alpha times the regret (the utility of `best` minus that of y), under the weights `w` (N,).
+        utility has risen by alpha times the regret (the utility of `best` minus that of y), under the weights `w` (N,)
+        of N features.
         """
         needed = self.alpha * gain(space, x, w, best, y)
         out = y.copy()

@@ -104,12 +104,14 @@ class CollaborativeFit:
 
 @dataclass(frozen=True)
 class CPFit(CollaborativeFit):
-    """A fit of the collaborative model CP or, with features of people, CPU; with what a later fit needs to continue
-    from it.
+    """A fit of the collaborative model CP of [H12] or, with features of people, CPU; with what a later fit needs to
+    continue from it.
 
-    `cells`: table of the answers; `items`, `people`: priors of the functions and of people's weights; `likelihood`: of
-    the answers; `messages`, `factors`: state of the inference; `cycles`: their number; `moved`: by how much the
-    preferences moved in the last one.
+    `cells`: the answers as a sparse table of people by pairs of items; `items`: prior of the functions of items;
+    `people`: prior of people's weights by their features, None in CP, where weights are independent N(0, 1);
+    `likelihood`: of the answers; `messages`, `factors`: state of expectation propagation; `cycles`: number of cycles of
+    this fit; `moved`: root mean square change, in the last cycle, of the means of the preferences g (by how much a
+    person prefers one item of a pair to the other).
     """
 
     cells: Cells

@@ -63,8 +63,8 @@ def team_draft(first: Ints, second: Ints, size: int, rng: np.random.Generator) -
 class Duel(NamedTuple):
     """A proposal of `DuelingBandit`: two rankings interleaved into one list, with what `update` needs.
 
-    `shown` (n,) are the candidate indices of the list, `teams` (n,) the ranking that each is from (0: that of the
-    weights w, 1: that of w + gamma u), and `u` (N,) is the random direction of length 1.
+    `shown` (n,) are the n candidate indices of the list, `teams` (n,) the ranking that each is from (0: that of the
+    weights w, 1: that of w + gamma u), and `u` (N,) is the random direction of length 1, for N features.
     """
 
     shown: Ints

@@ -114,20 +114,21 @@ class FairPairs(NamedTuple):
         return self.step(state, state.g)
 
     def direction(self, state: FairPairsState, x: Floats, y: PerturbedRanking, feedback: Ints) -> Array:
-        """Return the gradient (N,), at the weights of `state`, that `update` would take a step along after `feedback`
-        (clicked or preferred candidates) on the proposal `y` for the candidates `x` (m x N)."""
+        """Return the gradient (N,) in the N weights, at the weights of `state`, that `update` would take a step along
+        after `feedback` (clicked or preferred candidates) on the proposal `y` for the m candidates `x` (m x N)."""
         D = np.zeros(self.n_features)
         self.gradient(D, state.w, x, y, feedback)
         return D
 
     def step(self, state: FairPairsState, D: Array) -> FairPairsState:
-        """Return the state after an AdaGrad step along the gradient `D` (N,). It overwrites the arrays of `state`."""
+        """Return the state after an AdaGrad step along the gradient `D` (N,) in the N weights. It overwrites the arrays
+        of `state`."""
         adagrad_step(state.w, state.total, D, self.rate)
         return FairPairsState(state.w, state.g, state.total, state.t + 1)
 
     def gradient(self, out: Array, w: Array, x: Floats, y: PerturbedRanking, feedback: Ints) -> None:
-        """Write into `out` (N,) the gradient in the weights `w` (N,) of the weighted log-likelihood of `feedback`
-        (clicked or preferred candidates) on the proposal `y` for the candidates `x` (m x N)."""
+        """Write into `out` (N,) the gradient in the N weights `w` (N,) of the weighted log-likelihood of `feedback`
+        (clicked or preferred candidates) on the proposal `y` for the m candidates `x` (m x N)."""
         out[:] = 0.0
         self.space.add_pair_gradient(out, w, x, feedback, y.shown)
         if y.start >= 0:
@@ -161,8 +162,8 @@ class FairPairs(NamedTuple):
         return min(m, most)
 
     def chance(self, order: Ints, shown: Ints) -> float:
-        """Return the probability that random swaps of the learner's own order `order` (m,) make a list that begins with
-        `shown`; both are candidate indices, best first."""
+        """Return the probability that random swaps of the learner's own order `order` of m candidates, (m,), make a
+        list that begins with `shown`; both are candidate indices, best first."""
         depth, size = self.depth(order.size), shown.size
         learned, seen = order[: max(size, depth)].tolist(), shown.tolist()  # lists are faster here
         if self.swap == 0.0 or depth < 2:
@@ -180,7 +181,8 @@ class FairPairs(NamedTuple):
         return total
 
     def order(self, y: PerturbedRanking) -> Ints:
-        """Return the learner's own order (m,), best first, of the proposal `y`: its swaps undone."""
+        """Return the proposal `y` with its random swaps undone: the learner's own order, indices of the m candidates,
+        best first (m,)."""
         order = y.shown.copy()
         swap_pairs(order, y.start, y.swapped)
         return order

@@ -32,7 +32,7 @@ RuleState: TypeAlias = Any
 class Rule(Protocol[S]):
     """A rule of online convex optimisation: a NamedTuple of hyperparameters with two functions of a state S.
 
-    S is a NamedTuple with the weights in a field `w` (n,).
+    S is a NamedTuple with the n weights in a field `w` (n,).
     """
 
     def init(self, n: int, /) -> S:
@@ -40,7 +40,7 @@ class Rule(Protocol[S]):
         valid."""
 
     def step(self, state: S, D: Array, /) -> S:
-        """Return the state after a round whose feedback object has the features of the object shown plus `D` (n,). It
+        """Return the state after a round whose feedback object has the n features of the object shown plus `D` (n,). It
         may overwrite the arrays of `state`."""
 
 
@@ -69,7 +69,8 @@ class AdaGrad(NamedTuple):
         return AdaGradState(np.zeros(n), np.zeros(n))
 
     def step(self, state: AdaGradState, D: Array) -> AdaGradState:
-        """Return the state after an AdaGrad step along `D` (n,). It overwrites the arrays of `state`."""
+        """Return the state after an AdaGrad step along `D` (n,), the difference of the n features of the feedback
+        object and the object shown. It overwrites the arrays of `state`."""
         state.total[:] += D * D
         state.w[:] += self.rate * D / np.sqrt(state.total + 1e-20)  # where the total is 0, D is 0 too
         return state
@@ -112,8 +113,8 @@ class OnlineConvex(NamedTuple):
         return self.rule.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RuleState, D: Array) -> RuleState:
-        """Return the state after the rule's update in direction `D` (N,), a difference of features. It may overwrite
-        the arrays of `state`."""
+        """Return the state after the rule's update in direction `D` (N,), a difference of the N features of two
+        objects. It may overwrite the arrays of `state`."""
         return self.rule.step(state, D)
 
     def weights(self, state: RuleState) -> Array:

@@ -32,7 +32,7 @@ def _adagrad_loop(w: Array, total: Array, g: Array, rate: float) -> None:
 @primitive(_adagrad_loop)
 def adagrad_step(w: Array, total: Array, g: Array, rate: float) -> None:
     """Make one AdaGrad step up the gradient `g` in place, with step size `rate`: total += g^2; w += rate g /
-    sqrt(total). The weights `w`, the sum of squared gradients `total` and g are (N,)."""
+    sqrt(total). The weights `w`, the sum of squared gradients `total` and g are (N,), for N features."""
     total += g * g
     w += rate * g / np.sqrt(total + _TINY)
 
@@ -83,14 +83,15 @@ class PairwiseLogistic(NamedTuple):
         return self.step(state, state.g)
 
     def direction(self, state: PairwiseLogisticState, x: Floats, y: Ints, feedback: Ints) -> Array:
-        """Return the gradient (N,), at the weights of `state`, that `update` would take a step along after `feedback`,
-        a better object than the proposal `y`, in the context `x`."""
+        """Return the gradient (N,) in the N weights, at the weights of `state`, that `update` would take a step along
+        after `feedback`, a better object than the proposal `y`, in the context `x`."""
         D = np.zeros(self.n_features)
         self.space.add_pair_gradient(D, state.w, x, feedback, y)
         return D
 
     def step(self, state: PairwiseLogisticState, D: Array) -> PairwiseLogisticState:
-        """Return the state after an AdaGrad step along the gradient `D` (N,). It overwrites the arrays of `state`."""
+        """Return the state after an AdaGrad step along the gradient `D` (N,) in the N weights. It overwrites the arrays
+        of `state`."""
         adagrad_step(state.w, state.total, D, self.rate)
         return PairwiseLogisticState(state.w, state.g, state.total, state.t + 1)
 

@@ -75,7 +75,8 @@ class PreferencePerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: PerceptronState, D: Array) -> PerceptronState:
-        """Return the state after an update in direction `D` (N,). It overwrites the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,), a difference of the N features of two objects. It
+        overwrites the arrays of `state`."""
         into = state.w if self.batch == 1 else state.pending
         into += D
         return self.finish_round(state)
@@ -94,10 +95,12 @@ class PreferencePerceptron(NamedTuple):
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """Return the bound of Theorem 1 and Lemma 4 on the average regret after `t` rounds (n,), as an array (n,).
+        """Return the bound of Theorem 1 and Lemma 4 on the average regret after `t` rounds (n numbers of rounds, (n,)),
+        as an array (n,).
 
         It holds for strictly `alpha`-informative feedback (each answer gains at least alpha times the regret) under
-        true weights `w_star` (N,) and |phi(x, y)| <= `R`; `S`, the bound on the largest entry of phi, is not used.
+        true weights `w_star` (N,) of N features and |phi(x, y)| <= `R`; `S`, the bound on the largest entry of phi, is
+        not used.
         """
         return 2.0 * R * float(np.linalg.norm(w_star)) * np.sqrt(self.batch / t) / alpha
 
@@ -118,7 +121,7 @@ def _signed_weights_loop(theta: Array, w: Array) -> None:
 @primitive(_signed_weights_loop)
 def signed_weights(theta: Array, w: Array) -> None:
     """Write into `w` the weights w_i = (e^theta_i - e^-theta_i) / sum_j (e^theta_j + e^-theta_j); `theta` and `w` are
-    (N,).
+    (N,), for N features.
 
     exp is that of libm, for one number at a time: numpy's rounds differently on different processors.
     """
@@ -142,8 +145,8 @@ def _simplex_weights_loop(theta: Array, w: Array) -> None:
 
 @primitive(_simplex_weights_loop)
 def simplex_weights(theta: Array, w: Array) -> None:
-    """Write into `w` the softmax w_i = e^theta_i / sum_j e^theta_j; `theta` and `w` are (N,). exp is libm's, as in
-    `signed_weights`."""
+    """Write into `w` the softmax w_i = e^theta_i / sum_j e^theta_j; `theta` and `w` are (N,), for N features. exp is
+    libm's, as in `signed_weights`."""
     each = np.array([math.exp(v) for v in (theta - theta.max()).tolist()])
     w[:] = each / np.add.accumulate(each)[-1]
 
@@ -207,7 +210,8 @@ class ExponentiatedPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ExponentiatedState, D: Array) -> ExponentiatedState:
-        """Return the state after an update in direction `D` (N,). It overwrites the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,), a difference of the N features of two objects. It
+        overwrites the arrays of `state`."""
         state.theta[:] += self.rate(state.t + 1) * D
         return self.finish_round(state)
 
@@ -233,13 +237,14 @@ class ExponentiatedPerceptron(NamedTuple):
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """Return the bound of Theorem 5 on the average regret after `t` rounds (n,), as an array (n,).
+        """Return the bound of Theorem 5 on the average regret after `t` rounds (n numbers of rounds, (n,)), as an array
+        (n,).
 
         It holds for strictly `alpha`-informative feedback (each answer gains at least alpha times the regret) under
-        true weights `w_star` (N,) and |phi|_inf <= `S`; `R` is not used. For a horizon T the proof gives, at every t,
-        the bound (2 S sqrt(T) ln N + S t / sqrt(T)) |w*|_1 / (alpha t), with the learner's `bound` as S. NaN if it does
-        not hold: without a horizon, where `bound` is less than `S`, or where w* has a negative weight and the learner's
-        weights are not signed.
+        true weights `w_star` (N,) of N features and |phi|_inf <= `S`; `R` is not used. For a horizon T the proof gives,
+        at every t, the bound (2 S sqrt(T) ln N + S t / sqrt(T)) |w*|_1 / (alpha t), with the learner's `bound` as S.
+        NaN if it does not hold: without a horizon, where `bound` is less than `S`, or where w* has a negative weight
+        and the learner's weights are not signed.
         """
         if self.horizon == 0 or self.bound < S or not (self.signed or bool((w_star >= 0.0).all())):
             return np.full(t.shape, np.nan)
@@ -291,7 +296,8 @@ class ConvexPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ConvexState, D: Array) -> ConvexState:
-        """Return the state after an update in direction `D` (N,). It overwrites the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,), a difference of the N features of two objects. It
+        overwrites the arrays of `state`."""
         state.w[:] += 1.0 / math.sqrt(float(state.t + 1)) * D
         return self.finish_round(state)
 
@@ -308,12 +314,12 @@ class ConvexPerceptron(NamedTuple):
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """Return the bound of Theorem 6, for the linear loss, on the average regret after `t` rounds (n,), as an array
-        (n,).
+        """Return the bound of Theorem 6, for the linear loss, on the average regret after `t` rounds (n numbers of
+        rounds, (n,)), as an array (n,).
 
         It holds for strictly `alpha`-informative feedback (each answer gains at least alpha times the regret) under
-        true weights `w_star` (N,) and |phi(x, y)| <= `R`; `S`, the bound on the largest entry of phi, is not used. NaN
-        if w* lies outside the ball.
+        true weights `w_star` (N,) of N features and |phi(x, y)| <= `R`; `S`, the bound on the largest entry of phi, is
+        not used. NaN if w* lies outside the ball.
         """
         if np.linalg.norm(w_star) > self.radius:
             return np.full(t.shape, np.nan)

@@ -106,12 +106,13 @@ class PerturbedPerceptron(NamedTuple):
         return out
 
     def direction(self, state: PerturbedState, x: Floats, y: PerturbedRanking, feedback: Ints) -> Array:
-        """Return D = phi(x, ybar) - phi(x, y) (N,), the direction of the update after `feedback` (clicked or preferred
-        candidates) on the proposal `y`; ybar is its `correction`. `state` is not used."""
+        """Return D = phi(x, ybar) - phi(x, y) (N,), for N features, the direction of the update after `feedback`
+        (clicked or preferred candidates) on the proposal `y`; ybar is its `correction`. `state` is not used."""
         return difference(self.space, self.n_features, x, self.correction(x, y, feedback), y.shown)
 
     def step(self, state: PerturbedState, D: Array) -> PerturbedState:
-        """Return the state after an update in direction `D` (N,). It overwrites the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,), a difference of the N features of two objects. It
+        overwrites the arrays of `state`."""
         state.w[:] += D
         return PerturbedState(state.w, state.t + 1)
 
@@ -130,10 +131,11 @@ class PerturbedPerceptron(NamedTuple):
         return self.pairs().truncate(y, size)
 
     def chance(self, order: Ints, shown: Ints) -> float:
-        """Return the probability that random swaps of the learner's own order `order` (m,) make a list that begins with
-        `shown`; both are candidate indices, best first."""
+        """Return the probability that random swaps of the learner's own order `order` of m candidates, (m,), make a
+        list that begins with `shown`; both are candidate indices, best first."""
         return self.pairs().chance(order, shown)
 
     def order(self, y: PerturbedRanking) -> Ints:
-        """Return the learner's own order (m,), best first, of the proposal `y`: its swaps undone."""
+        """Return the proposal `y` with its random swaps undone: the learner's own order, indices of the m candidates,
+        best first (m,)."""
         return self.pairs().order(y)

@@ -103,8 +103,8 @@ class RankingSVM(NamedTuple):
         return self.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RankingSVMState, D: Array) -> RankingSVMState:
-        """Return the state with one more difference vector `D` (N,), trained again if there are enough new ones; a D of
-        zeros only counts the round. It may overwrite the arrays of `state`."""
+        """Return the state with one more difference `D` (N,) of the N features of two objects, trained again if there
+        are enough new ones; a D of zeros only counts the round. It may overwrite the arrays of `state`."""
         if not D.any():
             return state._replace(t=state.t + 1)
         state.pairs[state.n % self.capacity] = D
@@ -139,7 +139,8 @@ def choose_C(pairs: Array, squared: bool) -> float:
 
 
 def fit_svm(pairs: Array, C: float, squared: bool, passes: int = PASSES, tolerance: float = EXACT) -> Array:
-    """Return the weights w (N,) of an SVM: argmin |w|^2/2 + C sum_i loss(w . D_i), for the rows D_i of `pairs` (n x N).
+    """Return the weights w (N,) of an SVM: argmin |w|^2/2 + C sum_i loss(w . D_i), for the rows D_i of `pairs` (n x N),
+    n differences of N features.
 
     The loss of z is max(0, 1 - z), or its square if `squared`. liblinear stops after `passes` passes over the rows or
     at `tolerance`.

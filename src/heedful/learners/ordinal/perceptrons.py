@@ -80,18 +80,19 @@ class PRank(NamedTuple):
         return PRankState(state.w, state.b, state.t + 1)
 
     def weights(self, state: PRankState) -> Array:
-        """Return the direction w (N,) on which instances are projected."""
+        """Return the direction w (N,), for N features, on which instances are projected."""
         return state.w
 
     def thresholds(self, state: PRankState) -> Array:
-        """Return the thresholds b (k-1,), ascending: the scores at which the predicted rank changes."""
+        """Return the thresholds b (k-1,) of k ranks, ascending: the scores at which the predicted rank changes."""
         return state.b
 
 
 @kernel
 def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
-    """Update the direction `w` (N,) and the thresholds `b` (k-1,) in place as PRank does ([P01] Figure 2), for an
-    instance `x` (N,) with the true rank `feedback`; return sum tau, the factor such that w has moved by (sum tau) x.
+    """Update the direction `w` (N,), for N features, and the thresholds `b` (k-1,) of k ranks in place as PRank does
+    ([P01] Figure 2), for an instance `x` (N,) with the true rank `feedback`; return sum tau, the factor such that w has
+    moved by (sum tau) x.
 
     The sum is 0 where the predicted rank was right. With exact ties w . x = b_r counts as wrong for ranks above r too,
     so more thresholds move than the rank was off; some move up and some down, and the sum may be 0 though thresholds
@@ -165,12 +166,12 @@ class AveragedPRank(NamedTuple):
         return AveragedState(state.w, state.b, state.drift, state.summed, state.t + 1)
 
     def weights(self, state: AveragedState) -> Array:
-        """Return the direction (N,) averaged over all rounds so far."""
+        """Return the direction w (N,), for N features, averaged over all rounds so far."""
         return state.w - state.drift / max(state.t, 1)
 
     def thresholds(self, state: AveragedState) -> Array:
-        """Return the thresholds (k-1,) averaged over all rounds so far: the scores at which the predicted rank
-        changes."""
+        """Return the thresholds (k-1,) of k ranks, averaged over all rounds so far: the scores at which the predicted
+        rank changes."""
         return state.summed / max(state.t, 1)
 
 
@@ -219,7 +220,8 @@ class MulticlassPerceptron(NamedTuple):
 
 @kernel
 def best_row(W: Array, x: Floats) -> int:
-    """Return the index r of the row of `W` (k x N) with the greatest W_r . x, for `x` (N,); ties to the lowest."""
+    """Return the index r of the row of `W` (k x N) with the greatest W_r . x, for the N features `x` (N,) of an
+    instance; ties to the lowest."""
     best, most = 0, dot(x, W[0])
     for r in range(1, W.shape[0]):
         s = dot(x, W[r])

@@ -147,9 +147,9 @@ def _probability(
     """Return the probability that the loop shows exactly the list `shown`; None if the learner cannot tell.
 
     With probability `control` the loop shows `order`, the caller's, otherwise the learner's list. `model` holds the
-    learner, `draws` its methods for random lists, `y` is its proposal for the candidates `x` (m, N), `shared` its state
-    for all people, `own` the person's own state. `alike` says whether items that are not on offer have the same
-    positions in both lists."""
+    learner, `draws` its methods for random lists, `y` is its proposal for the m candidates `x` (m, N) of N features,
+    `shared` its state for all people, `own` the person's own state. `alike` says whether items that are not on offer
+    have the same positions in both lists."""
     depth, chance_of, undrawn = draws
     if not alike and shown is order:  # no list of the learner is like that
         return control

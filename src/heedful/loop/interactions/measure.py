@@ -30,7 +30,7 @@ class Measure(NamedTuple):
 
 
 class PositionBias(NamedTuple):
-    """How much more often a place of a list is chosen than the place below it, whatever stands there."""
+    """How often a place of a list is chosen for each time that the place above it is, whatever stands there."""
 
     place: int
     """the upper place of the two, from 1"""

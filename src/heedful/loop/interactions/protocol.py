@@ -520,23 +520,23 @@ class Interaction(Protocol[M]):
         """Return whether some of the candidates `x` came after the published state `shared`, so that it has to be
         published again.
 
-        `x` are features (m, N) or item numbers (m,) of m candidates; only kinds that know items by number can lack
-        one."""
+        `x` are N features each (m, N) or item numbers (m,) of m candidates; only kinds that know items by number can
+        lack one."""
         return False
 
     def order(self, model: M, shared: Any, own: Person | None, x: Any) -> Ints:
         """Return the indices of the m candidates `x`, best first (m,); equally good ones stay in the order of the
         request.
 
-        `x` are features (m, N) or item numbers (m,). `model` holds the learner, `shared` the published state for all
-        people, `own` what was learned for the person, None without it."""
+        `x` are N features each (m, N) or item numbers (m,). `model` holds the learner, `shared` the published state for
+        all people, `own` what was learned for the person, None without it."""
 
     def predict(self, model: M, shared: Any, own: Person | None, x: Any) -> list[ItemPrediction] | None:
         """Return the predicted answer to each of the m candidates `x`, in their order; None if nothing is predicted.
 
-        It is a grade, a rating or a probability of being chosen. `x` are features (m, N) or item numbers (m,). `model`
-        holds the learner, `shared` the published state for all people, `own` what was learned for the person, None
-        without it."""
+        It is a grade, a rating or a probability of being chosen. `x` are N features each (m, N) or item numbers (m,).
+        `model` holds the learner, `shared` the published state for all people, `own` what was learned for the person,
+        None without it."""
         return None
 
     def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
@@ -663,8 +663,8 @@ class Interaction(Protocol[M]):
         """Return the scores that `model` gives to the candidates at the k indices `places` for a person (k,); None if
         it has none.
 
-        `x` are the candidates of a decision, as features (m, N) or item numbers (m,). If a kind does not override this,
-        a score is the inner product of weights and features."""
+        `x` are the m candidates of a decision, as N features each (m, N) or item numbers (m,). If a kind does not
+        override this, a score is the inner product of weights and features."""
         w, rows = model.effective(model.shared, own_state(model.people, self.person(person))), x[list(places)]
         return scores(rows, w) if rows.ndim == 2 and w.shape == rows.shape[1:] else None
 
@@ -672,8 +672,8 @@ class Interaction(Protocol[M]):
         """Return what each feature of the candidate at the index `place` contributes to the score that `model` gives
         it.
 
-        `x` are the candidates of a decision, as features (m, N) or item numbers (m,); `person` is whom it is for. If
-        there are no contributions, the result says why."""
+        `x` are the m candidates of a decision, as N features each (m, N) or item numbers (m,); `person` is whom it is
+        for. If there are no contributions, the result says why."""
         if self.item_scores(model, person, x, [place]) is None:
             return parts_of.none(f"{type(self.learner).__name__} has no weights of features: there are no parts")
         w = model.effective(model.shared, own_state(model.people, self.person(person)))

@@ -42,19 +42,20 @@ class Lesson(NamedTuple):
     event: str
     """the id of the feedback"""
     seq: int
+    """its sequence number in the log"""
     said: str
     """what the person said, in words"""
     person: str | None
     at: Moment
     undone: bool
     marks: tuple[str, ...]
+    """labels: "undone", "late", "taught nothing\""""
     why: str
     """the last part of the path of the page that explains the decision it answers"""
-    """labels: "undone", "late", "taught nothing\""""
 
 
 class EventLine(NamedTuple):
-    """A row of the list of events."""
+    """A row of the list of events: the sequence number in the log, when it was logged, and what happened, in words."""
 
     seq: int
     at: Moment

@@ -73,13 +73,14 @@ class Visit(NamedTuple):
 
     @property
     def worker(self) -> LoopWorker:
-        """The worker of the loop that the path names."""
+        """The worker of the loop that the path of the page names; only for paths that name one (else
+        AssertionError)."""
         assert self.loop_worker is not None
         return self.loop_worker
 
     @property
     def loop(self) -> Loop:
-        """The loop that the path names."""
+        """The loop that the path names; only for paths that name one (else AssertionError)."""
         return self.worker.loop
 
     @property

@@ -36,7 +36,7 @@ TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "toi": "t
 
 
 class Row(NamedTuple):
-    """A row of the list of links."""
+    """A row of the list of links by which people answer a study, or see its ranking."""
 
     handle: str
     """the name by which the page refers to the link"""
@@ -45,6 +45,7 @@ class Row(NamedTuple):
     segment: str
     """the group of people who answer by it, or whose ranking it shows; "" for none"""
     ends: Moment
+    """when it stops working"""
     begun: str
     """how many people began by it, of how many it admits: "3 of 100\""""
     state: str
@@ -52,14 +53,17 @@ class Row(NamedTuple):
 
 
 class NewLink(NamedTuple):
-    """A link that was made just now; its URL is shown only this once."""
+    """A link by which people answer a study, or see its ranking, as the page shows it just after it was made; later its
+    URL cannot be shown again."""
 
     url: str
+    """the address that is sent to people, with the link's secret token"""
     code: str
-    """its QR code, as a data: URI; "" if there is none"""
+    """the QR code of the URL, as a data: URI; "" if the package that draws it is not installed"""
     segment: str
+    """the group of people who answer by the link, or whose ranking it shows; "" for none"""
     near: bool
-    """whether its URL works on this machine only"""
+    """whether the URL works on this machine only"""
     shows: bool
     """whether the link shows the ranking, and asks nothing"""
 

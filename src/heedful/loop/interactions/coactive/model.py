@@ -38,7 +38,7 @@ class Lesson(NamedTuple):
 
 
 class Thumb(NamedTuple):
-    """Approval or disapproval of what was shown: its features `z` (N,), and `sign` +1 (up) or -1 (down)."""
+    """Approval or disapproval of what was shown: its N features `z` (N,), and `sign` +1 (up) or -1 (down)."""
 
     z: Array
     sign: float
@@ -89,8 +89,8 @@ class Model:
         return self._own.propose(person.state, self._personal(shared, person, x), rng)
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the indices of the candidates x (m, N) by score, best first, without random swaps; ties to the lowest
-        index.
+        """Return the indices of the m candidates x (m, N), with N features each, by score, best first, without random
+        swaps; ties to the lowest index.
 
         `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         if person is None:
@@ -113,7 +113,7 @@ class Model:
         return person.lessons / (person.lessons + self.shrink)
 
     def _personal(self, shared: Any, person: Person, x: Floats) -> Floats:
-        """Return the candidates (m, N) as the person's own learner sees them: features times c, and the score for all
+        """Return the m candidates (m, N) as the person's own learner sees them: features times c, and the score for all
         people last."""
         own = x * self._share(person)
         own[:, -1] = scores(x, self.effective(shared, None))
@@ -139,9 +139,9 @@ class Model:
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
         """Learn from one piece of feedback, in place; return whether there was anything to learn.
 
-        `context` is the decision answered, with its candidates' features (m, N), `feedback` the decoded record. `extra`
-        (e, N) are the features of e objects that the feedback brought along: a corrected object, or candidates of later
-        decisions. `version` is the sequence number of the feedback."""
+        `context` is the decision answered, with the N features of its m candidates (m, N), `feedback` the decoded
+        record. `extra` (e, N) are the features of e objects that the feedback brought along: a corrected object, or
+        candidates of later decisions. `version` is the sequence number of the feedback."""
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -165,8 +165,8 @@ class Model:
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         """Return the training example that a piece of feedback makes; None if there is nothing to learn in it.
 
-        `context` is the decision answered, `feedback` the decoded record, `extra` (e, N) the features of e objects that
-        it brought along. An empty click list is no dislike, and only items that were shown are compared."""
+        `context` is the decision answered, `feedback` the decoded record, `extra` (e, N) the N features of e objects
+        that it brought along. An empty click list is no dislike, and only items that were shown are compared."""
         record, x, _ = context
         form, m = feedback.form, x.shape[0]
         chosen = [j if j >= 0 else m - 1 - j for j in feedback.chosen]
@@ -210,19 +210,19 @@ class Model:
         return Lesson(x, y, np.array(chosen, np.int64), weight)
 
     def _between(self, x: Floats, y: Ints, chosen: Ints, order: Ints) -> Lesson | None:
-        """Return the training example for a comparison of a few candidates x (m, N): `y` is the order shown, `order`
-        the better one.
+        """Return the training example for a comparison of a few candidates x (m, N; m candidates, N features): `y` is
+        the order shown, `order` the better one.
 
         `chosen` is the beginning of `order`; a learner that takes partial orders gets that alone."""
         plain = self._plain(None, y)
         return None if plain is None else Lesson(x, plain, chosen if self._partial else order, 1.0)
 
     def _whole(self, x: Floats, displayed: Ints) -> Array:
-        """Return the features phi of a whole list (N,): the mean of its items' features, weighted by 1 / log2(1 +
+        """Return the N features phi of a whole list (N,): the mean of its items' features, weighted by 1 / log2(1 +
         position).
 
-        `x` (m, N) are the candidates' features, `displayed` the indices of those shown; only the first k positions
-        count."""
+        `x` (m, N) are the features of the m candidates, `displayed` the indices of those shown; only the first k
+        positions count."""
         k = min(self.learner.space.k, displayed.size)
         return np.asarray(self.learner.space.phi(x, displayed) / DISCOUNTS[:k].sum(), np.float64)
 
@@ -297,8 +297,8 @@ def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Any) -> 
     """Return the direction D (N,) in feature space along which `learner` steps for one piece of feedback.
 
     It is that of the learner's method `direction`, if it has one, else phi(x, feedback) - phi(x, y), where phi(x, y)
-    are the N features of an object y. `x` (m, N) are candidates, `y` is what was shown, `feedback` the better object,
-    `state` the learner's state."""
+    are the N features of an object y. `x` (m, N) are the m candidates, `y` is what was shown, `feedback` the better
+    object, `state` the learner's state."""
     own: Callable[..., Array] | None = getattr(learner, "direction", None)
     if own is not None:
         return own(state, x, y, feedback)

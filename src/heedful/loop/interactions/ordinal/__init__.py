@@ -315,8 +315,8 @@ class Ordinal(Interaction[GradingModel]):
     def item_scores(self, model: GradingModel, person: str | None, x: Floats, places: Sequence[int]) -> Floats:
         """Return the scores (k,) of the k candidates at the indices `places`, for one person.
 
-        `x` are the features of all candidates (m, N). A learner without weights has no scores: then it is the predicted
-        grade."""
+        `x` are the N features of all m candidates (m, N). A learner without weights has no scores: then it is the
+        predicted grade."""
         own, rows = own_state(model.people, person), x[list(places)]
         if hasattr(model.learner, "weights"):
             return model.scores(model.shared, own, rows)
@@ -326,8 +326,8 @@ class Ordinal(Interaction[GradingModel]):
         """Return what each feature of the candidate at the index `place` contributes to its score for a person, by
         `model`.
 
-        `x` are the features of the candidates (m, N). For a learner without weights it is the predicted grade minus the
-        grade predicted with that feature at 0."""
+        `x` are the N features of the m candidates (m, N). For a learner without weights it is the predicted grade minus
+        the grade predicted with that feature at 0."""
         row = x[place : place + 1]
         if hasattr(model.learner, "weights"):
             parts = [Contribution(p.name, p.first, p.weight, p.counts) for p in self._parts(model, person, row)]

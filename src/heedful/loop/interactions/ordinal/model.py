@@ -74,7 +74,8 @@ class GradingModel:
         return self.order(shared, person, x)
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the indices of the m candidates x (m, N) by score, the highest first, and so by predicted grade (m,).
+        """Return the indices of the m candidates x (m, N; N features) by score, the highest first, and so by predicted
+        grade (m,).
 
         Ties go to the higher score that the caller gave in the request (`prior`), then to the lowest index. `shared` is
         the learner's state for all people, `person` the person's own state, None without one."""
@@ -86,7 +87,7 @@ class GradingModel:
         return np.lexsort(keys)
 
     def scores(self, shared: Any, person: Person | None, x: Floats) -> Array:
-        """Return the score of each of m candidates x (m, N) for this person (m,); the learner has weights.
+        """Return the score of each of m candidates x (m, N; N features) for this person (m,); the learner has weights.
 
         It is w . x + c (v . x - a): w are the weights of all people, v and a the person's offset, c is how much that
         counts. `shared` is the learner's state for all people, `person` the person's own state, None without one."""
@@ -94,7 +95,7 @@ class GradingModel:
         return s if person is None else s - self.level(person)
 
     def grades(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the predicted grade, from 1 to k, of each of m candidates x (m, N) for this person (m,).
+        """Return the predicted grade, from 1 to k, of each of m candidates x (m, N; N features) for this person (m,).
 
         `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         if self._cut:
@@ -171,8 +172,8 @@ class GradingModel:
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
         """Learn from one piece of feedback, grade by grade; return whether there was a grade in it.
 
-        `context` is the decision answered, with its candidates' features (m, N). `extra` is not used: grades bring no
-        objects along. `version` is the sequence number of the feedback."""
+        `context` is the decision answered, with the N features of its m candidates (m, N). `extra` is not used: grades
+        bring no objects along. `version` is the sequence number of the feedback."""
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -214,7 +215,8 @@ class GradingModel:
 
 
 def greatest(W: Array, x: Floats) -> Ints:
-    """Return, for each of m rows x (m, N), the index of the row of W (k, N) with the greatest inner product (m,).
+    """Return, for each of m rows x (m, N), the index of the row of W (k, N; N features) with the greatest inner product
+    (m,).
 
     Ties go to the lowest index."""
     best, most = np.zeros(len(x), np.int64), scores(x, W[0])
