@@ -87,7 +87,7 @@ class Personal(NamedTuple):
         return PersonalState(self.learner.init(rng), self.nobody(), 0)
 
     def propose(self, state: PersonalState, x: Floats, rng: np.random.Generator) -> int:
-        """Return the rank, 1 to k, predicted for the instance `x` (N,) with N features of this person. `rng` is not
+        """Return the rank, 1 to k, predicted for this person and the instance `x` (N,), N features. `rng` is not
         used."""
         s = self._score(state.shared, state.own, self.share(state.lessons), x)
         return int(ranks(np.array([s]), self.learner.thresholds(state.shared))[0])

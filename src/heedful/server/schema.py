@@ -53,7 +53,10 @@ class _Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Decide(_Body):
-    """A request for a decision: which of the candidates to show to a person, and in which order."""
+    """A request for a decision: which of the candidates to show to a person, and in which order.
+
+    `id` is the id of the decision: a request that is sent again under it gets the same one. With `deferred`, the
+    decision counts as shown once it is activated. `context` describes the request."""
 
     candidates: Candidates | UnsetType = UNSET
     person: Id | UnsetType = UNSET
@@ -106,7 +109,12 @@ class Record(_Body):
 
 
 class Decision(msgspec.Struct, kw_only=True):
-    """A decision: what to show, best first, and how that came about."""
+    """A decision: what to show, best first, and how that came about.
+
+    `probability` is that of showing exactly this list, null if it is unknown; `version` is that of the model, `seq` the
+    sequence number in the log. `arm` says what decided: learned (the model), control (your order, or random, for
+    comparison), sampled (a random draw around the model's order), interleaved (two learners in turn) or imported
+    (another system)."""
 
     id: str
     shown: list[str]
@@ -162,14 +170,16 @@ class Activate(_Body):
 
 
 class Undo(_Body):
-    """Takes one piece of feedback back."""
+    """Takes one piece of feedback back, given its event id, `event`. `id` is the id of this undo: sent again under it,
+    it counts once."""
 
     event: Id
     id: Id | UnsetType = UNSET
 
 
 class Rollback(_Body):
-    """Takes the model back to an earlier version."""
+    """Takes the model back to an earlier version. `id` is the id of this rollback: sent again under it, it counts once.
+    `reason` is logged with it."""
 
     to: Annotated[int, Meta(ge=1, description="the version; feedback and undos after it are left out of the model")]
     id: Id | UnsetType = UNSET
@@ -198,7 +208,11 @@ class Evaluate(_Body):
 
 
 class Answer(msgspec.Struct, kw_only=True):
-    """What became of an event: applied, a duplicate, or rejected with a reason."""
+    """What became of an event: applied, a duplicate, or rejected with a reason.
+
+    `event` is its id; `seq` its sequence number in the log, null if it was rejected; `version` the model's after it.
+    `late`: it is feedback that came later than the setting `late_after`. `learned`: it changed what the model is made
+    of."""
 
     status: Literal["applied", "duplicate", "rejected"]
     event: str
@@ -422,7 +436,9 @@ class Value(msgspec.Struct, kw_only=True):
 
 
 class PositionBias(msgspec.Struct, kw_only=True):
-    """How much more or less often a place of a list is chosen than the place above it, whatever stands there."""
+    """How often a place of a list is chosen for each time that the place above it is, whatever stands there.
+
+    `answers` is how many answers chose one of the two, shown in either order at random."""
 
     place: Annotated[int, Meta(description="the upper of the two, from 1")]
     ratio: Annotated[
@@ -499,7 +515,10 @@ class At(msgspec.Struct):
 
 
 class Measured(msgspec.Struct):
-    """The regret of a loop that a simulated person teaches."""
+    """The regret of a loop that a simulated person teaches.
+
+    `lists` is how many learned lists were answered; `regret` is the mean over them of how much more the best list was
+    worth than the one shown, `bound` the theorem's bound on it."""
 
     lists: int
     regret: float | None
@@ -527,7 +546,8 @@ class Approval(msgspec.Struct):
 
 
 class PredictionWindow(msgspec.Struct):
-    """Consecutive answers: one point of a line over time."""
+    """Consecutive `answers`: one point of a line over time. `score` is the mean of what the predictions of these
+    answers score, `baseline` that of the baseline; `seq` is the sequence number of the last."""
 
     seq: int
     time: Annotated[int, Meta(description="of the last, in microseconds since 1970")]
@@ -593,7 +613,11 @@ Moment = Annotated[int | None, Meta(description="in microseconds since 1970")]
 
 
 class HealthWindow(msgspec.Struct, kw_only=True):
-    """Consecutive decisions, with the feedback on them."""
+    """Counts and errors of the feedback on consecutive `decisions`: one point of a line over time.
+
+    The first was shown at `since` and the last at `until`, in microseconds since 1970; `answered` have any feedback so
+    far, `feedback` is the number of pieces. `late_after` is a setting of the loop, in seconds. `slack` is the mean
+    utility by which corrections gain less than `Corrections.alpha` says; null without corrections."""
 
     since: int
     until: int
@@ -613,7 +637,10 @@ class HealthWindow(msgspec.Struct, kw_only=True):
 
 
 class Signal(msgspec.Struct, kw_only=True):
-    """One thing that may be wrong with feedback."""
+    """One thing that may be wrong with feedback: an `alarm` if `evidence` is at least 1 / `error_rate`.
+
+    `people` is how many people the values come from; `after` is the mean since the likeliest change, or over all if
+    there is none."""
 
     name: Literal["unanswered", "late", "empty", "contradictory", "one person", "error"]
     alarm: bool
@@ -633,7 +660,11 @@ class Signal(msgspec.Struct, kw_only=True):
 
 
 class Corrections(msgspec.Struct, kw_only=True):
-    """How much corrected lists gain, by the utility of the present model."""
+    """How much corrected lists gain, by the utility of the present model.
+
+    `answers` is how many corrected a list that the model could improve. `alpha` is the sum of the gains over that of
+    the greatest possible gains, `slack` the mean utility by which gains fall short of alpha times the greatest (0 where
+    they do not)."""
 
     answers: int
     alpha: float
@@ -642,7 +673,10 @@ class Corrections(msgspec.Struct, kw_only=True):
 
 
 class CalibrationBin(msgspec.Struct, kw_only=True):
-    """Predictions that lie close together, and what came."""
+    """Predictions from `low` to `high`, and how the outcomes agree: one point of a calibration curve.
+
+    `answers` is how many answers have predictions in this interval, `predicted` the mean of these predictions, `came`
+    the mean of the outcomes, from `came_low` to `came_high`."""
 
     low: float
     high: float
@@ -654,7 +688,10 @@ class CalibrationBin(msgspec.Struct, kw_only=True):
 
 
 class Largest(msgspec.Struct, kw_only=True):
-    """The people who count the most."""
+    """The people who count the most: `person` gives the most feedback, `mover` moves the model most; null where nobody
+    has a name.
+
+    `people` is how many people gave feedback."""
 
     people: int
     person: str | None
@@ -664,7 +701,10 @@ class Largest(msgspec.Struct, kw_only=True):
 
 
 class FeedbackHealth(msgspec.Struct, kw_only=True):
-    """Whether feedback is sound, and whether the model still predicts it."""
+    """Whether feedback is sound, and whether the model still predicts it.
+
+    `decisions` is how many were shown, the first at `since`; `until` is when the last event was. `feedback` is how many
+    pieces are in effect. Feedback is late after `late_after` seconds."""
 
     decisions: int
     feedback: int

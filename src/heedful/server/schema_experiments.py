@@ -17,8 +17,9 @@ Reasons = Annotated[list[str], Meta(description="a sentence each")]
 
 
 class StartExperiment(_Body):
-    """A request to compare another learner (the candidate) with the loop's learner, on lists that both draft
-    together."""
+    """A request to compare another learner (the candidate) with the loop's learner, on lists that both draft together.
+
+    `id` is the id of the experiment: a request that is sent again under it begins no second one."""
 
     learner: Learner
     share: (
@@ -33,13 +34,17 @@ class StartExperiment(_Body):
 
 
 class StopExperiment(_Body):
-    """A request to end the experiment that is running."""
+    """A request to end the experiment that is running. `id` is the id of this request: sent again under it, it counts
+    once."""
 
     id: Id | UnsetType = UNSET
 
 
 class PreferenceVerdict(msgspec.Struct, kw_only=True):
-    """Which side people prefer, the loop's learner (a) or the candidate (b), and how certain that is."""
+    """Which side people prefer, the loop's learner (a) or the candidate (b), and how certain that is.
+
+    `sessions` is how many interleaved lists were answered, from `people` people; `low` and `high` are the ends of an
+    interval for `share`."""
 
     verdict: Annotated[Literal["a", "b", "undecided"], Meta(description="a: the loop's learner, b: the candidate")]
     e_value: Annotated[float, Meta(description="decided from 1 / alpha on")]
@@ -61,7 +66,8 @@ class ItemMove(msgspec.Struct, kw_only=True):
 
 
 class PersonAgreement(msgspec.Struct, kw_only=True):
-    """The overlap of the lists shown to one person with the lists that the candidate would have shown."""
+    """The `overlap` of the lists shown to one person with the lists that the candidate would have shown them: the mean
+    share of the items shown, over `decisions` lists."""
 
     person: str
     decisions: int
@@ -69,7 +75,11 @@ class PersonAgreement(msgspec.Struct, kw_only=True):
 
 
 class Agreement(msgspec.Struct, kw_only=True):
-    """How the candidate's lists differ from those of the loop's learner: by decision, by item and by person."""
+    """How the candidate's lists differ from those of the loop's learner, over `decisions` lists of the latter: by
+    decision, by item and by person.
+
+    `same_first` is the share of lists with the same first item, `overlap` the mean share of the items shown that the
+    candidate has, too; null without lists."""
 
     decisions: int
     same_first: float | None
@@ -79,7 +89,10 @@ class Agreement(msgspec.Struct, kw_only=True):
 
 
 class Split(msgspec.Struct, kw_only=True):
-    """How coins or people were split between the two sides, with a test of whether the split is the intended one."""
+    """How coins or people were split between the two sides, with a test of whether the split is the intended one.
+
+    `own` is the count of the loop's learner, `candidate` that of the candidate, `expected` the stated share of the
+    candidate."""
 
     own: int
     candidate: int
@@ -88,7 +101,9 @@ class Split(msgspec.Struct, kw_only=True):
 
 
 class Answered(msgspec.Struct, kw_only=True):
-    """How many interleaved lists, and lists of the loop's learner alone, got answers."""
+    """How many lists were answered in favour of an item: `answered` of `interleaved` lists, and `learned_answered` of
+    `learned`, those of the loop's learner alone. `worse`: interleaved lists are answered less often, at the error rate
+    of the experiment."""
 
     interleaved: int
     answered: int
@@ -98,7 +113,11 @@ class Answered(msgspec.Struct, kw_only=True):
 
 
 class Experiment(msgspec.Struct, kw_only=True):
-    """The result of an experiment so far."""
+    """The result of an experiment so far.
+
+    `share` is that of the people whose lists both sides draft, `alpha` the probability, at most, that the verdict is
+    wrong, `since` the sequence number of the event with which it began, `least_people` the fewest people who can make a
+    verdict, `credit_error` the standard error of `credit`."""
 
     id: str
     learner: Annotated[str, Meta(description="the candidate, side b")]

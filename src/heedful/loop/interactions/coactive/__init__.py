@@ -476,7 +476,7 @@ def _second(shown: tuple[int, ...], x: Floats, past: Past[Model], person: str | 
     """Return the index of the candidate that the first item shown is compared with; None if there is no other.
 
     It is the next item in `shown`, otherwise the candidate not shown with the highest score for `person`; `x` (m, N)
-    are the candidates' features."""
+    are the N features of the m candidates."""
     if len(shown) > 1:
         return shown[1]
     others = [j for j in range(len(x)) if j != shown[0]]
