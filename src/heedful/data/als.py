@@ -129,8 +129,8 @@ class _Rows(NamedTuple):
         return cls(columns[order], values[order], ends, times)
 
     def best(self, Q: Array, regularisation: float) -> tuple[Array, float]:
-        """Return the P (rows x k) that minimises sum (r - p . q)^2 + regularisation sum times |p|^2, and the value of
-        this minimum.
+        """Return the factors P (rows x k, k factors) that minimises sum (r - p . q)^2 + regularisation sum times |p|^2,
+        and the value of this minimum.
 
         Q (columns x k): the factors of the other side.
         """

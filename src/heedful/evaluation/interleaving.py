@@ -180,7 +180,7 @@ MOST = 700.0
 
 class Person(NamedTuple):
     """What a `Match` of rankers A and B stores of one person: the numbers of `sessions`, of `wins` and `losses` of B,
-    and `net`, wins minus losses, stopped at plus and minus each of LIMITS (J,).
+    and `net`, wins minus losses, stopped at plus and minus each of the J numbers of LIMITS (J,).
     """
 
     sessions: int

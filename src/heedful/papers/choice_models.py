@@ -40,8 +40,9 @@ COUNTS = (1.0, 3.0, 10.0, 30.0)
 class Problem(NamedTuple):
     """Everything that a model may know about U people and n items besides the answers.
 
-    `features` (n x d) are those of items, `people` (U x q) the standardised features of people; `seed` is for random
-    choices; `apart` has what was tuned on other people, by model; `kept` is a cache that all fits of one run share.
+    `features` (n x d) are d features of the items, `people` (U x q) q standardised features of the people; `seed` is
+    for random choices; `apart` has what was tuned on other people, by model; `kept` is a cache that all fits of one run
+    share.
     """
 
     features: Array
@@ -195,9 +196,9 @@ def tune_on_others(name: str, features: Array, people: Array, rows: PairRows, fe
     """Return the hyperparameters that the model `name` learns from other people before it is fitted, or None for most
     models.
 
-    `features` (n x d) are those of n items, `people` (U x q) those of the other people, `rows` their answers. BO, the
-    joint Gaussian process over people and items, uses 25 people, as published. With `few`, models that tune for long
-    use fewer people and candidates.
+    `features` (n x d) are d features of n items, `people` (U x q) q features of the U other people, `rows` their
+    answers. BO, the joint Gaussian process over people and items, uses 25 people, as published. With `few`, models that
+    tune for long use fewer people and candidates.
     """
     if name == "bo":
         return tune_joint(features, people, rows, people=8 if few else 25, steps=8 if few else 30)

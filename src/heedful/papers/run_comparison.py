@@ -253,8 +253,8 @@ def _ask_by_rules(data: PairwiseDataset, world: str, people: int, seed: int, nam
 
 
 def _fit(fit: Fit, parts: Split, learned: Ints, earlier: PreferenceModel | None) -> tuple[PreferenceModel, float]:
-    """Fit a model with the function `fit` to the answers to the pairs `learned` (U x n indices), given its `earlier`
-    fit; return the fit and its processor time in seconds."""
+    """Fit a model with the function `fit` to the answers to n pairs of each of U people, `learned` (U x n indices),
+    given its `earlier` fit; return the fit and its processor time in seconds."""
     rows = parts.rows(learned)
     began = time.thread_time()
     fitted = fit(parts.problem, rows, earlier)

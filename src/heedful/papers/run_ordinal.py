@@ -306,8 +306,8 @@ def _run_batch_learners(panel: Panel, size: Size, people: People, kept: dict[Any
 
 
 def predict_ranks(spec: str, X: Array, ranks: Ints, unseen: Array) -> Ints:
-    """Train a learner on n instances `X` (n x N) and their `ranks` (n,), and return the ranks (m,) that it predicts for
-    `unseen` (m x N).
+    """Train a learner on n instances `X` (n x N) of N features and their `ranks` (n,), and return the ranks (m,) that
+    it predicts for m others, `unseen` (m x N).
 
     `spec`: svm, svr, or one of our learners: `NAME` for one pass through the instances, `NAME passes=P` for P.
     """
@@ -333,8 +333,8 @@ def _cross_validate(spec: str, C: float, X: Array, ranks: Ints) -> float:
 
 
 def _machine(spec: str, C: float, X: Array, ranks: Ints, unseen: Array) -> Ints:
-    """Train a linear machine of scikit-learn with cost `C` on `X` (n x N) and `ranks` (n,); return its ranks for
-    `unseen` (m x N), (m,).
+    """Train a linear machine of scikit-learn with cost `C` on n instances `X` (n x N) of N features with `ranks` (n,);
+    return its ranks (m,) for m others, `unseen` (m x N).
 
     `spec` is svm, Crammer & Singer's multiclass SVM, or svr, regression with epsilon 0.1, rounded to the nearest rank.
     """

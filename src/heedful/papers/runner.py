@@ -65,7 +65,8 @@ class Group(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """The values of one run of one model, (T,) or (T x c), and its processor time in seconds."""
+    """The values of one run of one model, T numbers (T,) or, for c quantities, (T x c), and its processor time in
+    seconds."""
 
     values: Array
     seconds: float

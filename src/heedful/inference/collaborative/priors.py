@@ -175,7 +175,8 @@ def gaps(mean: Array, cov: Array, a: Ints, b: Ints) -> tuple[Array, Array]:
 
 
 def whitening(among: Array) -> Array:
-    """Return B (m x k) with B B' the pseudo-inverse of a covariance `among` (m x m), of numerical rank k."""
+    """Return B (m x k) with B B' the pseudo-inverse of a covariance `among` (m x m) of m points, of numerical rank
+    k."""
     values, vectors = np.linalg.eigh(among)
     kept = values > 1e-9 * max(float(values[-1]), 1e-300)
     return vectors[:, kept] / np.sqrt(values[kept])  # type: ignore[no-any-return]

@@ -161,8 +161,8 @@ class CollaborativeGP(NamedTuple):
         """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
 
         It is the set with the highest value of the acquisition function `rule`, a pair extended one item at a time,
-        that is not among the rows of item indices in `skip` (q x size). `rng` is for the rule "random". Raise
-        ValueError if nothing is left to ask.
+        that is not among the rows of item indices in `skip` (q x size), the q sets asked before. `rng` is for the rule
+        "random". Raise ValueError if nothing is left to ask.
         """
         offered = np.unique(items)
         rows = np.asarray(skip, np.int64).reshape(-1, size)
@@ -204,8 +204,8 @@ class CollaborativeGP(NamedTuple):
         return float(self.width) if self.space.equal else 0.0
 
     def _prior_state(self, X: Array, said: AnswerBuffer, t: int) -> CollaborativeGPState:
-        """Return the state before any answer, with the features `X` (n x d), the empty buffer `said` and the number of
-        rounds `t`."""
+        """Return the state before any answer, with the d features of the n items, `X` (n x d), the empty buffer `said`
+        and the number of rounds `t`."""
         n = len(X)
         cov = np.repeat(prior_covariance(self, X)[None], self.D, axis=0)
         none = np.zeros((0, self.D))

@@ -86,7 +86,8 @@ class Hyperparameters(Protocol):
 
 
 class GPHyperparameters(Hyperparameters, Protocol):
-    """Protocol: the hyperparameters that the learners `PreferenceGP` and `HierarchicalGP` have in common."""
+    """Protocol: the hyperparameters that `PreferenceGP` and `HierarchicalGP` have in common: those of
+    `Hyperparameters`, and `one_width`, True if all people have the same tie width."""
 
     @property
     def one_width(self) -> bool: ...
@@ -142,8 +143,8 @@ def initial_state(learner: Hyperparameters) -> PreferenceGPState:
 
 
 def prior_covariance(learner: Hyperparameters, X: Array) -> Array:
-    """Return the kernel matrix K (n x n), the prior covariance of the utilities of items with features `X` (n x d); d =
-    0 where items have none."""
+    """Return the kernel matrix K (n x n), the prior covariance of the utilities of n items with features `X` (n x d); d
+    = 0 where items have none."""
     return kernel_for(X, learner.lengthscale or "median", float(learner.amplitude)).over(X)
 
 
@@ -265,8 +266,8 @@ def question(
     """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
 
     For two, it is the pair of the highest value of the learner's acquisition function; more are added one at a time. It
-    is not among the rows of item indices in `skip` (q x size). `rng` is for the rule "random". Raise ValueError if
-    nothing is left to ask.
+    is not among the rows of item indices in `skip` (q x size), the q sets asked before. `rng` is for the rule "random".
+    Raise ValueError if nothing is left to ask.
     """
     offered = np.unique(items)
     rows = np.asarray(skip, np.int64).reshape(-1, size)
@@ -331,7 +332,7 @@ def utility_gradient(learner: Hyperparameters, X: Array, mean: Array, item: int)
     """Return the gradient (d,) of the posterior mean utility of the item of index `item`, with respect to its d
     features.
 
-    `X` (n x d) are the features of all items and `mean` (n,) their posterior means. A new item with features x is
+    `X` (n x d) are the features of all n items and `mean` (n,) their posterior means. A new item with features x is
     expected to have the utility k(x, X) K^-1 mean, for the kernel k and the kernel matrix K of these items; this is the
     gradient of that at x = X[item]. It is 0 for a feature that is the same for all items.
     """
@@ -346,8 +347,8 @@ def utility_gradient(learner: Hyperparameters, X: Array, mean: Array, item: int)
 
 
 def with_new_items(learner: Hyperparameters, X: Array, features: npt.ArrayLike) -> tuple[Array, Array]:
-    """Return (the kernel matrix, the features) of all items: those with features `X` (n x d), then the new ones, with
-    `features` (q x d).
+    """Return (the kernel matrix, the features) of all items: the n items with d features `X` (n x d), then q new ones,
+    with `features` (q x d).
 
     Raise ValueError, naming what is wrong, if the new features do not fit or there are more than MOST_ITEMS items.
     """

@@ -107,8 +107,8 @@ class PreferenceGP(NamedTuple):
         """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
 
         It is the set with the highest value of the acquisition function `rule`, a pair extended one item at a time,
-        that is not among the rows of item indices in `skip` (q x size). `rng` is for the rule "random". Raise
-        ValueError if nothing is left to ask.
+        that is not among the rows of item indices in `skip` (q x size), the q sets asked before. `rng` is for the rule
+        "random". Raise ValueError if nothing is left to ask.
         """
         return question(self, state, user, items, size, rng, skip)
 
@@ -252,8 +252,8 @@ class HierarchicalGP(NamedTuple):
         """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
 
         It is the set with the highest value of the acquisition function `rule`, a pair extended one item at a time,
-        that is not among the rows of item indices in `skip` (q x size). `rng` is for the rule "random". Raise
-        ValueError if nothing is left to ask.
+        that is not among the rows of item indices in `skip` (q x size), the q sets asked before. `rng` is for the rule
+        "random". Raise ValueError if nothing is left to ask.
         """
         return question(self, state, user, items, size, rng, skip)
 

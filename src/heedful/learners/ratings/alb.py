@@ -186,7 +186,7 @@ class ALB(NamedTuple):
 @no_refcount
 @kernel
 def fit_ellipsoid(learner: ALB, state: ALBState, user: int, L: Array, mu: Array) -> float:
-    """Compute the confidence ellipsoid of the factors of the user with index `user`: write its centre into `mu` (k,)
+    """Compute the confidence ellipsoid of the k factors of the user with index `user`: write its centre into `mu` (k,)
     and the Cholesky factor of V = L L' into `L` (k x k, lower triangle); return its radius c (Eq. 3, 4)."""
     pairs = state.pairs
     first = pairs.of_user[user] if user < pairs.of_user.size else -1
@@ -202,8 +202,8 @@ def fit_ellipsoid(learner: ALB, state: ALBState, user: int, L: Array, mu: Array)
 
 @kernel
 def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, float]:
-    """Return the confidence ellipsoid of the factors of the user with index `user`: (centre mu (k,), L^-1 (k x k) for V
-    = L L', radius c)."""
+    """Return the confidence ellipsoid of the k factors of the user with index `user`: (centre mu (k,), L^-1 (k x k) for
+    V = L L', radius c)."""
     k = state.A.shape[1]
     L, mu, inverse = np.zeros((k, k)), np.zeros(k), np.zeros((k, k))
     c = fit_ellipsoid(learner, state, user, L, mu)
@@ -304,8 +304,8 @@ def learn_rating(
 @noinline
 @kernel
 def fit_item(learner: ALB, pairs: InteractionMatrix, A: Array, B: Array, columns: Array, item: int) -> None:
-    """Set the factors B_j of the item j = `item` to the ridge regression of its ratings in `pairs` on its users'
-    factors `A` (Eq. 8, lines 17 and 18), in place in `B` (m x k) and `columns` (k x m)."""
+    """Set the k factors B_j of the item j = `item` to the ridge regression of its ratings in `pairs` on its users'
+    factors `A` (Eq. 8, lines 17 and 18), in place in `B` (m x k; m items) and `columns` (k x m)."""
     k = A.shape[1]
     V, v = np.zeros((k, k)), np.zeros(k)
     ridge(pairs, pairs.of_item[item], pairs.after_item, pairs.user, A, learner.penalty, V, v)

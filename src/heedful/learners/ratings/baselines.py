@@ -78,8 +78,8 @@ def _row_scores_loop(rows: Array, items: Ints, w: Array) -> Array:
 @noinline
 @primitive(_row_scores_loop)
 def row_scores(rows: Array, items: Ints, w: Array) -> Array:
-    """Return the inner products rows_j . w for the row indices j in `items` (n,), as (n,); `rows` (m x k), `w` (k,).
-    Summed from the first factor on."""
+    """Return the inner products rows_j . w for the row indices j in `items` (n,), as (n,); `rows` (m x k) and `w` (k,)
+    have k factors each. Summed from the first factor on."""
     chosen = rows[items]
     s = chosen[:, 0] * w[0]
     for a in range(1, w.size):

@@ -357,9 +357,9 @@ def predict(learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, 
     """Return (mean, variance) of the posterior of a user's ratings of the items of the context `x`, (c,) each for c
     items.
 
-    The mean is relative to the first rating that was ever learned, the variance without noise. `w` (K,) and `S` (K x K)
-    are the mean and the covariance of the user's bias and factors. If `uncertain` is 0, the variance is not computed
-    and is (0,).
+    The mean is relative to the first rating that was ever learned, the variance without noise. `w` (K,) and `S` (K x
+    K), with K = 1 + the number of factors, are the mean and the covariance of the user's bias and factors. If
+    `uncertain` is 0, the variance is not computed and is (0,).
     """
     model = active_model(learner, state)
     items = with_rows(model.items, x.items[-1] + 1, state.seed)

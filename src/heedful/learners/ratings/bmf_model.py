@@ -196,8 +196,8 @@ def learn_rows(
 @noinline
 @kernel
 def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
-    """Return the posterior (mean (K,), covariance (K x K)) that `model` has of the bias and factors of the user with
-    index `user`; the prior's for a user without ratings."""
+    """Return the posterior (mean (K,), covariance (K x K)) that `model` has of the bias and the K - 1 factors of the
+    user with index `user`; the prior's for a user without ratings."""
     users, K = model.users, model.users.mean.shape[1]
     if user < users.mean.shape[0] and users.adds[user, K + 1] > 0.0:
         return users.mean[user].copy(), users.cov[user].copy()

@@ -104,13 +104,13 @@ def row_sums(
     A: Array,
     h: Array,
 ) -> None:
-    """Sum the sufficient statistics of a row [bias, factors] over its pairs: write A = sum w E[xx'] into `A` (K x K,
-    lower triangle) and h = sum w E[x (y - b)] into `h` (K,).
+    """Sum the sufficient statistics of a row of K numbers [bias, factors] over its pairs: write A = sum w E[xx'] into
+    `A` (K x K, lower triangle) and h = sum w E[x (y - b)] into `h` (K,).
 
     The pairs are those at the positions `places` of `pairs`; `other` has the row of the other side of each pair, whose
-    posterior mean is in `Z` (m x K) and covariance in `C` (m x K x K). For each pair, x = (1, factors of that row), b
-    is its bias, y is the mean rating of the pair less `origin`, and 1 / w = pair + noise / count is the variance of y:
-    `pair` is that of the term of a single pair, `noise` that of a rating.
+    posterior mean is in `Z` (m rows, m x K) and covariance in `C` (m x K x K). For each pair, x = (1, factors of that
+    row), b is its bias, y is the mean rating of the pair less `origin`, and 1 / w = pair + noise / count is the
+    variance of y: `pair` is that of the term of a single pair, `noise` that of a rating.
     """
     places = places[pairs.count[places] > 0.0]
     if places.size == 0:
@@ -157,7 +157,7 @@ def predictive_moments(
     Z: Array, C: Array, adds: Array, items: Ints, w: Array, S: Array, hyper: Array, mean: Array, var: Array
 ) -> None:
     """Write into `mean` and `var` the predictive mean and variance (n,) of the ratings of `items` (n,), item indices,
-    by a user whose bias and factors have the mean `w` (K,) and the covariance `S` (K x K).
+    by a user whose bias and K - 1 factors have the mean `w` (K,) and the covariance `S` (K x K).
 
     The variances of the term of a single pair and of the noise are left out. No variance is computed if `var` is (0,).
     Items have the means `Z` (m x K), the covariances `C` (m x K x K) and the statistics `adds` of `GaussianRows`; an
@@ -276,8 +276,8 @@ def gram(M: Array, out: Array) -> None:
 @noinline
 @kernel
 def row_posterior(rows: GaussianRows, at: int, precision: Array, pull: Array, A: Array, h: Array) -> None:
-    """Write the Gaussian posterior of row `at` into `rows`: its precision P is A + diag(precision), its mean P^-1 (h +
-    pull).
+    """Write the Gaussian posterior of row `at`, K numbers [bias, factors], into `rows`: its precision P is A +
+    diag(precision), its mean P^-1 (h + pull).
 
     `A` (K x K) and `h` (K,) are the sums of `row_sums`, and are overwritten; `precision` (K,) is that of the prior,
     `pull` (K,) the prior's precision times its mean.

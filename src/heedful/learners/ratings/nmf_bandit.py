@@ -79,12 +79,12 @@ def _ratios_loop(count: Array, total: Array, low: float, own: Ints, other: Ints,
 @noinline
 @primitive(_ratios_loop)
 def ratios(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Array, G: Array) -> Array:
-    """Return the n x k numbers by which one multiplicative update multiplies `F` (n x k), to fit F G' to the mean
-    ratings.
+    """Return the n x k numbers by which one multiplicative update multiplies the k factors `F` (n x k) of n users or
+    items, to fit F G' to the mean ratings.
 
-    For row f of F they are (sum x g) / (sum (f . g) g) over its rated pairs, with g the row of `G` (m x k) of the pair
-    and x its mean rating total / count, less `low`; 1 for a row without pairs. `count`, `total`, `own` (row of F) and
-    `other` (row of G) have an entry for each pair (P,).
+    For row f of F they are (sum x g) / (sum (f . g) g) over its rated pairs, with g the row of `G` (m x k), the m items
+    or users, of the pair and x its mean rating total / count, less `low`; 1 for a row without pairs. `count`, `total`,
+    `own` (row of F) and `other` (row of G) have an entry for each of P pairs (P,).
     """
     there = count > 0.0
     own, other = own[there], other[there]
@@ -111,8 +111,8 @@ def scale_factors(F: Array, by: Array) -> None:
 @noinline
 @kernel
 def with_positive(F: Array, rows: int, seed: int, side: int) -> Array:
-    """Return the factors `F` (n x k), or a longer copy if they have fewer than `rows` rows; new rows are uniform
-    between 0 and 1, a function of `seed`.
+    """Return the k factors `F` (n x k) of n users or items, or a longer copy if they have fewer than `rows` rows; new
+    rows are uniform between 0 and 1, a function of `seed`.
 
     `side` is 0 for users and 1 for items, so that the two get different numbers.
     """
@@ -214,7 +214,7 @@ class NMFBandit(NamedTuple):
         return NMFState(pairs, U, V, low, users, state.seed, state.t + 1)
 
     def fit(self, pairs: InteractionMatrix, low: float, U: Array, V: Array) -> None:
-        """Fit the users' factors `U` (n x k) and the items' factors `V` (m x k) to the mean ratings in `pairs`, less
+        """Fit the k factors of n users, `U` (n x k), and of m items, `V` (m x k), to the mean ratings in `pairs`, less
         `low`, by multiplicative updates, in place."""
         n = pairs.used
         count, total, user, item = pairs.count[:n], pairs.total[:n], pairs.user[:n], pairs.item[:n]

@@ -60,7 +60,7 @@ class PTSState(NamedTuple):
 def posterior(
     pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, penalty: float, L: Array, mu: Array
 ) -> None:
-    """Write the Gaussian conditional distribution of one user's (or item's) factors: its mean into `mu` (k,), and L
+    """Write the Gaussian conditional distribution of one user's (or item's) k factors: its mean into `mu` (k,), and L
     with sigma^2 Lambda = L L', for the precision Lambda, into `L` (k x k, lower triangle).
 
     It follows from the ratings in `pairs`, in the linked list that starts at `first` (`after` has the next of each),
@@ -74,7 +74,7 @@ def posterior(
 
 @kernel
 def copy_into(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
-    """Copy the lower triangle of `G` (k x k) into `to_G`, and `h` (k,) into `to_h`."""
+    """Copy the lower triangle of `G` (k x k; k factors) into `to_G`, and `h` (k,) into `to_h`."""
     for a in range(h.size):
         to_h[a] = h[a]
         for b in range(a + 1):
@@ -84,8 +84,8 @@ def copy_into(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
 @noinline
 @kernel
 def draw_gaussian(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> None:
-    """Write a draw from N(mu, Lambda^-1) into `out` (k,): mu + sigma L'^-1 z, with sigma^2 Lambda = L L', for standard
-    normal `z` (k,), `mu` (k,) and `L` (k x k, lower triangle)."""
+    """Write a draw of k factors from N(mu, Lambda^-1) into `out` (k,): mu + sigma L'^-1 z, with sigma^2 Lambda = L L',
+    for standard normal `z` (k,), `mu` (k,) and `L` (k x k, lower triangle)."""
     k = mu.size
     for a in range(k - 1, -1, -1):
         v = z[a]
@@ -99,8 +99,8 @@ def draw_gaussian(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> No
 @noinline
 @kernel
 def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
-    """Return the factors `F` (D x n x k) of D particles, or a longer copy if they have fewer than `rows` rows; new rows
-    are normal with standard deviation `scale`, a function of `seed`."""
+    """Return the k factors `F` (D x n x k) of n users or items in D particles, or a longer copy if they have fewer than
+    `rows` rows; new rows are normal with standard deviation `scale`, a function of `seed`."""
     D, n, k = F.shape
     if n >= rows:
         return F
@@ -287,8 +287,8 @@ class PTS(NamedTuple):
         """Resample the D particles by weight, in place: particles that are drawn more than once overwrite those that
         are not drawn, and all weights become equal.
 
-        The particles are the users' factors `U`, the items' `V` and the user's regression sums `G` (D x k x k) and `h`
-        (D x k); `weights` (D,) are log weights, and `start`, 0 to 1, is the offset of systematic resampling.
+        The particles are the users' k factors `U`, the items' `V` and the user's regression sums `G` (D x k x k) and
+        `h` (D x k); `weights` (D,) are log weights, and `start`, 0 to 1, is the offset of systematic resampling.
         """
         times = systematic_resampling(weights, start)
         weights[:] = 0.0

@@ -36,8 +36,8 @@ def _column_scores_loop(columns: Array, items: Ints, w: Array) -> Array:
 @noinline
 @primitive(_column_scores_loop)
 def column_scores(columns: Array, items: Ints, w: Array) -> Array:
-    """Return the scores w . B_j of the items with indices `items` (n,), ascending, as (n,). `columns` (k x m) has the
-    factors B_j of item j as column j; `w` (k,)."""
+    """Return the scores w . B_j of the items with indices `items` (n,), ascending, as (n,). `columns` (k x m) has the k
+    factors B_j of each of m items j as column j; `w` (k,) are those of the user."""
     chosen = columns[:, items]
     s = w[0] * chosen[0]
     for a in range(1, w.size):
@@ -63,8 +63,8 @@ def inverse_from_root(L: Array, out: Array) -> None:
 @noinline
 @kernel
 def rank_one_update(inverse: Array, x: Array) -> float:
-    """Update V^-1, given as `inverse` (k x k), to (V + x x')^-1 in place, for `x` (k,). Return 1 + x' V^-1 x, the
-    factor by which det V grows."""
+    """Update V^-1, given as `inverse` (k x k), to (V + x x')^-1 in place, for the k factors `x` (k,). Return 1 + x'
+    V^-1 x, the factor by which det V grows."""
     k = x.size
     w, d = np.zeros(k), 1.0
     for a in range(k):
@@ -81,9 +81,9 @@ def rank_one_update(inverse: Array, x: Array) -> float:
 @noinline
 @kernel
 def grow_by_user(inverse: Array, growth: Array, users: int) -> tuple[Array, Array]:
-    """Return copies of `inverse` (n x k x k) and `growth` (n,), two arrays with an entry for each user, with room for
-    at least `users` users; growth is infinite for the new ones, so that their factors are computed at their first
-    rating."""
+    """Return copies of `inverse` (n x k x k) and `growth` (n,), two arrays with an entry for each of n users of k
+    factors, with room for at least `users` users; growth is infinite for the new ones, so that their factors are
+    computed at their first rating."""
     n, k = growth.size, inverse.shape[1]
     more, grown = np.zeros((max(users, 2 * n), k, k)), np.full(max(users, 2 * n), np.inf)
     for i in range(n):

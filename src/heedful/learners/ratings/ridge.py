@@ -37,7 +37,7 @@ _MASK = 2**64 - 1
 def ridge(
     pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, penalty: float, V: Array, r: Array
 ) -> None:
-    """Sum up the normal equations of a ridge regression of ratings on factors, in place: V = penalty I + sum c z z'
+    """Sum up the normal equations of a ridge regression of ratings on k factors, in place: V = penalty I + sum c z z'
     into `V` (k x k, lower triangle) and r = sum s z into `r` (k,).
 
     The sums run over the linked list of `pairs` that starts at `first` (`after` has the next of each); z is the pair's
@@ -193,8 +193,8 @@ def block_parts(
 ) -> None:
     """Write s_j = mu . B_j and q_j = |L^-1 B_j|^2 for the `n` <= BLOCK items from items[lo] on, in compiled code.
 
-    `B` (k x m), k >= 4, has the factors B_j of item j as column j; `items` are ascending item indices; `mu` (k,);
-    `inverse` is L^-1 (k x k). `s` and `q` (n,) are written, `scratch` ((1 + k) x BLOCK) is a buffer.
+    `B` (k x m), k >= 4, has the k factors B_j of each of m items j as column j; `items` are ascending item indices;
+    `mu` (k,); `inverse` is L^-1 (k x k). `s` and `q` (n,) are written, `scratch` ((1 + k) x BLOCK) is a buffer.
     """
     k = mu.size
     whole = items[items.size - 1] == items.size - 1  # rising and distinct: all from 0 on
@@ -255,8 +255,8 @@ def _optimistic_loop(B: Array, items: Ints, mu: Array, inverse: Array, c: float)
 def optimistic(B: Array, items: Ints, mu: Array, inverse: Array, c: float) -> Array:
     """Return the upper confidence bounds mu . B_j + c |L^-1 B_j| of the items with indices `items` (n,), as (n,).
 
-    `B` (k x m), k >= 4, has the factors B_j of item j as column j; `mu` (k,) is the centre of the confidence ellipsoid,
-    `inverse` is L^-1 (k x k) for its matrix V = L L', and `c` its radius.
+    `B` (k x m), k >= 4, has the k factors B_j of each of m items j as column j; `mu` (k,) is the centre of the
+    confidence ellipsoid, `inverse` is L^-1 (k x k) for its matrix V = L L', and `c` its radius.
     """
     columns = B[:, items]
     s, q = mu[0] * columns[0], np.zeros(items.size)
@@ -356,7 +356,8 @@ def with_items(B: Array, seed: int, scale: float, k: int, items: int) -> Array:
 @noinline
 @kernel
 def with_users(A: Array, users: int) -> Array:
-    """Return the user factors `A` (n x k), or a longer copy if they have fewer than `users` rows; new rows are 0."""
+    """Return the k factors `A` (n x k) of n users, or a longer copy if they have fewer than `users` rows; new rows are
+    0."""
     n, k = A.shape
     if n >= users:
         return A
