@@ -313,7 +313,6 @@ SPOILT: dict[str, Callable[[Path], None]] = {
     "a long header": lambda path: path.write_bytes(b"\xff" * 8 + path.read_bytes()[8:]),
     "text": lambda path: path.write_text("{}"),
     "a folder": _a_folder,
-    "another learner": _made_with(learner="perceptron"),
     "other parameters": _made_with(fields={"rate": "0.2"}),
     "other code": _made_with(learner_version="000000000000"),
     "another numpy": _made_with(numpy="1.26.4"),
@@ -380,6 +379,17 @@ def test_a_spoilt_snapshot_is_never_used(
     [note] = notes
     assert snapshot.name in note
     assert "the log is folded again" in note
+
+
+def test_a_snapshot_of_another_learner_is_left_for_a_rollback(
+    kept: tuple[Path, dict[str, bytes]], tmp_path: Path
+) -> None:
+    """The learner that served before a promotion leaves such snapshots, so nothing is said of it; it is not used."""
+    folder, whole = kept
+    shutil.copytree(folder, tmp_path / "loop")
+    [snapshot] = (tmp_path / "loop").glob("snapshot-*")
+    _made_with(learner="perceptron")(snapshot)
+    assert _opened(tmp_path / "loop", whole) == []
 
 
 def test_a_link_in_the_place_of_a_snapshot_is_not_followed(kept: tuple[Path, dict[str, bytes]], tmp_path: Path) -> None:
