@@ -26,14 +26,16 @@ from hypothesis.stateful import (
 import heedful.loop.projection
 from budget import FACTOR
 from heedful import Loop
+from heedful.loop.experiment import NotReady
 from heedful.loop.interactions.comparison import Comparison
+from heedful.loop.serving import Follower, takes_part
 from kinds import Kind, each_kind
-from loops import bits
+from loops import bits, bits_from_scratch, bits_of
 from references import PERSON, SOME, Fold, Given, Reference, Shown
 
 
-def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
-    """The state machine of the loops of a kind."""
+def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
+    """The state machine of the loops of a kind, in which the learner `other` is tried and promoted."""
 
     class Life(RuleBasedStateMachine):
         """A loop, perhaps open twice, and the reference to it."""
@@ -56,7 +58,9 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
             self.feedback: dict[str, tuple[str, Given, int]] = {}  # by event: the decision, what was given, its seq
             # In the order of the log: ("put", name, row), ("withdraw", name, None), ("feedback", event, None)
             self.story: list[tuple[str, str, Any]] = [("put", name, row) for name, row in self.items.items()]
-            # In the order of the log: (seq, "feedback" or "undo", the feedback), (seq, "rollback", the version)
+            # In the order of the log: (seq, "feedback" or "undo", the feedback), (seq, "rollback", the version),
+            # (seq, "experiment", (its id, the share, the candidate)), (seq, "stop", None),
+            # (seq, "promote", (its id, the learner))
             self.happened: list[tuple[int, str, Any]] = []
             self.undone: set[str] = set()  # the feedback that is not in effect
             self.undos: set[str] = set()  # the feedback of which an undo is in effect
@@ -66,6 +70,13 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
             self.counts = Counter(loop=1, item=kind.first)
             self.made = 0
             self._fold: Fold | None = None
+            self.first = self.serving = self.loops[0].manifest.learner
+            self.running: tuple[str, float, str] | None = None  # the experiment: its id, the share, the candidate
+            self.promoted: frozenset[str] = frozenset()  # the promotions that are in effect
+            self.promotions: list[str] = []
+            self.tried: dict[str, list[str]] = {}  # by experiment: the decisions since it began
+            self.foreign: set[str] = set()  # the decisions made while another learner than the first served
+            self.seen = 0
 
         def teardown(self) -> None:
             if hasattr(self, "folder"):
@@ -110,19 +121,33 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
 
         def count_anew(self) -> None:
             """What is in effect, after every event: a rollback brings back what was in effect after an earlier one."""
-            states: list[tuple[int, frozenset[str], frozenset[str]]] = [(0, frozenset(), frozenset())]
+            none = frozenset[str]()
+            serves: tuple[str, tuple[str, float, str] | None, frozenset[str]] = (self.first, None, none)
+            states = [(0, none, none, serves)]
             for seq, what, target in self.happened:
-                _, effective, undos = states[-1]
+                _, effective, undos, serves = states[-1]
                 if what == "feedback":
                     effective |= {target}
                 elif what == "undo":
                     effective, undos = effective - {target}, undos | {target}
+                elif what == "experiment":
+                    serves = (serves[0], target, serves[2])
+                elif what == "stop":
+                    serves = (serves[0], None, serves[2])
+                elif what == "promote":
+                    serves = (target[1], None, serves[2] | {target[0]})
                 else:
-                    _, effective, undos = next(state for state in reversed(states) if state[0] <= target)
-                states.append((seq, effective, undos))
-            _, effective, undos = states[-1]
+                    _, effective, undos, serves = next(state for state in reversed(states) if state[0] <= target)
+                states.append((seq, effective, undos, serves))
+            _, effective, undos, (self.serving, self.running, self.promoted) = states[-1]
             self.undone, self.undos = self.feedback.keys() - effective, set(undos)
             self._fold = None
+
+        @property
+        def exact(self) -> bool:
+            """Whether the reference knows the model: its learner serves, and did when what was answered was shown."""
+            answered = {id for event, (id, _, _) in self.feedback.items() if event not in self.undone}
+            return self.reference.exact and self.serving == self.first and answered.isdisjoint(self.foreign)
 
         def pick(self, some: Any, which: int) -> Any:
             return list(some)[which % len(some)]
@@ -202,7 +227,14 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
             self.counts["decision"] += 1
             if deferred:
                 self.waiting.add(id)
-            self.reference.check_decision(self.fold(), self.decisions[id], eligible)
+            for decisions in self.tried.values():
+                decisions.append(id)
+            drafts = self.running is not None and takes_part(*self.running[:2], person) and how != "recorded"
+            assert d.arm in (("interleaved", "control") if drafts else ("learned", "control", "imported"))
+            if self.serving != self.first:
+                self.foreign.add(id)
+            elif self.exact or not self.reference.exact:
+                self.reference.check_decision(self.fold(), self.decisions[id], eligible)
 
         def check_prior(self, kept: Any, scores: list[float] | None) -> None:
             """The caller's scores as the log keeps them: mean 0, variance 1; none where all are equal."""
@@ -246,14 +278,18 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
             """Give it, and see that the answer is the one that the reference expects."""
             loop, event = self.loop(which), self.new("e")
             learns = self.fold().learns(given)
+            known = self.exact and id not in self.foreign
             got = loop.feedback(id, id=event, **given.form)
-            if given.refused or id in self.waiting:
+            if (given.refused if self.serving == self.first and id not in self.foreign else got.seq is None) or (
+                id in self.waiting
+            ):
                 assert (got.status, got.seq, got.learned) == ("rejected", None, False)
                 assert got.reason
                 return
-            assert (got.status, got.reason) == ("applied", None)
+            assert got.status == "applied"
             assert got.seq == got.version == loop.version
-            if self.reference.exact:
+            if known:
+                assert got.reason is None
                 assert got.learned == learns
             self.counts["feedback"] += 1
             self.feedback[event] = id, given, got.seq
@@ -364,6 +400,8 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
             id = self.pick(self.decisions, pick)
             why = self.loop(which).explain(id)
             assert why.decision == id
+            if id in self.foreign:
+                return
             self.reference.check_explanation(why, self.decisions[id], id in self.before_forgetting)
 
         @precondition(lambda self: self.decisions)
@@ -390,7 +428,7 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
             before = bits(loop), loop.projection.log.counts()
             own, again = loop.evaluate(f"{loop.projection.manifest.learner}@{loop.projection.log.last()[0]}").learners
             assert (own.lessons, own.weights) == (again.lessons, again.weights)
-            if self.reference.exact:
+            if self.exact:
                 self.fold()
                 assert own.lessons == self.lessons
             assert own.weights == (loop.weights if own.weights else {})
@@ -399,6 +437,97 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
         @rule(which=SOME)
         def verify(self, which: int) -> None:
             assert self.loop(which).verify() == []
+
+        # -------------------------------------------------------------------- other learners
+
+        @rule(which=SOME, spec=st.just(other), share=st.sampled_from([0.0, 0.5, 1.0]), frozen=st.booleans())
+        def experiment(self, which: int, spec: str, share: float, frozen: bool) -> None:
+            """One at a time, where lists are rankings; otherwise the one that runs is ended."""
+            loop, id = self.loop(which), self.new("x")
+            if not loop.projection.interaction.interleaves:
+                with pytest.raises(ValueError, match="asks questions and shows no rankings"):
+                    loop.start_experiment(spec, share=share, id=id)
+                return
+            if self.running is not None:
+                with pytest.raises(ValueError, match=f"expected none that runs, got {self.running[0]}"):
+                    loop.start_experiment(spec, share=share, id=id)
+                got = loop.stop_experiment(id=id)
+                assert got.status == "applied"
+                self.counts["stop"] += 1
+                self.happen(got.seq, "stop", None)
+                assert self.loop(which + 1).stop_experiment(id=id).status == "duplicate"
+                return
+            got = loop.start_experiment(spec, share=share, frozen=frozen, id=id)
+            assert got.status == "applied"
+            self.counts["experiment"] += 1
+            self.tried[id] = []
+            self.happen(got.seq, "experiment", (id, share, loop.projection.interaction.full_spec(spec)))
+            assert self.loop(which + 1).start_experiment(spec, share=share, frozen=frozen, id=id).status == "duplicate"
+
+        @rule(which=SOME, spec=st.sampled_from([other, ""]), back=st.booleans())
+        def promote(self, which: int, spec: str, back: bool) -> None:
+            """Another learner, the first one again, or the candidate; what is not ready changes nothing unforced."""
+            loop, id = self.loop(which), self.new("u")
+            named = None if not spec else loop.projection.interaction.full_spec(spec)
+            named = self.first if back else named
+            tried = None if self.running is None else self.running[2]
+            if (named or tried) in (self.serving, None):
+                with pytest.raises(ValueError, match="learner: expected"):
+                    loop.promote(named, force=True, id=id)
+                return
+            before, reasons = loop.projection.log.counts(), tuple[str, ...]()
+            try:
+                made = loop.promote(named, id=id)
+            except NotReady as error:
+                reasons = error.reasons
+                assert reasons
+                assert loop.projection.log.counts() == before
+                made = loop.promote(named, force=True, id=id)
+            assert made.forced == reasons
+            assert (made.answer.status, made.before) == ("applied", self.serving)
+            assert named in (None, made.learner)
+            self.counts["promote"] += 1
+            self.promotions.append(id)
+            self.happen(made.answer.seq, "promote", (id, made.learner))
+            assert self.loop(which + 1).promote(named, id=id).answer.status == "duplicate"
+
+        @precondition(lambda self: self.tried or self.promotions)
+        @rule(which=SOME, pick=SOME)
+        def look(self, which: int, pick: int) -> None:
+            """An experiment says what the decisions that are left say; promotions say if they are in effect."""
+            loop = self.loop(which)
+            found = [(each.id, each.in_effect) for each in reversed(loop.promotions())]
+            assert found == [(id, id in self.promoted) for id in self.promotions]
+            if not self.tried:
+                return
+            id = self.pick(self.tried, pick)
+            told = loop.experiment(id)
+            assert told.running == (self.running is not None and self.running[0] == id)
+            made = {each: self.decisions[each] for each in self.tried[id] if each in self.decisions}
+            made = {each: shown for each, shown in made.items() if shown.arm != "imported"}
+            people = {shown.person for shown in made.values() if shown.person is not None}
+            inside = {person for person in people if takes_part(id, told.share, person)}
+            assert told.decisions == len(made)
+            assert (told.people.own, told.people.candidate) == (len(people - inside), len(inside))
+            mine = {each: shown for each, shown in made.items() if shown.proposal.get("experiment") == id}
+            assert {shown.person for shown in mine.values()} <= inside
+            answered = {each for event, (each, _, _) in self.feedback.items() if event not in self.undone}
+            assert told.verdict.sessions <= len(answered & mine.keys())
+            assert told.verdict.people <= len(inside)
+            assert told.coins.own + told.coins.candidate == sum(len(x.proposal["coins"]) for x in mine.values())
+
+        def check_sides(self, loop: Loop) -> None:
+            """Both sides of the experiment that runs rank by what is in effect, up to where they are frozen."""
+            running, projection = loop.projection.published.running, loop.projection
+            assert (running and running.id) == (self.running and self.running[0])
+            if running is None:
+                return
+            head, frozen = projection.log.last()[0], running.record.frozen
+            assert (running.own is not None) == (frozen > 0)
+            for side in (running.candidate, running.own):
+                if side is not None:
+                    learner = projection.candidate(side.interaction.manifest.learner)
+                    assert bits_of(side) == bits_of(Follower(projection, learner, frozen).follow(head))
 
         # -------------------------------------------------------------------- processes
 
@@ -431,8 +560,16 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
                 assert loop.items == list(self.items)
                 assert loop.projection.log.counts() == {what: n for what, n in self.counts.items() if n}
                 assert loop.projection.failed == {}
-                if self.reference.exact:
+                assert loop.manifest.learner == self.serving
+                running = loop.projection.experiment
+                assert (running and (running[0].id, running[1].share, running[1].learner)) == self.running
+                if self.exact:
                     self.fold().check(loop)
+                elif self.seen != loop.projection.log.last()[0]:
+                    assert bits(loop) == bits_from_scratch(loop)
+                if self.seen != loop.projection.log.last()[0]:
+                    self.check_sides(loop)
+            self.seen = self.loops[0].projection.log.last()[0]
             assert all(bits(loop) == bits(self.loops[0]) for loop in self.loops)
 
     return type("Life", (Life,), kind.rules)
@@ -446,7 +583,7 @@ def test_any_life_of_a_loop_is_what_its_reference_says(kind: Kind, monkeypatch: 
     monkeypatch.setattr(heedful.loop.projection, "BETWEEN", 3)
     monkeypatch.setattr(Comparison, "mark_every", 3)
     run_state_machine_as_test(
-        life_of(kind.reference),
+        life_of(kind.reference, kind.other if kind.own is None else f"{kind.other}:rate=0.2"),
         settings=settings(
             max_examples=kind.reference.lives * FACTOR,
             stateful_step_count=25,
