@@ -766,8 +766,6 @@ class Loop:
             raise ValueError(f"force: expected true or false, got {describe(force)}")
         for name, text in (("by", by), ("reason", reason)):
             records.check_text(name, text, 1000)
-        if not isinstance(force, bool):
-            raise ValueError(f"force: expected true or false, got {describe(force)}")
         with projection.turn:
             projection.catch_up()
             known = projection.log.find("promote", event_id)
