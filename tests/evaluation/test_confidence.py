@@ -47,7 +47,7 @@ def test_the_asymptotic_sequence_misses_rare_clicks_far_too_often() -> None:
 
 def test_empirical_bernstein_is_the_sum_of_theorem_2() -> None:
     """Waudby-Smith & Ramdas (JRSS B 2024), Theorem 2, each sum taken from all values again at every look."""
-    x, alpha = np.random.default_rng(9).beta(2.0, 5.0, 60), 0.1
+    x, alpha = (np.random.default_rng(9).random(120) < 0.4).astype(float), 0.1
     each, ends, best = math.log(2.0 / alpha), [], (0.0, 1.0)
     sequence = EmpiricalBernstein(alpha)
     state = sequence.init()
@@ -62,4 +62,5 @@ def test_empirical_bernstein_is_the_sum_of_theorem_2() -> None:
         ends.append((np.array(sequence.interval(state)), np.array(best)))
     for found, expected in ends:
         np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
-    assert best[1] - best[0] < 0.9
+    assert best[1] - best[0] < 0.4
+    assert min(bets) < 0.3, "bets are not all the largest that are allowed, so the variances count"

@@ -268,7 +268,9 @@ class EmpiricalBernstein(NamedTuple):
         chance = state.chance + (x - state.running.mean) ** 2 * (-np.log1p(-bet) - bet)
         mean, margin = gains / bets, (each + chance) / bets
         low, high = np.maximum(state.low, mean - margin), np.minimum(state.high, mean + margin)
-        return BernsteinState(bets, gains, chance, state.running.add(x), low, high)
+        running = state.running.add(x)  # with the theorem's deviations, which are from the mean that has x in it
+        running = running._replace(squares=state.running.squares + (x - running.mean) ** 2)
+        return BernsteinState(bets, gains, chance, running, low, high)
 
     def interval(self, state: BernsteinState) -> tuple[Array, Array]:
         """Return (low, high), each of the shape (...) of the sequences: the interval that contains the mean."""
