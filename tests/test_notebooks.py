@@ -212,3 +212,12 @@ def test_a_long_table_says_how_much_there_is() -> None:
     assert [tag for tag, _ in read.tags].count("tr") == ROWS + 1
     assert "and 1,234 more" in read.text
     assert read.text.endswith("a note")
+
+
+def test_a_ranking_prints_in_one_line() -> None:
+    ranking = rank(TEAS)
+    assert repr(ranking) == (
+        f"<PreferenceRanking of {len(ranking.items)} items from {ranking.file}: "
+        f"1 {ranking.items[0]!r}, 2 {ranking.items[1]!r}, 3 {ranking.items[2]!r}, ...; "
+        f"{'sure enough' if ranking.verdict.stop.stop else 'not sure enough yet'} (0.9)>"
+    )

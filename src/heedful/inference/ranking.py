@@ -221,6 +221,13 @@ class PreferenceRanking(NamedTuple):
             "beats": [self.chooser.beats(i.repeat(n), order).tolist() for i in order],
         }
 
+    def __repr__(self) -> str:
+        """One line: how many items, from where, the best three, and whether that is sure enough."""
+        first = ", ".join(f"{place} {name!r:.60}" for place, name in enumerate(self.items[:3], 1))
+        more = ", ..." if len(self.items) > 3 else ""
+        sure = "sure enough" if self.verdict.stop.stop else "not sure enough yet"
+        return f"<PreferenceRanking of {len(self.items)} items from {self.file}: {first}{more}; {sure} ({self.sure:g})>"
+
     def _repr_html_(self) -> str:
         columns = ["", "item", "P(best)", "place", "over next", "utility", "sd"]
         rows = []
