@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.formatting import brief, signed
-from heedful.loop.interactions.findings import number
+from heedful.loop.interactions.findings import count, number
 from heedful.loop.interactions.findings import sentence as as_sentence
 from heedful.loop.signals import day, duration
 
@@ -194,7 +194,9 @@ def evaluation(found: Evaluation) -> list[Part]:
         columns = ("learner", "lessons", measure.name, f"{sure} interval", "to the first", "which is")
         parts.append(Table("What the log says", columns, tuple(rows), (0, 3, 4, 5)))
         known = next(value for value in values if value.comparisons)
-        by = f"By {known.comparisons:,} comparisons of {known.people:,} people, each of whom counts alike"
+        people = count(known.people, "person", "people")
+        alike = ", each of whom counts alike" if known.people > 1 else ""
+        by = f"By {count(known.comparisons, 'comparison')} of {people}{alike}"
         weighed = f" (as many as {known.effective:,.0f} of equal weight)" if weighted(known) else ""
         parts += [Line(measure.about), Line(f"{by}{weighed}."), *untold, *_weights(found.learners, values)]
     told = f"The first is {found.first}. Intervals may be looked at whenever you like"
