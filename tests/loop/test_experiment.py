@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from heedful import Loop
 from heedful.data.jsonl import Line
 from heedful.evaluation.interleaving import Match, interleave
 from heedful.io import export_lines, import_lines
+from heedful.loop.decide import DecisionRequest
 from heedful.loop.records import plain
 from heedful.loop.serving import draft_generator, takes_part
-from kinds import KINDS, Kind, each_kind
+from kinds import KINDS, Kind, each_kind, teach
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, rows, small_loop
 
 FIXED = f"{Path(__file__).parents[1] / 'fixed.py'}:Fixed"
@@ -328,6 +330,68 @@ def _x(loop: Loop) -> Any:
     return loop.decider.parse(loop.items, None, None, None).x
 
 
+def test_threads_that_decide_do_not_stop_those_who_start_stop_promote_and_go_back(tmp_path: Path) -> None:
+    """What they change is written in the lock of the writer, which a thread that writes for others may wait for."""
+    with small_loop(tmp_path / "l", "perceptron", control=0.0) as loop:
+        over = threading.Event()
+        loop.feedback(loop.decide(show=4).id, clicks=["i3"])
+
+        def decide(k: int) -> None:
+            for i in range(100_000):
+                if over.is_set():
+                    return
+                loop.decide(person=f"p{i % 9}", id=f"d{k}-{i}", show=4)
+
+        def administer() -> None:
+            for i in range(5):
+                loop.start_experiment("second-order", share=1.0, id=f"e{i}")
+                loop.stop_experiment()
+                version = loop.version
+                loop.promote("second-order", force=True)
+                loop.rollback(version)
+
+        threads = [threading.Thread(target=decide, args=(k,), daemon=True) for k in range(3)]
+        admin = threading.Thread(target=administer, daemon=True)
+        for thread in (*threads, admin):
+            thread.start()
+        admin.join(60.0)
+        over.set()
+        assert not admin.is_alive()
+        for thread in threads:
+            thread.join(10.0)
+        assert not loop.experiment().running
+        assert loop.manifest.learner == "perceptron"
+        assert loop.verify() == []
+
+
+@each_kind
+def test_while_the_promoted_learner_reads_the_log_decisions_are_those_of_the_former(
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is asked meanwhile, by any other thread, meets one learner with its own state, and names it."""
+    with kind.make(tmp_path / "loop") as loop:
+        teach(kind, loop, range(12))
+        before, fold = loop.manifest.learner, loop.projection.fold
+        asked = loop.decider.read(person="p1", id="meanwhile", **kind.ask(0))
+        assert isinstance(asked, DecisionRequest)
+        expected, drafts = loop.decider.propose(asked), []
+
+        def slow(*given: Any, **more: Any) -> Any:
+            drafts.append(loop.decider.propose(asked))
+            assert loop.rank(person="p1") == order
+            return fold(*given, **more)
+
+        order = loop.rank(person="p1")
+        monkeypatch.setattr(loop.projection, "fold", slow)
+        spec = kind.other if kind.other != before else f"{kind.other}:rate=0.2"
+        loop.promote(loop.projection.interaction.full_spec(spec), force=True)
+        assert [draft.event._replace(time=0) for draft in drafts] == [expected.event._replace(time=0)]
+        assert loop.decide(person="p1", id="after", **kind.ask(0)).version == loop.version
+        known = loop.projection.find_decision("after")
+        assert known is not None
+        assert known.record.learner.startswith(f"{loop.manifest.learner}@")
+
+
 # ---------------------------------------------------------------------------- all kinds
 
 
@@ -417,6 +481,22 @@ def test_a_candidate_that_fails_waits_and_the_loop_goes_on(tmp_path: Path) -> No
             assert loop.feedback(f"d{i}", better=[shown[1]]).learned
         assert loop.decide(person="p", show=4).arm == "learned"
         assert any("experiment e: Fixed failed on feedback" in note for note in loop.notes)
+
+
+def test_a_candidate_that_cannot_rank_waits_and_the_loop_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "failing.py"
+    text = Path(FIXED.partition(":")[0]).read_text()
+    path.write_text(text.replace("w[0] = self.tilt", "w[0] = self.tilt if self.tilt < 0 or state.t < 3 else [][0]"))
+    with small_loop(tmp_path / "l", f"{path}:Fixed:tilt=-1", control=0.0) as loop:
+        loop.start_experiment(f"{path}:Fixed:tilt=1", share=1.0, id="e")
+        arms = []
+        for i in range(6):
+            made = loop.decide(person="p", id=f"d{i}", show=4)
+            arms.append(made.arm)
+            assert loop.feedback(made.id, none=True).status == "applied"
+            assert loop.feedback(made.id, better=[made.shown[1]]).learned
+        assert arms == ["interleaved"] * 3 + ["learned"] * 3
+        assert any("experiment e: Fixed cannot rank: IndexError" in note for note in loop.notes)
 
 
 # ---------------------------------------------------------------------------- before it begins

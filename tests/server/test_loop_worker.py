@@ -18,7 +18,7 @@ import pytest
 from compared import study_of_rows
 from heedful import Loop
 from heedful.loop.decide import DecisionRequest
-from heedful.loop.projection import AGAIN, PublishedState
+from heedful.loop.projection import AGAIN
 from heedful.server import loop_worker as module
 from heedful.server.loop_worker import LoopWorker
 from loops import bits, bits_from_scratch, small_loop
@@ -153,7 +153,7 @@ def test_deciding_and_answering_at_once_is_the_fold(tmp_path: Path, monkeypatch:
         assert 10 < len(versions) < len(decisions)
         for version in versions:
             model = loop.projection.fold(version, from_scratch=True)
-            state = PublishedState(version, model.shared, model.people)
+            state = loop.projection.published._replace(version=version, shared=model.shared, people=model.people)
             with monkeypatch.context() as patched:
                 patched.setattr(
                     loop.projection, "reading", lambda person, state=state: (state, state.people.get(person))

@@ -146,19 +146,20 @@ class Decider:
         caller's own order for comparison (control), or drawn at random around the model's, and all else that is random.
         Raise ValueError if there is too little to show, and RuntimeError if the learner fails."""
         id, request, person, deferred, repeats = asked
-        projection, interaction, settings = self.projection, self.interaction, self.settings
-        state, own = projection.reading_of(request.x, person)
+        settings = self.settings
+        state, own = self.projection.reading_of(request.x, person)
+        interaction, model = state.interaction, state.model
         rng = generator_for(settings.seed, id)
         arm = _draw_arm(settings, rng)
         match, rival = self._pairing(state, own, request, person, id)
         if match is not None and arm == "learned":
             arm = "interleaved"
         question = Question(request, person, settings.repeats if repeats is None else repeats, arm, match)
-        eligible = interaction.eligible(projection.model, state.shared, own, question)
+        eligible = interaction.eligible(model, state.shared, own, question)
         try:
-            made = interaction.propose(projection.model, state.shared, own, question, eligible, rng)
+            made = interaction.propose(model, state.shared, own, question, eligible, rng)
         except Exception as error:  # what a learner raises is nobody's bad input
-            told = f"{type(projection.learner).__name__} cannot propose: {type(error).__name__}: {error}"
+            told = f"{type(interaction.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
         places, size = tuple(made.shown.tolist()), made.shown.size
         if rival is not None and eligible is not None:
@@ -174,7 +175,7 @@ class Decider:
             names=request.names,
             prior=request.prior,
             arm=arm,
-            learner=projection.named,
+            learner=state.named,
             seed=settings.seed,
             probability=made.probability,
             proposal=made.carried,
@@ -201,13 +202,19 @@ class Decider:
         part in it, both are None if none runs. Rankings are indices (m,) of the m candidates of the request, best
         first. `state` is the published state, `own` the person's own, `id` that of the decision."""
         running = state.running
-        if running is None or not self.interaction.interleaves:
+        if running is None or not state.interaction.interleaves:
             return None, None
-        theirs = running.candidate.order(person, request.x)
+        try:
+            theirs = running.candidate.order(person, request.x)
+        except Exception as error:  # a candidate that fails leaves the list to the learner that serves
+            name = type(running.candidate.interaction.learner).__name__
+            told = f"{name} cannot rank: {type(error).__name__}: {error}: it waits"
+            self.projection.note(f"experiment {running.id}: {told}")
+            return None, None
         if not takes_part(running.id, running.record.share, person):
             return None, theirs
         if running.own is None:
-            ours = self.interaction.order(self.projection.model, state.shared, own, request.x)
+            ours = state.interaction.order(state.model, state.shared, own, request.x)
         else:
             ours = running.own.order(person, request.x)
         return Pairing(running.id, ours, theirs, draft_generator(self.settings.seed, id)), theirs

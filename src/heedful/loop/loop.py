@@ -259,9 +259,8 @@ class Loop:
     def overflown(self) -> str:
         """a sentence saying that the learner's numbers are not finite or too large to predict with, and what to do; ""
         if they are fine"""
-        return self.projection.interaction.describe_overflow(
-            self.projection.model, self.projection.reading(None)[0].shared
-        )
+        state = self.projection.published
+        return state.interaction.describe_overflow(state.model, state.shared)
 
     # ------------------------------------------------------------------------ items
 
@@ -414,7 +413,7 @@ class Loop:
         request, state, own = self._look(candidates, person, context, prior, strict)
         from heedful.loop.ranking import ranking
 
-        return ranking(self.projection, state, own, request)
+        return ranking(state, own, request)
 
     def predict(
         self,
@@ -431,7 +430,7 @@ class Loop:
         rounded. Nothing is logged. Raise ValueError if this kind of loop, or its learner, predicts nothing.
         """
         request, state, own = self._look(candidates, person, context, prior)
-        interaction, model = self.projection.interaction, self.projection.model
+        interaction, model = state.interaction, state.model
         found = interaction.predict(model, state.shared, own, request.x)
         if found is None:
             raise ValueError(f"predict: expected a loop that predicts something, got one of {self.manifest.learner}")
@@ -605,7 +604,9 @@ class Loop:
             if to > projection.log.last()[0]:
                 raise ValueError(f"to: expected a version from 1 to {self.version}, got {to}")
             before = projection.log.retractions()
-            [answer] = projection.submit([PendingEvent(rollback_event(event_id, int(to), reason, self.version, now()))])
+            [answer] = projection.submit_in_turn(
+                [PendingEvent(rollback_event(event_id, int(to), reason, self.version, now()))]
+            )
             after = projection.log.retractions()
             oldest = min(to, *(at for at, _ in (*before.spans, *after.spans)))
             given = {*projection.log.places("feedback", oldest), *before.undone, *after.undone}
@@ -694,7 +695,7 @@ class Loop:
             )
             payload = records.encode(about) if known is None else repeated(known, about)
             draft = Event(0, "experiment", event_id, now(), None, None, self.version, payload)
-            [answer] = projection.submit([PendingEvent(draft)])
+            [answer] = projection.submit_in_turn([PendingEvent(draft)])
             return answer
 
     def stop_experiment(self, *, id: str | None = None) -> Answer:
@@ -710,7 +711,7 @@ class Loop:
                 raise LookupError("experiment: none is running")
             target = known.target if known is not None else running[0].seq if running is not None else None
             draft = Event(0, "stop", event_id, now(), None, target, self.version, "{}")
-            [answer] = projection.submit([PendingEvent(draft)])
+            [answer] = projection.submit_in_turn([PendingEvent(draft)])
             return answer
 
     def experiment(self, id: str | None = None) -> Experiment:
@@ -792,7 +793,7 @@ class Loop:
             before, version = self.manifest.learner, learner_version(projection.candidate(learner).learner)
             record = PromotionRecord(learner, version, before, evidence, tuple(against), by, reason)
             draft = Event(0, "promote", event_id, now(), None, target, self.version, records.encode(record))
-            [answer] = projection.submit([PendingEvent(draft)])
+            [answer] = projection.submit_in_turn([PendingEvent(draft)])
             return Promoted(answer, learner, before, evidence, tuple(against))
 
     def promotions(self) -> tuple[Promotion, ...]:
@@ -905,7 +906,7 @@ class Loop:
         If `person` is None, it is that of the shared state alone. The caller's score, where it is a feature, comes
         last. Return {} if the learner does not have one weight for each feature."""
         state, own = self.projection.reading(None if person is None else records.check_id("person", person))
-        return dict(zip(self.feature_names, self.projection.model.effective(state.shared, own).tolist()))
+        return dict(zip(self.feature_names, state.model.effective(state.shared, own).tolist()))
 
     # ------------------------------------------------------------------------ keeping
 

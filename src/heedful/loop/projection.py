@@ -117,6 +117,13 @@ class PublishedState(NamedTuple):
     """the state that all people share"""
     people: dict[str, Person]
     """the states of single people, by name; may already hold a newer one, whose `since` is above `version`"""
+    interaction: Interaction[Any]
+    """the kind of feedback, with the learner that served at that version; while a model is made again after a
+    promotion, `Projection.interaction` has the next one already"""
+    model: LoopModel
+    """the model whose functions rank by these states"""
+    named: str
+    """that learner with its version, as decisions name it: "NAME@VERSION\""""
     running: Running | None = None
     """the experiment that runs, with both sides as they rank; None if there is none"""
 
@@ -413,6 +420,12 @@ class Projection:
         There is one answer for each event, in order. Returns once they are learned, and on the disk where
         `waits_for_disk` says so. Raise TimeoutError if another process keeps writing."""
         return self._group.submit(drafts) if drafts else ()
+
+    def submit_in_turn(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
+        """Do what `submit` does, for a thread that holds the lock `turn`: it writes the events `drafts` itself.
+
+        With `submit` it would wait for the thread that writes for others, which may be waiting for `turn`."""
+        return self._commit(drafts)
 
     def reject(self, event: str, reason: str) -> Answer:
         """Return the answer that rejects the event with the id `event`, for `reason`; nothing is written."""
@@ -829,7 +842,10 @@ class Projection:
 
     def _publish(self) -> None:
         model = self._model
-        self._published = PublishedState(self._version, self.interaction.publish(model), model.people, self._follow())
+        shared, running = self.interaction.publish(model), self._follow()
+        self._published = PublishedState(
+            self._version, shared, model.people, self.interaction, model, self.named, running
+        )
 
     @property
     def model(self) -> LoopModel:

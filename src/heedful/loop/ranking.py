@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from heedful.loop.model import Person
-from heedful.loop.projection import Projection, PublishedState
+from heedful.loop.projection import PublishedState
 from heedful.loop.request import Request
 
 
@@ -21,13 +21,13 @@ class Ranking(NamedTuple):
     """the names of candidates that are not items on offer; None if all are"""
 
 
-def ranking(projection: Projection, state: PublishedState, own: Person | None, request: Request) -> Ranking:
+def ranking(state: PublishedState, own: Person | None, request: Request) -> Ranking:
     """Return the candidates of `request` ranked by the published `state`, best first, for one person if `own` is given.
 
-    `projection` is the loop's log with its model; `own` is the person's own state, None for nobody in particular.
-    Candidates that are not on offer keep the places that the caller's score gives them, or come last."""
+    `own` is the person's own state, None for nobody in particular. Candidates that are not on offer keep the places
+    that the caller's score gives them, or come last."""
     m, strangers = len(request.x), request.strangers
-    places = projection.interaction.order(projection.model, state.shared, own, request.x).tolist() if m else []
+    places = state.interaction.order(state.model, state.shared, own, request.x).tolist() if m else []
     order = [request.called[j] for j in places]
     if strangers is None:
         return Ranking(tuple(order), state.version)
