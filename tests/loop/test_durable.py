@@ -40,10 +40,9 @@ def disk(patch: pytest.MonkeyPatch) -> Iterator[dict[Path, int]]:
 
     @contextmanager
     def traced(self: Log, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        connection = self.store._writer
-        with writing(self, *args, **kwargs):
+        with writing(self, *args, **kwargs) as connection:
             before = connection.total_changes
-            yield
+            yield connection
         # a transaction that wrote nothing waits for nothing
         if connection.total_changes > before and connection.execute("PRAGMA synchronous").fetchone()[0] >= FULL:
             synced[self.path] = wal(self)
@@ -98,10 +97,9 @@ def test_only_what_has_to_be_on_the_disk_waits_for_it(tmp_path: Path, monkeypatc
 
     @contextmanager
     def traced(self: Log, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        connection = self.store._writer
-        with writing(self, *args, **kwargs):
+        with writing(self, *args, **kwargs) as connection:
             before = connection.total_changes
-            yield
+            yield connection
             if connection.total_changes > before and connection.execute("PRAGMA synchronous").fetchone()[0] >= FULL:
                 waits.append("commit")
 

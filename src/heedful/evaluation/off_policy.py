@@ -138,6 +138,8 @@ LEAST = 30.0
 """The least effective sample size with which a value is estimated."""
 MOST_UNSUPPORTED = 0.2
 """The greatest unsupported mass with which a value is estimated."""
+WRONG = "logged probabilities are wrong, or some lists were answered more often than others"
+"""What it means if the mean weight is more than four standard errors off."""
 GRID = np.unique(np.concatenate([np.geomspace(1e-6, 0.5, 400), 1.0 - np.geomspace(1e-4, 0.5, 200)]))
 """Candidate values against which bets are made."""
 STRIDE = 25
@@ -186,9 +188,7 @@ def estimate(
     gaps = np.abs(weights.mean(axis=0) - (1.0 - mass))
     warning = ""
     if (gaps > 4.0 * error + 1e-9).any():
-        warning = (
-            f"the mean weight is {weights.mean():.3g} where it has to be {1.0 - mass:.3g}: probabilities are wrong"
-        )
+        warning = f"the mean weight is {weights.mean():.3g}, not {1.0 - mass:.3g}: {WRONG}"
     found = value(weights, rewards, share=1.0 / (size[who] * size.size), normalise=normalise)
     return Estimate(found, k * low, k * high, float(weights.mean()), effective, mass, warning)
 

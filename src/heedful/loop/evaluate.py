@@ -18,7 +18,7 @@ import numpy.typing as npt
 from heedful.core.notebooks import table
 from heedful.core.validation import check_between, describe
 from heedful.data.frames import frame_of
-from heedful.evaluation.off_policy import LEAST, Estimate, Refusal, estimate
+from heedful.evaluation.off_policy import LEAST, WRONG, Estimate, Refusal, estimate
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats
 from heedful.loop.interactions.measure import Compared, Measure, PositionBias
@@ -368,6 +368,9 @@ class _Lists:
             most=1.0 / self._least if self._claimed else None,
             alpha=alpha,
         )
+        if mass > 0.0 and isinstance(found, Estimate):
+            lacks = f"{mass:.0%} of what it would show is not in the log"
+            found = found._replace(warning=f"the mean weight is {mean:.3g}, not 1: {lacks}, or {WRONG}")
         return weighted(self.measure, found, n, len(set(self._who)))
 
 

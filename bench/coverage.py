@@ -1,0 +1,105 @@
+"""How often the intervals of an evaluation miss what is true, in whole logs of five sorts, and what mean weights say.
+
+`python bench/coverage.py` writes bench/results/coverage.json. 1,000 loops for each sort of log (`tests/logged.py`):
+lists that another system drew uniformly, swaps of fair pairs, lists drawn around a fixed ranking (Plackett-Luce), a
+loop that learns and draws, and one that shows the same list to everybody. 400 lists are shown to 300 people of one or
+two sorts, whose tastes are known. A ranker that the log was not made by is evaluated after 100, 200, 300 and 400
+lists; told is the share of logs in which any of its intervals ever missed the true value (alpha = .05 each), which may
+be .05 and three standard errors. Then the mean of its mean weights over the logs, with its standard error, and the
+share of logs that warned of it; the same of 100 logs whose probabilities are claimed to be a quarter, or three times,
+of what they are.
+
+`--logs N` sets the number of logs of each sort; `--quick` takes 20 and writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from machine import ROOT, record
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+sys.path += [str(ROOT / "tests")]
+from logged import ALPHA, LOGS, SOUND, Looked, look
+
+FAULTY = [name for name in LOGS if name.startswith("chances said")]
+
+
+def looked(name: str, seed: int) -> Looked:
+    """Return what was found in one log, made in memory if the machine has such a place."""
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    try:
+        return look(name, seed, folder / "loop")
+    finally:
+        shutil.rmtree(folder)
+
+
+def sound(found: list[Looked]) -> dict[str, Any]:
+    """Return the share of logs whose intervals missed, and the means of mean weights, of logs that tell something."""
+    rows: dict[str, Any] = {}
+    for key in sorted({key for each in found for key in each.missed}):
+        told = [each.missed[key] for each in found if key in each.missed]
+        most = ALPHA + 3.0 * math.sqrt(ALPHA * (1.0 - ALPHA) / len(told))
+        rows[": ".join(key)] = {"logs": len(told), "missed": round(float(np.mean(told)), 4), "at most": round(most, 4)}
+    return rows | weights(found)
+
+
+def weights(found: list[Looked]) -> dict[str, Any]:
+    """Return, for each value of lists, the mean over logs of the mean weight, its standard error, and the share of
+    logs with a warning."""
+    rows: dict[str, Any] = {}
+    for j, one in enumerate(found[0].last.measures):
+        values = [each.last.learners[1].values[j] for each in found]
+        told = [value.mean_weight for value in values if value.mean_weight is not None]
+        if told:
+            error = float(np.std(told)) / math.sqrt(len(told))
+            warned = float(np.mean([bool(value.warning) for value in values]))
+            rows[f"{one.name}: mean weight"] = {
+                "logs": len(told), "mean": round(float(np.mean(told)), 4), "standard error": round(error, 4),
+                "warned": round(warned, 4),
+            }  # fmt: skip
+    return rows
+
+
+def refusals(found: list[Looked]) -> dict[str, Any]:
+    """Return how many logs gave the other ranker any number, and the reasons why not."""
+    values = [value for each in found for value in each.last.learners[1].values]
+    numbers = sum(any(value.value is not None for value in each.last.learners[1].values) for each in found)
+    return {"numbers": numbers, "reasons": dict(Counter(value.refused for value in values))}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="20 logs of each sort; nothing is written")
+    parser.add_argument("--logs", type=int, default=1_000)
+    asked = parser.parse_args()
+    most, screen = 20 if asked.quick else asked.logs, Console(width=120)
+    results: dict[str, dict[str, Any]] = {}
+    for name in LOGS:
+        logs = max(most // 10, 1) if name in FAULTY else most
+        found = [looked(name, seed) for seed in track(range(logs), name, console=screen)]
+        told = sound(found) if name in SOUND else refusals(found)
+        results[name] = {"logs": logs, **told, **(weights(found) if name in FAULTY else {})}
+        screen.print(name, results[name])
+    table = Table("log", "", "logs", "missed", "at most")
+    for name in SOUND:
+        for key, row in results[name].items():
+            if key != "logs" and "missed" in row:
+                table.add_row(name, key, *(str(value) for value in row.values()))
+    screen.print(table)
+    if not asked.quick:
+        record("coverage", {"alpha": ALPHA, **results})
+
+
+if __name__ == "__main__":
+    main()
