@@ -22,88 +22,114 @@ from heedful.evaluation.off_policy import (
     value,
 )
 
-M, K = 4, 3
-LISTS = list(itertools.permutations(range(M), K))
-RNG = np.random.default_rng(5)
-
-
-def chances(scores: Any, prefix: tuple[int, ...]) -> dict[int, float]:
-    """Plackett-Luce: P(next item), of those that are not in the list."""
-    left = [j for j in range(M) if j not in prefix]
-    total = sum(math.exp(scores[j]) for j in left)
-    return {j: math.exp(scores[j]) / total for j in left}
-
-
-def steps(scores: Any, y: tuple[int, ...]) -> list[float]:
-    return [chances(scores, y[:i])[y[i]] for i in range(K)]
-
-
-def probability(scores: Any, y: tuple[int, ...]) -> float:
-    return math.prod(steps(scores, y))
-
-
-def marginal(scores: Any, item: int, slot: int) -> float:
-    return sum(probability(scores, y) for y in LISTS if y[slot] == item)
-
-
-MU, PI = RNG.normal(size=M), RNG.normal(size=M)
-BY_ITEM = RNG.random((M, K))
-BY_PREFIX = {y[: i + 1]: float(RNG.random()) for y in LISTS for i in range(K)}
-BY_LIST = {y: RNG.random(K) for y in LISTS}
-PEOPLE: dict[str, Callable[[tuple[int, ...]], Any]] = {
-    "item and slot": lambda y: [BY_ITEM[y[i], i] for i in range(K)],
-    "cascade": lambda y: [BY_PREFIX[y[: i + 1]] for i in range(K)],
-    "anything": lambda y: BY_LIST[y],
-}
 UNBIASED = {
     "list": {"item and slot", "cascade", "anything"},
     "prefix": {"item and slot", "cascade"},
     "slot": {"item and slot"},
     "doubly robust": {"item and slot", "cascade"},
 }
+PEOPLE = ("item and slot", "cascade", "anything")
 
 
-def expectation(estimator: str, rewards: Callable[[tuple[int, ...]], Any]) -> float:
-    """Of one decision, over all lists that the log may have."""
-    logged = np.array([steps(MU, y) for y in LISTS])
-    target = np.array([steps(PI, y) for y in LISTS])
-    r = np.array([rewards(y) for y in LISTS])
-    share = np.array([probability(MU, y) for y in LISTS])
-    if estimator == "slot":
-        weights = slot_weights(
-            np.array([[marginal(PI, y[i], i) for i in range(K)] for y in LISTS]),
-            np.array([[marginal(MU, y[i], i) for i in range(K)] for y in LISTS]),
-        )
-        return value(weights, r, share=share)
-    if estimator == "doubly robust":  # with a model of the rewards that has nothing to do with them
-        q = {
-            y[: i + 1]: float(np.random.default_rng(len(y[: i + 1]) + sum(y[: i + 1])).random())
-            for y in LISTS
-            for i in range(K)
+class Enumeration:
+    """All lists of k of m items, with the probabilities of two Plackett-Luce rankers, the one of the log (`mu`) and the
+    target (`pi`), and the rewards of people of three sorts."""
+
+    def __init__(self, m: int, k: int) -> None:
+        self.m, self.k, self.lists = m, k, list(itertools.permutations(range(m), k))
+        rng = np.random.default_rng(5)
+        self.mu, self.pi = rng.normal(size=m), rng.normal(size=m)
+        by_item = rng.random((m, k))
+        by_prefix = {y[: i + 1]: float(rng.random()) for y in self.lists for i in range(k)}
+        by_list = {y: rng.random(k) for y in self.lists}
+        self.people: dict[str, Callable[[tuple[int, ...]], Any]] = {
+            "item and slot": lambda y: [by_item[y[i], i] for i in range(k)],
+            "cascade": lambda y: [by_prefix[y[: i + 1]] for i in range(k)],
+            "anything": lambda y: by_list[y],
         }
-        predicted = [[q[y[: i + 1]] for i in range(K)] for y in LISTS]
-        expected = [[sum(p * q[(*y[:i], a)] for a, p in chances(PI, y[:i]).items()) for i in range(K)] for y in LISTS]
-        weights = prefix_weights(target, logged)
-        each = [
-            doubly_robust(
-                weights[t : t + 1], r[t : t + 1], np.array(predicted[t : t + 1]), np.array(expected[t : t + 1])
+
+    def chances(self, scores: Any, prefix: tuple[int, ...]) -> dict[int, float]:
+        """Plackett-Luce: P(next item), of those that are not in the list."""
+        left = [j for j in range(self.m) if j not in prefix]
+        total = sum(math.exp(scores[j]) for j in left)
+        return {j: math.exp(scores[j]) / total for j in left}
+
+    def steps(self, scores: Any, y: tuple[int, ...]) -> list[float]:
+        return [self.chances(scores, y[:i])[y[i]] for i in range(self.k)]
+
+    def probability(self, scores: Any, y: tuple[int, ...]) -> float:
+        return math.prod(self.steps(scores, y))
+
+    def marginals(self, scores: Any) -> Any:
+        """P(item in slot), (m, k)."""
+        found = np.zeros((self.m, self.k))
+        for y in self.lists:
+            found[y, range(self.k)] += self.probability(scores, y)
+        return found
+
+    def truth(self, people: str) -> float:
+        return sum(self.probability(self.pi, y) * sum(self.people[people](y)) for y in self.lists)
+
+    def expectation(self, estimator: str, people: str) -> float:
+        """Of one decision, over all lists that the log may have."""
+        logged = np.array([self.steps(self.mu, y) for y in self.lists])
+        target = np.array([self.steps(self.pi, y) for y in self.lists])
+        r = np.array([self.people[people](y) for y in self.lists])
+        share = np.array([self.probability(self.mu, y) for y in self.lists])
+        if estimator == "slot":
+            of_target, of_log = (
+                np.array([each[y, range(self.k)] for y in self.lists])
+                for each in (self.marginals(self.pi), self.marginals(self.mu))
             )
-            for t in range(len(LISTS))
-        ]
-        return float(share @ np.array(each))
-    weights = (list_weights if estimator == "list" else prefix_weights)(target, logged)
-    return value(weights, r, share=share)
+            return value(slot_weights(of_target, of_log), r, share=share)
+        if estimator == "doubly robust":  # with a model of the rewards that has nothing to do with them
+            q = {
+                y[: i + 1]: float(np.random.default_rng(len(y[: i + 1]) + sum(y[: i + 1])).random())
+                for y in self.lists
+                for i in range(self.k)
+            }
+            predicted = np.array([[q[y[: i + 1]] for i in range(self.k)] for y in self.lists])
+            expected = np.array(
+                [
+                    [sum(p * q[(*y[:i], a)] for a, p in self.chances(self.pi, y[:i]).items()) for i in range(self.k)]
+                    for y in self.lists
+                ]
+            )
+            weights = prefix_weights(target, logged)
+            each = [
+                doubly_robust(weights[t : t + 1], r[t : t + 1], predicted[t : t + 1], expected[t : t + 1])
+                for t in range(len(self.lists))
+            ]
+            return float(share @ np.array(each))
+        weights = (list_weights if estimator == "list" else prefix_weights)(target, logged)
+        assert share @ weights == pytest.approx(np.ones(self.k), abs=1e-12), "weights have mean 1"
+        return value(weights, r, share=share)
 
 
 @pytest.mark.parametrize("people", PEOPLE)
 @pytest.mark.parametrize("estimator", UNBIASED)
-def test_it_is_unbiased_where_it_says_so_and_nowhere_else(estimator: str, people: str) -> None:
-    truth = sum(probability(PI, y) * sum(PEOPLE[people](y)) for y in LISTS)
-    found = expectation(estimator, PEOPLE[people])
+@pytest.mark.parametrize(("m", "k"), [(3, 2), (3, 3), (4, 3), (5, 3), (5, 5)])
+def test_it_is_unbiased_where_it_says_so_and_nowhere_else(m: int, k: int, estimator: str, people: str) -> None:
+    world = Enumeration(m, k)
+    truth, found = world.truth(people), world.expectation(estimator, people)
     if people in UNBIASED[estimator]:
         assert found == pytest.approx(truth, abs=1e-12)
     else:
         assert abs(found - truth) > 1e-4
+
+
+@pytest.mark.parametrize("people", PEOPLE)
+@pytest.mark.parametrize("estimator", UNBIASED)
+@pytest.mark.parametrize(("m", "k"), [(1, 1), (2, 1), (2, 2), (5, 1)])
+def test_they_agree_where_the_first_item_is_the_whole_list(m: int, k: int, estimator: str, people: str) -> None:
+    """There the first item says what the whole list is, so nobody's clicks depend on more."""
+    world = Enumeration(m, k)
+    assert world.expectation(estimator, people) == pytest.approx(world.truth(people), abs=1e-12)
+
+
+WORLD = Enumeration(4, 3)
+M, K, LISTS, MU, PI = WORLD.m, WORLD.k, WORLD.lists, WORLD.mu, WORLD.pi
+steps, probability = WORLD.steps, WORLD.probability
 
 
 def draw(n: int, seed: int) -> tuple[Any, Any, Any]:
@@ -112,11 +138,11 @@ def draw(n: int, seed: int) -> tuple[Any, Any, Any]:
     at = rng.choice(len(LISTS), n, p=[probability(MU, y) for y in LISTS])
     ys = [LISTS[i] for i in at]
     weights = prefix_weights(np.array([steps(PI, y) for y in ys]), np.array([steps(MU, y) for y in ys]))
-    rewards = (rng.random((n, K)) < np.array([PEOPLE["cascade"](y) for y in ys])).astype(float)
+    rewards = (rng.random((n, K)) < np.array([WORLD.people["cascade"](y) for y in ys])).astype(float)
     return weights, rewards, ys
 
 
-TRUTH = sum(probability(PI, y) * sum(PEOPLE["cascade"](y)) for y in LISTS)
+TRUTH = WORLD.truth("cascade")
 
 
 @pytest.mark.parametrize("normalise", [False, True])
