@@ -1,0 +1,65 @@
+"""Logged probabilities that are wrong are told wherever an evaluation is: in Python, by the client, over HTTP, on the
+page and on the command line."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from asking import Caller
+from browsing import Visitor
+from command import heedful
+
+from heedful import Loop
+from heedful.client import Client
+from heedful.server.context import Options
+from heedful.server.main import served
+from loops import small_loop
+
+
+def record(path: Path, claimed: float) -> str:
+    """300 lists of three items in any order, with the chance of each that is claimed; a learner that learns nothing."""
+    rng = np.random.default_rng(0)
+    with small_loop(path, "perceptron", n_items=3, k=3) as loop:
+        start = loop.version
+        for t in range(300):
+            shown = [f"i{j}" for j in rng.permutation(3)]
+            loop.record(["i0", "i1", "i2"], shown, id=f"d{t}", prior=[2.0, 1.0, 0.0], probability=claimed)
+            loop.feedback(f"d{t}", id=f"e{t}", clicks=shown[:1] if rng.random() < 0.5 else [])
+        return f"perceptron@{start}"
+
+
+@pytest.mark.parametrize(("claimed", "wrong"), [(1.0 / 6.0, False), (1.0 / 18.0, True)])
+def test_mean_weights_are_told_everywhere(
+    claimed: float, wrong: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frozen = record(tmp_path / "l.heedful", claimed)
+    with Loop.open(tmp_path / "l.heedful") as loop:
+        found = loop.evaluate(frozen).learners[1].values[1]
+    assert found.mean_weight == pytest.approx(3.0 if wrong else 1.0, abs=0.9 if wrong else 0.3)
+    assert ("logged probabilities are wrong" in found.warning) == bool(found.warning) == wrong
+    with served(tmp_path, Options()) as url, closing(Caller(url)) as ask, closing(Visitor(url)) as visitor:
+        answer: Any = ask.post("/v1/loops/l/evaluations", {"learners": [frozen]}).value
+        with Client(url) as client:
+            by_client = client.loop("l").evaluate(frozen)
+        page = visitor.get(f"/loops/l/proof?learner={quote(frozen)}")
+    assert by_client.learners[1].values[1] == found
+    value = answer["learners"][1]["values"][1]
+    assert (value["mean_weight"], value["warning"]) == (found.mean_weight, found.warning)
+    row = page.all("div[@id='told']//td[@data-label='Mean weight']")
+    assert f"{found.mean_weight:.2f}" in [each.text for each in row]
+    told = f"{frozen}: {found.warning}."
+    assert [each.text for each in page.all("p[@class='problem']") if each.text][-1:] == [told] * wrong
+    monkeypatch.chdir(tmp_path)
+    said = heedful(f"evaluate l --learner {frozen}", width=300).out
+    assert (told in said) == wrong
+    [line] = [each for each in said.splitlines() if each.split()[:1] == [frozen] and "0%" in each.split()[-1]]
+    assert f"{found.mean_weight:.2f}" in line.split()
+    [by_command] = [
+        each for each in heedful(f"evaluate l --learner {frozen} --json").json["learners"] if each["learner"] == frozen
+    ]
+    assert by_command["values"][1]["warning"] == found.warning
