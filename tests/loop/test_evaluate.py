@@ -115,6 +115,18 @@ def test_a_log_without_swaps_cannot_tell_and_says_what_would(tmp_path: Path) -> 
 # ---------------------------------------------------------------------------- lists
 
 
+def test_a_learner_that_draws_its_lists_is_referred_to_an_experiment(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "l", "fair-pairs", k=4) as loop:
+        for t in range(40):
+            search(loop, t, lambda place, item: place == 1)
+        found = value(loop, "dueling-bandit", 1)
+        assert found.value is None
+        assert found.refused == "it draws what it shows and does not say how likely"
+        assert "`heedful experiment NAME --start LEARNER --share 0.2`" in found.remedy
+        loop.start_experiment("dueling-bandit", share=0.2)  # as the remedy says
+        assert loop.experiment().learner == "dueling-bandit"
+
+
 def test_a_table_of_single_items_with_propensities_is_worth_what_weights_say(tmp_path: Path) -> None:
     """One of twelve items, drawn with unequal chances by others; the target always shows i3."""
     rng = np.random.default_rng(3)

@@ -259,7 +259,7 @@ def test_a_grade_is_explained_by_its_score(folder: Path, spec: str, shrink: floa
             assert (low is None) == (grade == 1)
             assert (high is None) == (grade == K)
         named = {part.name for part in told.features}
-        assert ("how much she asks for" in named) == (shrink > 0.0)
+        assert ("how much they ask for" in named) == (shrink > 0.0)
         assert ("always 1" in named) == spec.startswith("widrow")
 
 

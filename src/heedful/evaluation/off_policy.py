@@ -39,7 +39,7 @@ class Estimate(NamedTuple):
     `low` and `high` are an interval that is valid whenever it is looked at; what the log does not support counts 0 at
     the lower end, and all of its probability at the upper one. `mean_weight` is the mean importance weight, near 1 if
     the log supports all that the target shows; `effective` the effective sample size (sum w)^2 / sum w^2, the least
-    over slots; `unsupported` the probability, per slot, of what could not be in the log. `warning` says why not to
+    over slots; `unsupported` the probability, per slot, of what is not in the log. `warning` says why not to
     trust it, "" if there is no reason.
     """
 
@@ -55,7 +55,7 @@ class Estimate(NamedTuple):
     effective: float
     """effective sample size (sum w)^2 / sum w^2, the least over slots"""
     unsupported: float
-    """probability, per slot, that the target shows something that could not be in the log"""
+    """probability, per slot, that the target shows something that is not in the log"""
     warning: str
     """why the estimate should not be trusted; "" if there is no such reason"""
 
@@ -161,7 +161,7 @@ def estimate(
     say why it cannot be estimated.
 
     `weights` (n, k): importance weights; `rewards` (n, k), in [0, 1]. `unsupported` (n,): for each decision, the
-    probability of what the ranker shows and the log cannot have, per slot. `people` (n,): who received each decision;
+    probability of what the ranker shows and is not in the log, per slot. `people` (n,): who received each decision;
     then the value is a mean over people, each with the same weight, however many decisions they had. `normalise`:
     divide the sum of each slot by its mean weight. `most`: the greatest possible weight, if there is a bound, which
     narrows the interval; `alpha`: its error probability. Return a `Refusal` if the unsupported probability exceeds

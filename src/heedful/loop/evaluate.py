@@ -35,6 +35,9 @@ LISTS = (
 )
 NO_LISTS = "no list with a known probability was answered"
 EXPLORE = "A share of lists drawn at random, with their probabilities."
+EXPERIMENT = (
+    "An experiment, in which people choose from lists of both: `heedful experiment NAME --start LEARNER --share 0.2`."
+)
 CHOSEN = "the share of the first three places in which something would have been chosen"
 NO_PLACES = "no list that was drawn at random was answered"
 ITEM_PLACE = Measure(
@@ -92,7 +95,7 @@ class Value(NamedTuple):
     """for values of lists: the mean of the weights (probability of a list under the learner / probability with which it
     was shown), which is 1 if the log supports all that the learner would show; None for other measures"""
     unsupported: float | None = None
-    """for values of lists: the probability that the learner shows a list that the log cannot contain; None for other
+    """for values of lists: the probability that the learner shows a list that is not in the log; None for other
     measures"""
     warning: str = ""
     """why the value should not be trusted; "" if there is no reason known"""
@@ -357,7 +360,7 @@ class _Lists:
     def _value(self, weights: Floats, scores: Floats, alpha: float) -> Value:
         n = len(self._rows)
         if np.isnan(weights).any():
-            return refused(self.measure, "it draws what it shows and does not say how likely", "")
+            return refused(self.measure, "it draws what it shows and does not say how likely", EXPERIMENT)
         mean, error = float(weights.mean()), float(weights.std()) / math.sqrt(n)
         mass = 1.0 - mean if n >= LEAST and mean < 1.0 - 4.0 * error - 1e-9 else 0.0
         found = estimate(

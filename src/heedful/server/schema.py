@@ -430,7 +430,7 @@ class Value(msgspec.Struct, kw_only=True):
         ),
     ] = UNSET
     unsupported: Annotated[
-        float | UnsetType, Meta(description="the share of what it would show that cannot be in the log")
+        float | UnsetType, Meta(description="the share of what it would show that is not in the log")
     ] = UNSET
     warning: Annotated[str, Meta(description='why it should not be trusted; "" if nothing speaks against it')]
 

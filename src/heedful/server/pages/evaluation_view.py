@@ -62,7 +62,7 @@ class Row(NamedTuple):
     mean_weight: str
     """the mean weight, for values of lists; "" for other measures"""
     unsupported: str
-    """the share of the learner's lists that the log cannot contain, for values of lists; "" for other measures"""
+    """the share of the learner's lists that are not in the log, for values of lists; "" for other measures"""
 
 
 class MeasureView(NamedTuple):

@@ -59,7 +59,7 @@ class Model:
         feedback."""
         self.learner = learner
         self.shrink = shrink
-        # For a person the shared score is the prior, and how much that counts is not hers to learn.
+        # For a person the shared score is the prior, and how much that counts is not theirs to learn.
         self._own = learner._replace(space=learner.space._replace(adjusted=False)) if shrink > 0.0 else learner
         self.shared = self._first()
         self.people: dict[str, Person] = {}

@@ -117,7 +117,7 @@ class Comparison(Interaction[ChoiceModel]):
         if self.manifest.settings.control > 0.0:
             return []
         return [
-            "control 0: only what it is least sure of is asked, so how well it foretells choices between any "
+            "control 0: only what it is least sure of is asked, so how well it predicts choices between any "
             "two cannot be said"
         ]
 

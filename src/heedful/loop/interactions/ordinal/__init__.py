@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.findings import Findings
     from heedful.loop.report import Arm, Report
 
-INTERCEPT, LEVEL = "always 1", "how much she asks for"
+INTERCEPT, LEVEL = "always 1", "how much they ask for"
 """Names of the terms of a score besides the features: a constant, for learners without thresholds, and a person's
 offset."""
 ROWS = 256

@@ -197,7 +197,7 @@ def _about(
 
     Each comes with its ratings (user number, item number, rating, weight). `name` and `number` are those of the
     item."""
-    hers: list[Any] = []
+    own: list[Any] = []
     others: list[Any] = []
     for event, decision, feedback in past.feedback():
         same = decision.person is not None and decision.person == known.person
@@ -211,5 +211,5 @@ def _about(
         said = zip(*(part.tolist() for part in lesson)) if lesson is not None else ()
         ratings = [(user, *each) for each in said if same or each[0] == number]
         if ratings:
-            (hers if same else others).append((event, ratings))
-    return [*hers[-MOST:], *others[-MOST:]]
+            (own if same else others).append((event, ratings))
+    return [*own[-MOST:], *others[-MOST:]]
