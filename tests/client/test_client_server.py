@@ -141,6 +141,33 @@ def test_decide_never_fails_a_page(connect: Connected, server: Faulty, folder: P
     assert away.decide([]).shown == ()
 
 
+def test_pages_go_on_also_where_one_fell_back(connect: Connected, server: Faulty, folder: Path) -> None:
+    """The server is told of a page that fell back before it decides the next one; a fallback goes on by itself."""
+    cars = connect(server.url, timeout=5.0).loop("cars")
+    first = cars.decide(NAMES, person="p", show=2)
+    second = cars.decide(NAMES, person="p", show=2, after=first.id)
+    third = cars.decide(NAMES, person="p", after=second)
+    assert sorted(first.shown + second.shown + third.shown) == sorted(NAMES)
+    assert third.seq is not None
+    with pytest.raises(ValueError, match="after: expected a decision for the same person"):
+        cars.decide(NAMES, person="q", after=first)
+    away = connect(server.url, timeout=0.2).loop("cars")
+    server.faults += [faulty.hang]
+    first = away.decide(NAMES, person="p", show=2)
+    assert (first.fallback, first.shown) == (True, ("i0", "i1"))
+    server.faults += [faulty.hang]
+    second = away.decide(NAMES, person="p", show=2, after=first)
+    assert (second.fallback, second.shown) == (True, ("i2", "i3"))
+    slow = connect(server.url, timeout=5.0).loop("cars")
+    third = slow.decide(NAMES, person="p", after=first)
+    assert not third.fallback
+    assert sorted(third.shown) == ["i2", "i3", "i4", "i5"]
+    assert decisions(folder)[first.id] == ("imported", ["i0", "i1"])
+    server.faults += [faulty.hang]
+    nothing = away.decide([], person="p")
+    assert away.decide(NAMES, person="p", after=nothing).shown == away.decide(NAMES, person="p").shown
+
+
 # ---------------------------------------------------------------------------- where the two lose each other
 
 

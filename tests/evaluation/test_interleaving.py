@@ -20,6 +20,7 @@ from heedful.evaluation.interleaving import (
     Draft,
     Match,
     MatchState,
+    draft_probability,
     interleave,
     plan,
     position_credit,
@@ -42,11 +43,11 @@ class Coins:
         return 0.25 if self.left.pop(0) else 0.75
 
 
-def drafts(a: Sequence[int], b: Sequence[int], size: int) -> Iterator[Draft]:
+def drafts(a: Sequence[int], b: Sequence[int], size: int, opening: int | None = None) -> Iterator[Draft]:
     """Those of all coins, each as likely as any other."""
     for coins in itertools.product((0, 1), repeat=size):
         given_coins: Any = Coins(coins)
-        yield interleave(a, b, size, given_coins)
+        yield interleave(a, b, size, given_coins, opening)
 
 
 def rankings(m: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -66,9 +67,9 @@ def mean(credit: Callable[[Draft], float], a: Sequence[int], b: Sequence[int], s
 
 @pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
 def test_probabilities_are_the_share_of_the_coins(m: int) -> None:
-    for a, b in rankings(m):
+    for (a, b), opening in itertools.product(rankings(m), (None, 0, 1)):
         for size in (1, m // 2 + 1, m + 1):
-            all_drafts = list(drafts(a, b, size))
+            all_drafts = list(drafts(a, b, size, opening))
             lists: dict[tuple[int, ...], float] = defaultdict(float)
             slots: dict[tuple[int, int], float] = defaultdict(float)
             for draft in all_drafts:
@@ -76,7 +77,11 @@ def test_probabilities_are_the_share_of_the_coins(m: int) -> None:
                 for slot, item in enumerate(draft.items):
                     slots[item, slot] += 1.0 / len(all_drafts)
             assert all(draft.probability == lists[draft.items] for draft in all_drafts)
-            assert slot_probabilities(a, b, size) == dict(slots)
+            for items in lists:
+                assert draft_probability(a, b, items, opening) == lists[items]
+            assert slot_probabilities(a, b, size, opening) == dict(slots)
+            elsewhere = tuple(reversed(range(m)))[:size]
+            assert draft_probability(a, b, elsewhere, opening) == lists.get(elsewhere, 0.0)
 
 
 def test_each_round_has_a_pick_of_either_side_and_each_pick_is_the_best_left() -> None:
@@ -96,6 +101,26 @@ def test_a_longer_draft_continues_a_shorter_one(a: list[int], b: list[int], size
     assert (short.items, short.teams) == (long.items[:size], long.teams[:size])
     assert short.coins == long.coins[: len(short.coins)]
     assert sorted(long.items) == list(range(8))
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 5])
+def test_two_pages_are_one_draft(m: int) -> None:
+    """For all coins: the second page is drafted from what is left, and begins with the pick that a cut round owes."""
+    for a, b in rankings(m):
+        for coins in itertools.product((0, 1), repeat=m):
+            whole = interleave(a, b, m + 1, Coins(coins))  # type: ignore[arg-type]
+            for cut in range(len(whole.items) + 1):
+                first = interleave(a, b, cut, Coins(coins))  # type: ignore[arg-type]
+                rest = [[item for item in side if item not in first.items] for side in (a, b)]
+                opening = 1 - first.coins[-1] if cut < 2 * len(first.coins) else None
+                tossed = Coins(coins[len(first.coins) :])
+                second = interleave(*rest, m + 1 - cut, tossed, opening)  # type: ignore[arg-type]
+                assert first.items + second.items == whole.items
+                assert first.teams + second.teams == whole.teams
+                assert first.coins + second.coins == whole.coins
+                assert first.probability * second.probability <= whole.probability
+                if opening is None:
+                    assert first.probability * second.probability == whole.probability
 
 
 def test_marginals_of_a_long_list_take_no_enumeration() -> None:

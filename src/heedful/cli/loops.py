@@ -54,6 +54,10 @@ def decide(
     candidates: Annotated[
         str | None, typer.Option(metavar="FILE", help="A JSON list of objects to decide among instead; - for stdin.")
     ] = None,
+    after: Annotated[
+        str | None,
+        typer.Option(metavar="DECISION", help="This is the next page: leave out what that decision showed."),
+    ] = None,
     own: Own = None,
     json: Json = False,
 ) -> None:
@@ -84,6 +88,7 @@ def decide(
                 deferred=deferred,
                 repeats=repeats,
                 strict=True,  # a user who mistypes a name gets an error
+                after=after,
             )
         if json:
             print_json(decision.plain() | {"shown": list(decision.shown)})

@@ -43,6 +43,7 @@ class DecisionOperations(Operations):
         deferred: bool = False,
         repeats: bool | None = None,
         strict: bool | None = None,
+        after: str | Decision | None = None,
     ) -> Steps[Decision]:
         """Return what to show, best first, within `timeout` seconds.
 
@@ -52,7 +53,8 @@ class DecisionOperations(Operations):
         names are "0", "1", .... `prior` are the caller's scores, `show` is how many to show, `context` describes the
         request, `person` names the person. `id` makes a repeated request return the same decision. A `deferred`
         decision counts as shown once it is activated. With `repeats`, what the person has already answered may be shown
-        again.
+        again. `after` is the decision for the page before, or its id, if this is the next page of a list: what was
+        shown there is left out, by a fallback only if it is given as a decision, or was a fallback, too.
 
         The result's `predicted` has the prediction for each item shown; it is None in a fallback, which also does not
         know what the person has already answered. A candidate that is not on offer keeps the position that your score
@@ -62,20 +64,31 @@ class DecisionOperations(Operations):
         Raise ValueError, LookupError or PermissionError if the request is wrong. A server that does not answer raises
         nothing."""
         beside = {"person": person, "context": context}
-        how = {"repeats": repeats, "strict": strict}
+        untold = None if after is None else self._untold.find(self.name, after)
+        before = after if isinstance(after, Decision) else untold
+        begins = after is None or (untold is not None and untold.telling is None)  # that one showed nothing
+        how = {"repeats": repeats, "strict": strict, "after": None if begins else id_of(after)}
         question = DecideRequest(self.name, candidates, features, prior, show, id, deferred, how, **beside)
         reason = "the server did not answer lately"
         if self._breaker.asks():
             until = self._clock() + self.timeout
-            outcome = yield question.call._replace(timeout=self.timeout)
+            outcome: Reply | Failure | None = None
+            if untold is not None and untold.telling is not None:  # the server has to know the page before
+                outcome = yield untold.telling._replace(timeout=self.timeout)
+                if isinstance(outcome, Reply) and outcome.status < 500:  # told, or refused, which the next call says
+                    outcome = None
+            if outcome is None:
+                outcome = yield question.call._replace(timeout=max(until - self._clock(), 0.001))
             if isinstance(outcome, Failure) and outcome.sent and not outcome.timed_out and self._clock() < until:
                 # A connection kept from before may have been closed by the server: once more, on a new one.
                 outcome = yield question.call._replace(timeout=max(until - self._clock(), 0.001))
             found = self._decision_of(question, outcome)
             if isinstance(found, Decision):
+                if untold is not None:
+                    self._untold.mark_told(self.name, untold)
                 return found
             reason = found
-        decision = question.fallback(reason, self.identifier, self._few.get(self.name))
+        decision = question.fallback(reason, self.identifier, self._few.get(self.name), before.shown if before else ())
         self._untold.keep(self.name, decision)
         return decision
 

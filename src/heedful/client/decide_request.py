@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ class DecideRequest:
             prior = list_of("prior", prior, "scores, or an object of them by name")
         self.id = new_id() if id is None else str(id)
         self._loop, self._prior, self._show, self.deferred = loop, prior, show, deferred
-        self._strict = (how or {}).get("strict")
+        self._strict, self._after = (how or {}).get("strict"), (how or {}).get("after")
         self._beside = messages.present_fields(**beside)  # person and context
         query = {**self._beside, **messages.present_fields(show=show, deferred=deferred or None, **(how or {}))}
         self._rows: npt.NDArray[np.float32] | None = None
@@ -64,15 +64,16 @@ class DecideRequest:
         about.
 
         `identifier` is the attribute that names candidates given as objects."""
-        if self._show is not None or self._listed is None or shown >= len(self._listed):
+        if self._show is not None or self._listed is None or self._after is not None or shown >= len(self._listed):
             return False
         return shown < len(set(self._names(self._listed, identifier)))
 
-    def fallback(self, reason: str, identifier: str, few: int | None = None) -> Decision:
+    def fallback(self, reason: str, identifier: str, few: int | None = None, gone: Collection[str] = ()) -> Decision:
         """Return the decision that is used if the server does not answer: the caller's own order.
 
         `reason` says why, `identifier` is the attribute that names candidates given as objects, and `few` is the number
-        of items that the loop is known to show (None: as many as were asked for)."""
+        of items that the loop is known to show (None: as many as were asked for). `gone` are the names of items that
+        the page before showed."""
         candidates: Any = self._listed
         if self._rows is not None:
             candidates = [{"id": str(j), "features": row} for j, row in enumerate(self._rows.tolist())]
@@ -85,7 +86,8 @@ class DecideRequest:
             **self._beside,
             strict=self._strict,
         )
-        record["shown"] = list(dict.fromkeys(caller_order(names, prior)))[: self._show or few]
+        order = [name for name in dict.fromkeys(caller_order(names, prior)) if name not in gone]
+        record["shown"] = order[: self._show or few]
         path = messages.path("loops", self._loop, "records")
         return fall_back(path, self.id, record, reason, self.deferred)
 

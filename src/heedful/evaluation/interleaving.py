@@ -51,18 +51,22 @@ class Draft(NamedTuple):
     """probability that a draft of these two rankings shows exactly this list, whoever picked which item"""
 
 
-def interleave(a: Sequence[int], b: Sequence[int], size: int, rng: np.random.Generator) -> Draft:
+def interleave(
+    a: Sequence[int], b: Sequence[int], size: int, rng: np.random.Generator, opening: int | None = None
+) -> Draft:
     """Draft a list of `size` items (or of all, if there are fewer) from two rankings of item numbers, `a` and `b`.
 
     In each round a coin decides which side picks first. Each side then picks its best item that is not yet in the list;
     if it has none left, the other side picks instead. A round takes one number from `rng`, so from a generator in the
-    same state a longer draft continues a shorter one: page 2 is the rest of a draft of both pages. Raise ValueError if
-    a ranking has an item twice.
+    same state a longer draft continues a shorter one. The second page of a list is drafted from the rankings without
+    the items of the first page, by the same generator; if the first page ended in the middle of a round, `opening` is
+    the side that has a pick left in it, which comes first. Both pages together are then the draft of one long list.
+    Raise ValueError if a ranking has an item twice.
     """
     for name, ranking in (("a", a), ("b", b)):
         if len(set(ranking)) < len(ranking):
             raise ValueError(f"{name}: expected each item once, got one twice")
-    picks: list[Pick] = []
+    picks = _open(a, b, size, opening)
     coins: list[int] = []
     probability = 1.0
     while orders := _round(a, b, frozenset(item for item, _ in picks), size - len(picks)):
@@ -73,12 +77,14 @@ def interleave(a: Sequence[int], b: Sequence[int], size: int, rng: np.random.Gen
     return Draft(_items(picks), tuple(team for _, team in picks), tuple(coins), probability)
 
 
-def draft_probability(a: Sequence[int], b: Sequence[int], items: Sequence[int]) -> float:
+def draft_probability(a: Sequence[int], b: Sequence[int], items: Sequence[int], opening: int | None = None) -> float:
     """Return the probability that a team draft of as many items from the rankings `a` and `b` (item numbers, best
     first) is exactly the list `items`.
+
+    `opening` is the side that picks alone first, as in `interleave`; None if there is none.
     """
-    taken: tuple[int, ...] = ()
-    probability = 1.0
+    taken = _items(_open(a, b, len(items), opening))
+    probability = float(taken == tuple(items[: len(taken)]))
     while orders := _round(a, b, frozenset(taken), len(items) - len(taken)):
         lists = [_items(picks) for picks in orders]
         there = tuple(items[len(taken) : len(taken) + len(lists[0])])
@@ -89,15 +95,19 @@ def draft_probability(a: Sequence[int], b: Sequence[int], items: Sequence[int]) 
     return probability if len(taken) == len(items) else 0.0
 
 
-def slot_probabilities(a: Sequence[int], b: Sequence[int], size: int) -> dict[tuple[int, int], float]:
+def slot_probabilities(
+    a: Sequence[int], b: Sequence[int], size: int, opening: int | None = None
+) -> dict[tuple[int, int], float]:
     """Return the probability of each (item, slot), slots from 0, in a team draft of `size` items from the rankings `a`
     and `b` (item numbers, best first).
 
+    `opening` is the side that picks alone first, as in `interleave`; None if there is none.
     What comes after a round depends only on the set of items in the list. Such a set is the top of `a` and the top of
     `b`, so there are at most `size` + 1 sets of each size, and the sum over all coins takes polynomial time.
     """
-    found: dict[tuple[int, int], float] = {}
-    lists: dict[frozenset[int], float] = {frozenset(): 1.0}
+    first = _items(_open(a, b, size, opening))
+    found: dict[tuple[int, int], float] = {(item, slot): 1.0 for slot, item in enumerate(first)}
+    lists: dict[frozenset[int], float] = {frozenset(first): 1.0}
     while lists:
         longer: dict[frozenset[int], float] = {}
         for taken, probability in lists.items():
@@ -120,11 +130,21 @@ def _round(a: Sequence[int], b: Sequence[int], taken: frozenset[int], room: int)
     for order in ((0, 1), (1, 0)):
         picks: list[Pick] = []
         for side in order:
-            gone = taken.union(_items(picks))
-            left = ((item, team) for team in (side, 1 - side) for item in (a, b)[team] if item not in gone)
-            picks += [pick for pick in (next(left, None),) if pick]
+            picks += _best(a, b, side, taken.union(_items(picks)))
         found.append(picks[:room])
     return found if found[0] else []
+
+
+def _best(a: Sequence[int], b: Sequence[int], side: int, gone: frozenset[int]) -> list[Pick]:
+    """Return [what `side` picks next, when the items `gone` are in the list]; [] if no item is left."""
+    left = ((item, team) for team in (side, 1 - side) for item in (a, b)[team] if item not in gone)
+    return [pick for pick in (next(left, None),) if pick]
+
+
+def _open(a: Sequence[int], b: Sequence[int], size: int, opening: int | None) -> list[Pick]:
+    """Return the pick with which a list of `size` items begins, if the side `opening` has one left of a round before;
+    else []."""
+    return [] if opening is None or size < 1 else _best(a, b, opening, frozenset())
 
 
 def _items(picks: Sequence[Pick]) -> tuple[int, ...]:

@@ -46,13 +46,14 @@ class _Rehearsal(Projection):
         return None if event is None else (event, read_experiment(event.payload))
 
     def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
-        return [self._dry_run(draft.event) for draft in drafts]
+        return [self._dry_run(draft) for draft in drafts]
 
-    def _dry_run(self, event: Event) -> Answer:
+    def _dry_run(self, draft: PendingEvent) -> Answer:
+        event = draft.event
         before = self._beside.find(event.kind, event.id)
         if before is not None:
             return self._answer_repeat(event, before)
-        if refusal := self._refusal(event):
+        if refusal := self._refusal(draft):
             return self.reject(event.id, refusal)
         event = self._beside.add(event)
         if event.kind == "item":

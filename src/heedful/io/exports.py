@@ -156,6 +156,7 @@ class Exporter:
             "predicted": record.predicted or None,
             "unknown": {name: None if at < 0 else at for at, name in record.unknown} or None,
             "rival": record.rival or None,
+            "after": record.after or None,
         }
         return {name: value for name, value in line.items() if value is not None or name == "probability"}
 

@@ -13,6 +13,7 @@ from heedful.io.line_schema import predicted, standardised_scores, time_of, unkn
 from heedful.loop import Loop, records
 from heedful.loop.log import Event, rollback_event
 from heedful.loop.packing import pack
+from heedful.loop.paging import page_before
 from heedful.loop.projection import PendingEvent
 from heedful.loop.records import Answer, DecisionRecord
 from heedful.loop.request import encode_row
@@ -66,6 +67,8 @@ class EventLine(NamedTuple):
             chain = self.record.get("chain") or []
             decisions = [str(self.record["decision"]), *map(str, chain)]
             return [(kind, id) for id in decisions for kind in ("decision", "activate")]
+        if self.kind == "decision" and self.record.get("after") is not None:
+            return [("decision", str(self.record["after"]))]
         return [("decision", self.id)] if self.kind == "activate" else []
 
 
@@ -146,7 +149,7 @@ class Importer:
                     yield from self._put(items)
                     items, changed = [], set()
                 try:
-                    decided.append((each, self._decision(each)))
+                    decided.append((each, self._decision(each, decided)))
                     named |= names
                 except (ValueError, LookupError) as error:
                     yield each.reject(str(error.args[0]))
@@ -241,9 +244,11 @@ class Importer:
             else:
                 yield told.outcome(answer)
 
-    def _decision(self, told: EventLine) -> PendingEvent:
+    def _decision(self, told: EventLine, decided: Sequence[tuple[EventLine, PendingEvent]]) -> PendingEvent:
         """Return the event of the decision in the line `told`. Raise ValueError or LookupError if it does not fit the
-        loop."""
+        loop.
+
+        `decided` are the decisions that are written together with it."""
         record, projection = told.record, self._loop.projection
         again = bool(record.get("standardised"))
         candidates, strange = record["candidates"], unknown(record.get("unknown"))
@@ -272,6 +277,7 @@ class Importer:
             predicted=() if foreseen is None else projection.interaction.read_predicted(foreseen),
             unknown=strange,
             rival=tuple(record.get("rival") or ()),
+            after=self._page_before(record, {each.id: each.record for each, _ in decided}),
         )
         person = record.get("person")
         person = None if person is None else records.check_id("person", person)
@@ -279,6 +285,21 @@ class Importer:
         return PendingEvent(
             Event(0, "decision", told.id, time_of(record), person, None, self._loop.version, payload, arrays)
         )
+
+    def _page_before(self, record: Mapping[str, Any], decided: Mapping[str, Mapping[str, Any]]) -> str:
+        """Return the id of the decision that the decision in `record` continues; "" if it continues none.
+
+        `decided` are other decisions that are written together with it, by id. Raise ValueError if there is none of
+        that id for the same person."""
+        after = record.get("after")
+        if after is None:
+            return ""
+        after = records.check_id("after", after)
+        person = None if record.get("person") is None else str(record["person"])
+        before = decided.get(after)
+        if before is None or str(before.get("person")) != str(person):
+            page_before(self._loop.projection, after, person)
+        return after
 
     # ------------------------------------------------------------------------ what came of decisions
 

@@ -18,7 +18,7 @@ _FIELDS = {
     "withdraw": ("id",),
     "decision": (
         *("id", "person", "time", "candidates", "shown", "context", "prior", "standardised", "probability"),
-        *("arm", "learner", "seed", "proposal", "deferred", *PREDICTED, "unknown", "rival"),
+        *("arm", "learner", "seed", "proposal", "deferred", *PREDICTED, "unknown", "rival", "after"),
     ),
     "activate": ("decision", "time"),
     "undo": ("id", "event", "time"),
@@ -148,6 +148,8 @@ def _check_decision(record: Mapping[str, Any]) -> None:
     if record.get("standardised"):
         standardised_scores(record, len(candidates))
     predicted(record, len(shown))
+    if record.get("after") is not None:
+        records.check_id("after", record["after"])
     if record.get("rival") is not None:
         records.distinct("rival", record["rival"], least=0)
     if record.get("arm") == "interleaved" and shown:

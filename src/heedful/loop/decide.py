@@ -21,6 +21,7 @@ from heedful.loop.interactions.protocol import Interaction, Pairing, Question
 from heedful.loop.log import Event, now
 from heedful.loop.model import Person
 from heedful.loop.packing import LoggedDecision, pack
+from heedful.loop.paging import EarlierPages, earlier_pages
 from heedful.loop.projection import PendingEvent, Projection, PublishedState
 from heedful.loop.records import Answer, Arm, Decision, DecisionRecord
 from heedful.loop.request import Request
@@ -42,6 +43,8 @@ class DecisionRequest(NamedTuple):
     """whether it is made ahead of time, and does not count as shown before `Loop.activate`"""
     repeats: bool | None = None
     """whether to show again what the person has rated or compared already; None takes the loop's setting"""
+    before: EarlierPages | None = None
+    """the pages of the list that this one continues; None if it begins a list"""
 
 
 class Decider:
@@ -71,6 +74,7 @@ class Decider:
         deferred: bool = False,
         repeats: bool | None = None,
         strict: bool | None = None,
+        after: str | None = None,
         looked: bool = False,
     ) -> DecisionRequest | Decision:
         """Check a request for a decision and return it, or return the decision that was made earlier under its `id`.
@@ -87,9 +91,10 @@ class Decider:
         if repeats is not None:
             self._check_repeats(repeats)
         if id is not None and (known := self.projection.find_decision(id := records.check_id("id", id))) is not None:
-            return self._earlier_decision(id, known, candidates, person)
+            return self._earlier_decision(id, known, candidates, person, after)
+        before = None if after is None else earlier_pages(self.projection, after, person)
         request = self.parse(candidates, context, prior, show, strict, looked)
-        return DecisionRequest(records.new_id() if id is None else id, request, person, deferred, repeats)
+        return DecisionRequest(records.new_id() if id is None else id, request, person, deferred, repeats, before)
 
     def _check_repeats(self, repeats: Any) -> None:
         if not self.interaction.takes_repeats:
@@ -126,13 +131,20 @@ class Decider:
         request = requests.parse(known, context, prior, show) if known else requests.nothing(context, show)
         return request._replace(strangers=strangers if strangers.names or not known else None)
 
-    def _earlier_decision(self, id: str, known: LoggedDecision, candidates: Any, person: str | None) -> Decision:
+    def _earlier_decision(
+        self, id: str, known: LoggedDecision, candidates: Any, person: str | None, after: Any
+    ) -> Decision:
         """Return `known`, the decision made earlier under `id`, unchanged even if model and items have changed since.
 
-        Raise ValueError if it was for another `person` or on other `candidates`."""
-        names = self.projection.requests.requested_names(candidates)
-        if (names is not None and not _same(names, known)) or person != known.person:
+        Raise ValueError if it was for another `person`, on other `candidates`, or not the page `after` the same one."""
+        names, page = self.projection.requests.requested_names(candidates), known.record.after
+        same = (page or None) == (None if after is None else records.check_id("after", after))
+        if names is not None and page and same and person == known.person:
+            gone = earlier_pages(self.projection, page, person).shown
+            names = tuple([name for name in names if name not in gone])
+        if (names is not None and not _same(names, known)) or person != known.person or not same:
             other = "was shown to somebody else" if person != known.person else "has other candidates"
+            other = other if same else "continues another list, or none"
             raise ValueError(f"id: expected a new one, got {describe(id)}, which {other}")
         return to_decision(id, known)
 
@@ -145,16 +157,22 @@ class Decider:
         A random generator keyed by the decision's id (`generator_for`) draws whether the list is the model's, the
         caller's own order for comparison (control), or drawn at random around the model's, and all else that is random.
         Raise ValueError if there is too little to show, and RuntimeError if the learner fails."""
-        id, request, person, deferred, repeats = asked
+        id, request, person, deferred, repeats, before = asked
         settings = self.settings
         state, own = self.projection.reading_of(request.x, person)
         interaction, model = state.interaction, state.model
         rng = generator_for(settings.seed, id)
         arm = _draw_arm(settings, rng)
-        match, rival = self._pairing(state, own, request, person, id)
-        if match is not None and arm == "learned":
+        match, rival = self._pairing(state, own, asked)
+        settled = before is not None and before.arm != "imported"
+        if before is not None and settled:
+            arm = before.arm if before.arm != "interleaved" or match is not None else "learned"
+        elif match is not None and arm == "learned":
             arm = "interleaved"
-        question = Question(request, person, settings.repeats if repeats is None else repeats, arm, match)
+        if before is not None:
+            request, _ = request.without(before.shown)
+        repeats = settings.repeats if repeats is None else repeats
+        question = Question(request, person, repeats, arm, match, settled)
         eligible = interaction.eligible(model, state.shared, own, question)
         try:
             made = interaction.propose(model, state.shared, own, question, eligible, rng)
@@ -186,6 +204,7 @@ class Decider:
             predicted=made.predicted,
             unknown=made.unknown,
             rival=kept_names,
+            after="" if before is None else before.last,
         )
         when, numbers, version = now(), request.numbers(), state.version
         known = LoggedDecision(id, 0, when, person, record, numbers, request.called, version, request.rows)
@@ -193,15 +212,17 @@ class Decider:
         return PendingEvent(event, known, again=True)
 
     def _pairing(
-        self, state: PublishedState, own: Person | None, request: Request, person: str | None, id: str
+        self, state: PublishedState, own: Person | None, asked: DecisionRequest
     ) -> tuple[Pairing | None, Ints | None]:
-        """Return what an experiment needs of one request: (both learners' rankings to draft from, the candidate
+        """Return what an experiment needs of the request `asked`: (both learners' rankings to draft from, the candidate
         learner's ranking).
 
         An experiment compares a candidate learner with the one that serves. The first is None if the person takes no
-        part in it, both are None if none runs. Rankings are indices (m,) of the m candidates of the request, best
-        first. `state` is the published state, `own` the person's own, `id` that of the decision."""
-        running = state.running
+        part in it, or if an earlier page of the list was not drafted in it; both are None if none runs. Rankings are
+        indices (m,) of the m candidates that no earlier page showed, best first. `state` is the published state, `own`
+        the person's own."""
+        id, request, person, *_, before = asked
+        running, seed = state.running, self.settings.seed
         if running is None or not state.interaction.interleaves:
             return None, None
         try:
@@ -211,13 +232,23 @@ class Decider:
             told = f"{name} cannot rank: {type(error).__name__}: {error}: it waits"
             self.projection.note(f"experiment {running.id}: {told}")
             return None, None
-        if not takes_part(running.id, running.record.share, person):
-            return None, theirs
+        if before is None or before.arm == "imported":
+            drafts = takes_part(running.id, running.record.share, person)
+        else:
+            drafts = before.experiment == running.id
+        if not drafts:
+            return None, theirs if before is None else _left(theirs, request, before)[0]
         if running.own is None:
             ours = state.interaction.order(state.model, state.shared, own, request.x)
         else:
             ours = running.own.order(person, request.x)
-        return Pairing(running.id, ours, theirs, draft_generator(self.settings.seed, id)), theirs
+        if before is None:
+            return Pairing(running.id, ours, theirs, draft_generator(seed, id)), theirs
+        (ours, ours_above), (theirs, theirs_above) = (_left(each, request, before) for each in (ours, theirs))
+        rng = draft_generator(seed, before.first or id)
+        rng.random(before.tossed)
+        above = ours_above, theirs_above
+        return Pairing(running.id, ours, theirs, rng, before.opening, above), theirs
 
     def read_record(
         self,
@@ -295,9 +326,22 @@ class Decider:
         whole = known.record.of == 0
         if draft.decision is not None and draft.decision.record.arm == "imported":  # what was shown is what is told
             imported = imported or to_decision(event.id, known).shown != to_decision(event.id, draft.decision).shown
+        imported = imported or known.record.after != ours.after
         if (whole and names != _all_names(known)) or known.person != event.subject or imported:
             raise ValueError(f"id: expected a new one, got {describe(event.id)}, which was used for another decision")
         return to_decision(event.id, known)
+
+
+def _left(order: Ints, request: Request, before: EarlierPages) -> tuple[Ints, Ints]:
+    """Return (a ranking of the candidates that no earlier page showed, how many that one did stand above each of them).
+
+    `order` ranks all candidates of the `request`; what is returned numbers those that are left from 0, (m,) each."""
+    gone = np.array([name in before.shown for name in request.called], np.bool_)
+    number = np.cumsum(~gone) - 1
+    left, above = order[~gone[order]], np.cumsum(gone[order])[~gone[order]]
+    found = np.empty(left.size, np.int64)
+    found[number[left]] = above
+    return number[left], found
 
 
 def _same(names: tuple[str, ...], known: LoggedDecision) -> bool:

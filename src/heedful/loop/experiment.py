@@ -1,8 +1,9 @@
 """What an experiment says so far, whether its candidate may be promoted, and what became of the evidence of promotions.
 
 An experiment compares a candidate learner (side B) with the one that serves (side A). For a share of people both sides
-draft each list together (team-draft interleaving, `heedful.evaluation.interleaving`). Such a list is one session: its
-first answer that says something decides it for the side whose items the answer credits more (`Interaction.credit`).
+draft each list together (team-draft interleaving, `heedful.evaluation.interleaving`). Such a list is one session, with
+all its pages. Of each page the first answer that says something counts. The first of these that credits the items of
+one side more (`Interaction.credit`) decides the session for that side.
 
 All of it is computed from the log in one pass over what came since the experiment began, so it is the same for anyone
 who looks, at any time: feedback that was undone and people who were forgotten are as if they had never been.
@@ -253,6 +254,8 @@ def look(projection: Projection, event: Event, up_to: int = 2**62) -> Experiment
 class _Shown(NamedTuple):
     """A decision made during an experiment: what is needed of it when it is answered."""
 
+    session: int
+    """the sequence number of the first page of its list"""
     person: str
     match: Mapping[str, Any] | None
     record: DecisionRecord
@@ -267,14 +270,15 @@ class _Sums:
         self._projection, self._event, self._record = projection, event, record
         self._interaction = projection.interaction
         self._match = Match(record.alpha)
-        self._sessions = self._match.init()
+        self._outcomes: dict[int, tuple[str, float]] = {}
         self._decisions = 0
         self._shown: dict[int, _Shown] = {}
+        self._first: dict[str, int] = {}
         self._decided: set[int] = set()
         self._useful: set[int] = set()
         self._coins = [0, 0]
         self._people: dict[str, bool] = {}
-        self._credits: dict[str, list[float]] = {}
+        self._credits: dict[str, dict[int, float]] = {}
         self._compared: list[tuple[float, float]] = []
         self._overlaps: dict[str, list[float]] = {}
         self._in, self._would, self._places = Counter[str](), Counter[str](), dict[str, list[int]]()
@@ -292,14 +296,17 @@ class _Sums:
             return
         self._people[person] = takes_part(self._event.id, self._record.share, person)
         match = record.proposal if record.arm == "interleaved" else None
+        # The page before may be that of another system, or from before the experiment: then only a draft begins here.
+        alone = event.seq if match or not record.after else 0
+        session = self._first[event.id] = self._first.get(record.after, alone) if record.after else alone
         if match is not None and match.get("experiment") != self._event.id:
             return
         if match is not None:
             first, second = self._coins
             ones = sum(match["coins"])
             self._coins = [first + len(match["coins"]) - ones, second + ones]
-        if match is not None or (record.arm == "learned" and record.shown):
-            self._shown[event.seq] = _Shown(person, match, record, event)
+        if session and (match is not None or (record.arm == "learned" and record.shown)):
+            self._shown[event.seq] = _Shown(session, person, match, record, event)
 
     def _compare(self, shown: list[str], rival: list[str], person: str | None) -> None:
         both = set(shown) & set(rival)
@@ -313,7 +320,7 @@ class _Sums:
             self._overlaps.setdefault(person, []).append(overlap)
 
     def answer(self, event: Event) -> None:
-        """Count a piece of feedback that was not undone; on each list, only the first that says anything counts."""
+        """Count a piece of feedback that was not undone; on each page, only the first that says anything counts."""
         shown = self._shown.get(event.target or 0)
         if shown is None or event.target is None or event.target in self._decided:
             return
@@ -323,7 +330,7 @@ class _Sums:
             return
         self._decided.add(event.target)
         if any(value > 0.0 for value in credit.values()):
-            self._useful.add(event.target)
+            self._useful.add(shown.session)
         if shown.match is None:
             return
         slot = {j: i for i, j in enumerate(shown.record.shown)}
@@ -335,17 +342,23 @@ class _Sums:
             sides[shown.match["teams"][i]] += value
             gained += value * (1.0 / b[i] - 1.0 / a[i]) / places[i]
         x = 0.5 if sides[0] == sides[1] else float(sides[1] > sides[0])
-        self._match.update(self._sessions, shown.person, x)
-        self._credits.setdefault(shown.person, []).append(gained)
+        if self._outcomes.get(shown.session, (shown.person, 0.5))[1] == 0.5:  # no page before decided it
+            self._outcomes.pop(shown.session, None)  # in the order in which they were decided
+            self._outcomes[shown.session] = shown.person, x
+        credits = self._credits.setdefault(shown.person, {})
+        credits[shown.session] = credits.get(shown.session, 0.0) + gained
 
     def found(self, running: bool) -> Experiment:
         """Return what the experiment says by the counts so far; `running` says whether it goes on."""
-        record, verdict = self._record, self._match.verdict(self._sessions)
+        record, state = self._record, self._match.init()
+        for person, x in self._outcomes.values():
+            self._match.update(state, person, x)
+        verdict = self._match.verdict(state)
         inside = sum(self._people.values())
         coins = _split(self._coins[0], self._coins[1], 0.5)
         people = _split(len(self._people) - inside, inside, record.share)
         answered = self._answered()
-        means = np.array([np.mean(each) for each in self._credits.values()])
+        means = np.array([np.mean(list(each.values())) for each in self._credits.values()])
         error = float(means.std(ddof=1) / math.sqrt(means.size)) if means.size > 1 else None
         return Experiment(
             self._event.id, record.learner, record.against, record.share, record.frozen, record.alpha,
@@ -355,7 +368,10 @@ class _Sums:
         )  # fmt: skip
 
     def _answered(self) -> Answered:
-        counts = Counter((shown.match is not None, seq in self._useful) for seq, shown in self._shown.items())
+        lists = dict[int, bool]()
+        for shown in self._shown.values():
+            lists.setdefault(shown.session, shown.match is not None)
+        counts = Counter((drafted, session in self._useful) for session, drafted in lists.items())
         ours, theirs = (np.array([float(counts[side, told]) for told in (True, False)]) for side in (True, False))
         sequence = BetaBinomial(self._record.alpha / 2.0)
         worse = bool(ours.sum() and theirs.sum() and sequence.limits(*ours)[1] < sequence.limits(*theirs)[0])

@@ -335,6 +335,7 @@ class Loop:
         deferred: bool = False,
         repeats: bool | None = None,
         strict: bool | None = None,
+        after: str | None = None,
     ) -> Decision:
         """Return what to show, best first. The decision is logged before it is returned, with the probability of
         showing just that list.
@@ -349,6 +350,10 @@ class Loop:
         comparisons), candidates are names, and what the person has rated or compared already is left out unless
         `repeats` is true (None: the loop's setting). docs/loops.md says how many are shown, and where, if `show` is
         None.
+
+        `after` is the id of an earlier decision for the same person, if this is the next page of that list: what it and
+        the pages before it showed is left out, and the list goes on as it began, in the caller's order, drawn at random
+        or drafted by two learners. A page after the last one is empty.
 
         A request is never refused for its items: one that is not on offer keeps the place that `prior` gives it, or
         comes last, and is reported in `unknown`; a name that comes twice counts once; no candidates make an empty list.
@@ -370,6 +375,7 @@ class Loop:
                 deferred=deferred,
                 repeats=repeats,
                 strict=strict,
+                after=after,
                 looked=looked,
             )
         )

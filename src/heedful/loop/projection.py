@@ -487,7 +487,7 @@ class Projection:
                     if before is not None:
                         answers[i] = self._answer_repeat(event, before)
                         repeated.append(draft)
-                    elif refusal := self._refusal(event):
+                    elif refusal := self._refusal(draft):
                         answers[i] = self.reject(event.id, refusal)
                     elif draft.again and self._version != version:
                         answers[i] = self.reject(event.id, AGAIN)
@@ -520,12 +520,16 @@ class Projection:
             ids.setdefault(draft.event.kind, []).append(draft.event.id)
         return {(kind, id): event for kind in ids for id, event in self.log.known(kind, ids[kind]).items()}
 
-    def _refusal(self, event: Event) -> str | None:
-        """Return why `event` cannot be appended: it, or what it is about, was forgotten; None if it can be."""
+    def _refusal(self, draft: PendingEvent) -> str | None:
+        """Return why an event cannot be appended: it, or what it is about, was forgotten; None if it can be."""
+        event = draft.event
         if self.log.is_forgotten(event.kind, event.id):
             return f"{event.kind} {event.id} was forgotten"
         if event.target is not None and self.log.is_gone(event.target):
             return "what it is about was forgotten"
+        after = draft.decision.record.after if event.kind == "decision" and draft.decision is not None else ""
+        if after and self.log.is_forgotten("decision", after):
+            return f"the page before, {after}, was forgotten"
         return None
 
     def _answer_repeat(self, event: Event, before: Event) -> Answer:

@@ -78,6 +78,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     rival: tuple[str, ...] = ()
     """the names of the items that a candidate learner would have shown instead, best first; empty if no learner was
     tried"""
+    after: str = ""
+    """the id of the decision that this one continues: it is the next page of that list; "" if it begins one"""
     packed: Packed | None = None
     """in the log, the description of the fields that are not in the JSON; None if all are"""
 

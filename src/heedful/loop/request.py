@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -75,6 +75,22 @@ class Request(NamedTuple):
         bytes."""
         came = self.features.astype("<f4", copy=False).tobytes() if self.features is not None else b""
         return came + self.around.astype("<f4", copy=False).tobytes() if self.around.size else came
+
+    def without(self, gone: Collection[str]) -> tuple[Request, Ints]:
+        """Return (a copy of the request without the candidates whose names are in `gone`, the indices of the others).
+
+        Where nothing is left, it is a request that names none. The caller's scores stay as they are."""
+        m = len(self.called)
+        left = [j for j, name in enumerate(self.called) if name not in gone]
+        kept, strangers = np.array(left, np.int64), self.strangers
+        if strangers is not None:
+            strangers = strangers.without(gone, left, m)
+            strangers = strangers if strangers.names or not left else None
+        elif not left:
+            strangers = Strangers(())
+        if len(left) == m:
+            return self._replace(strangers=strangers), kept
+        return self.only(left)._replace(x=self.x[kept], strangers=strangers), kept
 
     def only(self, kept: list[int]) -> Request:
         """Return a copy of the request with only the candidates at the indices `kept`, in that order, as the log keeps

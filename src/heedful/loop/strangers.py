@@ -52,6 +52,14 @@ class Strangers(NamedTuple):
         among = [j for j in base if left is None or j >= m or j in left]
         return tuple([j - m if j >= m else -1 for j in among[:size]])
 
+    def without(self, gone: Collection[str], kept: Sequence[int], m: int) -> Strangers:
+        """Return the unknown candidates without those whose names are in `gone`, next to those of the `m` candidates on
+        offer that are `kept` (indices)."""
+        others = [j for j, name in enumerate(self.names) if name not in gone]
+        number = {j: i for i, j in enumerate(kept)} | {m + j: len(kept) + i for i, j in enumerate(others)}
+        orders = [tuple([number[j] for j in order if j in number]) for order in (self.learned, self.own)]
+        return Strangers(tuple([self.names[j] for j in others]), *orders)
+
     def told(self, places: Sequence[int]) -> tuple[tuple[int, str], ...]:
         """Return (place in the list, name) of each candidate that is not on offer, as the log keeps it; -1 if it is not
         shown.

@@ -15,7 +15,7 @@ from heedful.server.problems import Problem, mask_keys
 from heedful.server.request import ApiRequest
 from heedful.server.schema import Decide, names
 
-PARAMETERS = ("person", "show", "id", "deferred", "context", "prior")
+PARAMETERS = ("person", "show", "id", "deferred", "context", "prior", "after")
 """The query parameters of a decision whose body, its candidates, is raw numbers."""
 
 
@@ -138,7 +138,7 @@ def from_numbers(body: bytes | memoryview, parameters: dict[str, Any], columns: 
 
 
 def _parameter(name: str, text: str) -> Any:
-    if name in ("person", "id"):
+    if name in ("person", "id", "after"):
         return text
     if name in ("deferred", "prior"):
         if text not in ("true", "false"):

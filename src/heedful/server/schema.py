@@ -72,6 +72,10 @@ class Decide(_Body):
         Meta(description="whether what the person answered before may be shown again, in a loop that leaves it out"),
     ] = UNSET
     strict: Strict | UnsetType = UNSET
+    after: (
+        Annotated[Id, Meta(description="the decision that this one continues: the next page, without what it showed")]
+        | UnsetType
+    ) = UNSET
 
 
 class Rank(_Body):

@@ -14,7 +14,7 @@ from heedful.core.validation import describe
 from heedful.evaluation.plackett_luce import draw, place_probabilities, probability, step_probabilities
 from heedful.jit.kernel import Floats, Ints, visible
 from heedful.loop.interactions.forms import CHOICES
-from heedful.loop.interactions.protocol import Interaction, Proposal, Question, Step
+from heedful.loop.interactions.protocol import Interaction, Proposal, Question, Shares, Step
 from heedful.loop.model import Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
@@ -77,7 +77,7 @@ def propose_list(
     person's own state, None without one; `settings` are those of the loop. `draws` are the learner's methods for its
     random lists; `predict` returns the predictions that the decision carries, none if it is None. `rng` is the
     generator of this decision."""
-    request, control = asked.request, asked.control
+    request, control, shares = asked.request, asked.control, asked.shares(settings)
     m, strangers = len(request.x), request.strangers
     there = m if strangers is None else m + len(strangers.names)
     size = 1 if settings.k == 1 and there else min(request.show or there, there)
@@ -97,18 +97,19 @@ def propose_list(
         if asked.arm == "sampled":
             shown, carried = _sampled(ranking, size, settings.temperature, rng)
         by_caller = np.array_equal(shown, order) if ours == theirs else control
-        likely = _mixed(settings, ranking, shown, by_caller, ours == theirs or not control, match.probability(shown))
-    elif settings.sampled == 0.0 or not size:
-        control_share = settings.control
-        likely = _probability(model, draws, y, request.x, shown, order, shared, own, control_share, ours == theirs)
+        possible, chance = ours == theirs or not control, match.probability(shown)
+        likely = _mixed(shares, settings.temperature, ranking, shown, by_caller, possible, chance)
+    elif shares.sampled == 0.0 or not size:
+        likely = _probability(model, draws, y, request.x, shown, order, shared, own, shares.control, ours == theirs)
     else:
         ranking = model.order(shared, own, request.x)
         if asked.arm == "sampled":
             shown, carried = _sampled(ranking, size, settings.temperature, rng)
         by_caller = np.array_equal(shown, order) if ours == theirs else control
         chance = float(np.array_equal(shown, ranking[:size])) if draws[1] is None else draws[1](ranking, shown)
-        tells = draws[1] is not None or not isinstance(y, tuple)
-        likely = _mixed(settings, ranking, shown, by_caller, ours == theirs or not control, chance) if tells else None
+        tells = draws[1] is not None or not isinstance(y, tuple) or shares.sampled == 1.0
+        possible = ours == theirs or not control
+        likely = _mixed(shares, settings.temperature, ranking, shown, by_caller, possible, chance) if tells else None
     kept = None
     if request.features is not None and not settings.keep_unshown and size < m:
         kept = sorted(shown.tolist())  # in the caller's order: sums come out the same, bit for bit
@@ -169,20 +170,20 @@ def _probability(
 
 
 def _mixed(
-    settings: Settings, ranking: Ints, shown: Ints, by_caller: bool, learned: bool, chance: float
+    shares: Shares, temperature: float, ranking: Ints, shown: Ints, by_caller: bool, learned: bool, chance: float
 ) -> float | None:
     """Return the probability of showing the list `shown` in a loop that samples a share of its lists; None if it
     underflows.
 
-    `ranking` is the model's order of all candidates. `by_caller` says whether the control would show this list,
-    `learned` whether the model or a sample of its ranking could; `chance` is the probability that the learner shows
-    it."""
-    found = settings.control * by_caller
+    `shares` are those of the control and of lists drawn at random, at this `temperature`. `ranking` is the model's
+    order of all candidates. `by_caller` says whether the control would show this list, `learned` whether the model or a
+    sample of its ranking could; `chance` is the probability that the learner shows it."""
+    found = shares.control * by_caller
     if learned:
         rank = np.empty(ranking.size, np.int64)
         rank[ranking] = np.arange(ranking.size)
-        found += settings.sampled * probability(rank[shown], ranking.size, settings.temperature)
-        found += (1.0 - settings.control - settings.sampled) * chance
+        found += shares.sampled * probability(rank[shown], ranking.size, temperature)
+        found += (1.0 - shares.control - shares.sampled) * chance
     return float(found) or None
 
 

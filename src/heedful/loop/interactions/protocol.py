@@ -109,6 +109,11 @@ class Pairing(NamedTuple):
     """the ranking of the other learner (m,)"""
     rng: np.random.Generator
     """the generator of the coins that decide which side picks first"""
+    opening: int | None = None
+    """on a later page of a list, the learner that picks the first item alone, 0 or 1, if the page before ended in the
+    middle of a round; otherwise None"""
+    above: tuple[Ints, Ints] | None = None
+    """on a later page of a list, how many items of earlier pages each learner ranks above each candidate, (m,) each"""
 
     def among(self, eligible: Ints) -> Pairing:
         """Return both rankings without the candidates that are not in `eligible` (indices)."""
@@ -118,22 +123,34 @@ class Pairing(NamedTuple):
         """Return (a list of `size` candidates, as indices, drafted by both learners; what the log keeps of the draft).
 
         The log keeps, as JSON, the learner that picked each item ("teams"), the coin of each round, the rank that each
-        learner gave to each item, and the probability that a draft shows the item in its position ("places")."""
+        learner gave to each item among all that were asked for, and the probability that a draft shows the item in its
+        position ("places"), given the pages before."""
         a, b = self.a.tolist(), self.b.tolist()
-        made = interleave(a, b, size, self.rng)
-        cells = slot_probabilities(a, b, size)
+        made = interleave(a, b, size, self.rng, self.opening)
+        cells = slot_probabilities(a, b, size, self.opening)
+        above = np.zeros((2, 1 + max(made.items, default=0)), np.int64) if self.above is None else self.above
         kept = {
             "experiment": self.experiment,
             "teams": list(made.teams),
             "coins": list(made.coins),
-            "ranks": [[1 + ranking.index(item) for item in made.items] for ranking in (a, b)],
+            "ranks": [[1 + r.index(item) + int(more[item]) for item in made.items] for r, more in zip((a, b), above)],
             "places": [cells[item, slot] for slot, item in enumerate(made.items)],
         }
         return np.array(made.items, np.int64), kept
 
     def probability(self, shown: Ints) -> float:
-        """Return the probability that a draft shows exactly the list `shown` (indices of candidates, best first)."""
-        return draft_probability(self.a.tolist(), self.b.tolist(), shown.tolist())
+        """Return the probability that a draft shows exactly the list `shown` (indices of candidates, best first), given
+        the pages before."""
+        return draft_probability(self.a.tolist(), self.b.tolist(), shown.tolist(), self.opening)
+
+
+class Shares(NamedTuple):
+    """With which probability a list is decided in another way than by the learner that serves."""
+
+    control: float
+    """in the caller's own order, or at random (the control)"""
+    sampled: float
+    """drawn at random around the model's ranking"""
 
 
 class Question(NamedTuple):
@@ -150,6 +167,15 @@ class Question(NamedTuple):
     "sampled", an order drawn at random around the model's; "interleaved", a draft of two learners' rankings"""
     match: Pairing | None = None
     """the two rankings, for a person whose lists are interleaved; otherwise None"""
+    settled: bool = False
+    """whether `arm` was not drawn for this request, as it is a later page of a list and has the policy of that list"""
+
+    def shares(self, settings: Settings) -> Shares:
+        """Return with which probability `arm` is what it is, given the pages before: by the `settings` of the loop, or
+        certain."""
+        if self.settled:
+            return Shares(float(self.arm == "control"), float(self.arm == "sampled"))
+        return Shares(settings.control, settings.sampled)
 
     @property
     def control(self) -> bool:
@@ -296,7 +322,7 @@ class Interaction(Protocol[M]):
     samples_lists: bool = False
     """whether a share of lists may be drawn at random around the model's ranking (setting `sampled`)"""
     interleaves: bool = False
-    """whether lists are rankings, so that two learners can draft a list together"""
+    """whether lists are rankings, so that two learners can draft a list together, and a list can have more pages"""
     compares_arms: bool = True
     """whether a report can compare the model's lists with those of the control"""
     corrects_lists: bool = False

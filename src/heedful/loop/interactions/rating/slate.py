@@ -47,7 +47,7 @@ def propose_slate(
     scores, a random sample. `shared` is the learner's state for all people, `own` the person's number, None for a new
     person. `settings` gives the share of the control and the length of lists, `rng` is the generator of this
     decision."""
-    request, control = asked.request, asked.control
+    request, control, share = asked.request, asked.control, asked.shares(settings).control
     left = np.arange(len(request.x)) if left is None else left
     strangers, size = request.strangers, min(request.show or settings.k, left.size)
     strange: tuple[int, ...] | list[int] = ()
@@ -74,9 +74,9 @@ def propose_slate(
     if not size:
         probability: float | None = 1.0
     elif match is None:
-        probability = _probability(model.learner, watched, shown, learned, by_score, left.size, settings.control)
+        probability = _probability(model.learner, watched, shown, learned, by_score, left.size, share)
     else:
-        caller, share = _by_control(shown, by_score, left.size), settings.control
+        caller = _by_control(shown, by_score, left.size)
         probability = share * caller + (1.0 - share) * match.probability(shown) or None
     ratings = model.ratings(shared, own, request.x[shown]) if size else None
     low, high = settings.ratings or (-math.inf, math.inf)
