@@ -233,8 +233,11 @@ def test_all_that_decisions_take_is_described(url: str) -> None:
     refused = httpx.post(path, params={"colour": "red"}, headers=numbers, content=bytes(16)).json()
     assert f"expected {', '.join(query)}, got" in refused["detail"]
     given = {"person": "p", "show": "1", "id": "n1", "deferred": "true", "context": "{}", "prior": "false"}
-    assert given.keys() == query.keys()
     assert httpx.post(path, params=given, headers=numbers, content=bytes(16)).status_code == 200
+    given = given | {"id": "n2", "after": "n1"}
+    assert given.keys() == query.keys()
+    answer = httpx.post(path, params=given, headers=numbers, content=bytes(32))
+    assert (answer.status_code, answer.json()["shown"]) == (200, ["1"])
     [form] = [each for each in DESCRIBED["components"]["schemas"].items() if each[0] == "Decide"]
     most = form[1]["properties"]["show"]["maximum"]
     assert query["show"]["schema"]["maximum"] == most
