@@ -314,7 +314,7 @@ def test_a_loop_that_was_made_knows_the_column_of_names_that_was_found(connect: 
 
 
 def test_chains_with_a_fallback(connect: Connected, server: Faulty) -> None:
-    cars = connect(server.url, timeout=0.1).loop("cars")
+    cars = connect(server.url, timeout=0.5).loop("cars")
     first = cars.decide(NAMES[:3], person="p")
     server.faults += [faulty.hang]
     later = cars.decide(NAMES[3:], person="p")
