@@ -194,6 +194,26 @@ def test_what_was_exported_twice_is_the_same_but_for_its_order(tmp_path: Path) -
         assert sorted_lines(two) == sorted_lines(one)
 
 
+def test_decisions_about_items_that_were_withdrawn_since_are_duplicates_the_second_time(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "one", n_items=4, n_features=2) as one:
+        for id, person in (("d", "p"), ("e", "q")):
+            one.decide(["i0", "i1"], id=id, person=person)
+        one.withdraw("i1")
+        told = exported(one)
+        decisions = [line for line in told if line["kind"] == "decision"]
+        with twin(one, tmp_path / "two") as two:
+            assert set(status(brought(two, told))) == {"applied"}
+            assert set(status(brought(two, told))) == {"duplicate"}
+            with rehearse(two.path) as dry:
+                assert set(status(brought(dry, told))) == {"duplicate"}
+            [other] = brought(two, [decisions[0] | {"candidates": ["i1", "i2"], "shown": ["i1"]}])
+            assert (other.status, other.reason) == ("rejected", "decision d is in the log already, with other content")
+            [new] = brought(two, [decisions[0] | {"id": "new"}])
+            assert (new.status, new.reason) == ("rejected", "candidates: 'i1' is not on offer; put it there first")
+        one.forget("q")
+        assert [each.reason for each in brought(one, decisions)] == [None, "decision e was forgotten"]
+
+
 def test_a_file_that_was_cut_short_is_taken_up_again(tmp_path: Path) -> None:
     with busy(tmp_path / "one") as one, twin(one, tmp_path / "two") as two:
         told = exported(one)

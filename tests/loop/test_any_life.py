@@ -3,6 +3,7 @@ shown, what counts, what is learned."""
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 import tempfile
@@ -26,12 +27,24 @@ from hypothesis.stateful import (
 import heedful.loop.projection
 from budget import FACTOR
 from heedful import Loop
+from heedful.data.jsonl import Line
+from heedful.io import export_lines, import_lines, rehearse
 from heedful.loop.experiment import NotReady
 from heedful.loop.interactions.comparison import Comparison
+from heedful.loop.records import plain
 from heedful.loop.serving import Follower, takes_part
+from heedful.loop.settings import Manifest
 from kinds import Kind, each_kind
 from loops import bits, bits_from_scratch, bits_of
 from references import PERSON, SOME, Fold, Given, Reference, Shown
+
+
+def create_twin(loop: Loop, folder: Path, own: str | None) -> Loop:
+    """Create a loop as this one was made, with nothing in it."""
+    made = Manifest.from_json(loop.projection.log.at(1).payload)
+    return Loop.create(
+        folder, encoding=made.encoding, learner=own or made.learner, settings=made.settings, context=made.context
+    )
 
 
 def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
@@ -528,6 +541,38 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
                 if side is not None:
                     learner = projection.candidate(side.interaction.manifest.learner)
                     assert bits_of(side) == bits_of(Follower(projection, learner, frozen).follow(head))
+
+        # -------------------------------------------------------------------- elsewhere
+
+        @rule(which=SOME, batch=st.sampled_from([1, 3, 1000]))
+        def carry(self, which: int, batch: int) -> None:
+            """Exported and imported it is the same loop, by a dry run too; a second time nothing is new."""
+            loop, folder = self.loop(which), self.folder / "copy"
+            told = [plain(line) for line in export_lines(loop)]
+            lines = [Line(number, record, None) for number, record in enumerate(json.loads(json.dumps(told)), 1)]
+            create_twin(loop, folder, kind.own).close()
+            try:
+                with rehearse(folder, learner=kind.own) as dry:
+                    rehearsed = Counter(each.status for each in import_lines(dry, lines, batch=batch))
+                with Loop.open(folder, learner=kind.own) as copy:
+                    assert copy.projection.log.counts() == {"loop": 1}
+                    found = list(import_lines(copy, lines, batch=batch))
+                    assert [each for each in found if each.status != "applied"] == []
+                    assert rehearsed == {"applied": len(lines)}
+                    counts = self.counts - Counter(forget=self.counts["forget"], erased=self.counts["erased"])
+                    assert copy.projection.log.counts() == {what: n for what, n in counts.items() if n}
+                    assert (copy.items, copy.manifest.learner) == (loop.items, loop.manifest.learner)
+                    running = copy.projection.experiment
+                    assert (running and (running[0].id, running[1].share, running[1].learner)) == self.running
+                    self.check_sides(copy)
+                    assert bits(copy) == bits(loop)
+                    again = [plain(line) for line in export_lines(copy)]
+                    assert sorted(map(json.dumps, again)) == sorted(map(json.dumps, told))
+                    assert {each.status for each in import_lines(copy, lines, batch=batch)} <= {"duplicate"}
+                    assert copy.projection.log.counts() == {what: n for what, n in counts.items() if n}
+                    assert copy.verify() == []
+            finally:
+                shutil.rmtree(folder)
 
         # -------------------------------------------------------------------- processes
 

@@ -40,9 +40,10 @@ def disk(patch: pytest.MonkeyPatch) -> Iterator[dict[Path, int]]:
 
     @contextmanager
     def traced(self: Log, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        with writing(self, *args, **kwargs) as connection:
+        connection = self.store._writer
+        with writing(self, *args, **kwargs):
             before = connection.total_changes
-            yield connection
+            yield
         # a transaction that wrote nothing waits for nothing
         if connection.total_changes > before and connection.execute("PRAGMA synchronous").fetchone()[0] >= FULL:
             synced[self.path] = wal(self)
@@ -97,9 +98,10 @@ def test_only_what_has_to_be_on_the_disk_waits_for_it(tmp_path: Path, monkeypatc
 
     @contextmanager
     def traced(self: Log, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        with writing(self, *args, **kwargs) as connection:
+        connection = self.store._writer
+        with writing(self, *args, **kwargs):
             before = connection.total_changes
-            yield connection
+            yield
             if connection.total_changes > before and connection.execute("PRAGMA synchronous").fetchone()[0] >= FULL:
                 waits.append("commit")
 

@@ -54,7 +54,7 @@ def everything(loop: Loop) -> Any:
 @contextmanager
 def full_disk(loop: Loop, pages: int = 0) -> Iterator[None]:
     """The database may not grow by more than some pages."""
-    writer = loop.projection.log._writer
+    writer = loop.projection.log.store._writer
     [size] = writer.execute("PRAGMA page_count").fetchone()
     [free] = writer.execute("PRAGMA freelist_count").fetchone()
     assert free == 0
@@ -98,10 +98,10 @@ def test_full_disk(tmp_path: Path, pages: int) -> None:
 def test_full_disk_while_forgetting_and_undoing(tmp_path: Path) -> None:
     with taught(tmp_path / "loop") as loop:
         before = everything(loop)
-        writer = loop.projection.log._writer
+        writer = loop.projection.log.store._writer
         writer.execute("PRAGMA max_page_count = 1")  # what SQLite makes of it: no page more than there are
         loop.undo("e0")
-        loop.projection.log._writer.execute("PRAGMA max_page_count = 1073741823")
+        loop.projection.log.store._writer.execute("PRAGMA max_page_count = 1073741823")
         assert [e for e in everything(loop)[1] if e.kind != "undo"] == before[1]
         assert loop.verify() == []
 
@@ -181,7 +181,7 @@ def test_no_room_for_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def impatient(loop: Loop, wait: float = 0.1) -> None:
-    log = loop.projection.log
+    log = loop.projection.log.store
     log._wait = wait
     for connection in (log._writer, log._reader):
         connection.execute(f"PRAGMA busy_timeout = {int(1000 * wait)}")

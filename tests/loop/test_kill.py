@@ -203,7 +203,7 @@ for n, folder in enumerate(folders):
     if pid == 0:
         die_at = n
         loop = Loop.open(folder)
-        loop.projection.log._writer = Stepped(loop.projection.log._writer)
+        loop.projection.log.store._writer = Stepped(loop.projection.log.store._writer)
         pathlib.Path.unlink = stepped(pathlib.Path.unlink)
         os.replace, os.fsync = stepped(os.replace), stepped(os.fsync)
         opened = os.fdopen

@@ -535,7 +535,7 @@ def test_what_cannot_be_kept_up_is_told_and_tried_again(
                 raise OSError(5, "no")
 
             with monkeypatch.context() as patched:
-                patched.setattr(loop.projection.log, "move_write_ahead", fails)
+                patched.setattr(loop.projection.log.store, "move_write_ahead", fails)
                 for n in range(3):
                     await worker.decide({"id": f"d{n}"})
                     while worker.busy:

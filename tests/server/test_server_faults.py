@@ -37,7 +37,7 @@ def test_the_disk_is_full(tmp_path: Path) -> None:
         told = taught(client, "a", range(4))
         taught(client, "b", range(1))
         worker = app.service.loops.workers["main", "a"]
-        writer = worker.projection.log._writer
+        writer = worker.projection.log.store._writer
         [size] = writer.execute("PRAGMA page_count").fetchone()
         writer.execute(f"PRAGMA max_page_count = {size}")
         before = bits(worker.loop), list(worker.projection.log.events())
@@ -176,7 +176,7 @@ def test_a_decision_that_was_damaged_meanwhile(tmp_path: Path) -> None:
     ended(folder / "a.heedful")
     with here(folder) as (app, client):
         told = taught(client, "a", range(5, 7))
-        writer = app.service.loops.workers["main", "a"].projection.log._writer
+        writer = app.service.loops.workers["main", "a"].projection.log.store._writer
         writer.execute("DROP TRIGGER event_keeps")
         writer.execute("UPDATE event SET payload = replace(payload, 'shown', 'Shown') WHERE id = 'd1'")
         lesson = {"decision": "d1", "id": "bad", "clicks": ["i3"]}

@@ -35,7 +35,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def impatient(app: App, name: str, wait: float) -> None:
-    log = app.service.loops.workers["main", name].projection.log
+    log = app.service.loops.workers["main", name].projection.log.store
     log._database.wait = wait
     for connection in (log._writer, log._reader):
         connection.execute(f"PRAGMA busy_timeout = {int(1000 * wait)}")

@@ -22,6 +22,8 @@ from heedful.loop.serving import KINDS as LEARNER_KINDS
 ALONE = ("rollback", *LEARNER_KINDS)
 """The kinds of events that depend on the order of all other events, so that each is written alone."""
 
+_OTHER_CONTENT = "decision {} is in the log already, with other content"
+
 
 class Outcome(NamedTuple):
     """What became of one line of an import."""
@@ -152,7 +154,7 @@ class Importer:
                     decided.append((each, self._decision(each, decided)))
                     named |= names
                 except (ValueError, LookupError) as error:
-                    yield each.reject(str(error.args[0]))
+                    yield self._earlier(each) or each.reject(str(error.args[0]))
             else:
                 if each.id in named:  # decided before the item changed: it comes first in the log too
                     yield from self._decide(decided)
@@ -234,13 +236,27 @@ class Importer:
             return None
         return _version(event.payload if self._loop.settings.store_text else "", event.arrays)
 
+    def _earlier(self, told: EventLine) -> Outcome | None:
+        """Return the outcome of a decision's line whose id the log knows already; None if it knows none.
+
+        It is asked where the loop could not make the decision today, such as of an item that was withdrawn since."""
+        projection, record = self._loop.projection, told.record
+        known = projection.find_decision(told.id)
+        if known is None:
+            gone = projection.log.is_forgotten("decision", told.id)
+            return told.reject(f"decision {told.id} was forgotten") if gone else None
+        shown = [known.names[j] for j in known.record.shown]
+        if (projection.requests.requested_names(record["candidates"]), record["shown"]) != (known.names, shown):
+            return told.reject(_OTHER_CONTENT.format(told.id))
+        return Outcome(told.line, told.kind, told.id, "duplicate")
+
     def _decide(self, decided: Sequence[tuple[EventLine, PendingEvent]]) -> Iterator[Outcome]:
         answers = self._loop.projection.submit([draft for _, draft in decided])
         for (told, draft), answer in zip(decided, answers):
             known = self._loop.projection.find_decision(told.id)
             there = self._loop.projection.decision(draft.event)
             if known and (known.names, known.record.shown) != (there.names, there.record.shown):
-                yield told.reject(f"decision {told.id} is in the log already, with other content")
+                yield told.reject(_OTHER_CONTENT.format(told.id))
             else:
                 yield told.outcome(answer)
 

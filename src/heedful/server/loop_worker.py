@@ -82,11 +82,10 @@ class LoopWorker:
         self._threads = asyncio.Semaphore(THREADS)
         self.unerased: float | None = None
         """when removing the bytes of a forgotten person from the files was last tried; None if none are left"""
-        self._file = _file(self.log_path)
-        self.moved = self._file is None
+        self.moved = not self.projection.log.store.is_there()
         """whether the log's file was removed or replaced since it was opened, so that the loop has to be opened
         again"""
-        self.projection.log.leave_write_ahead()
+        self.projection.log.store.leave_write_ahead()
 
     def __enter__(self) -> LoopWorker:
         self.users += 1
@@ -211,7 +210,7 @@ class LoopWorker:
 
     def has_moved(self) -> bool:
         """Return whether the log's file was removed or replaced since it was opened."""
-        self.moved = self.moved or _file(self.log_path) != self._file
+        self.moved = self.moved or not self.projection.log.store.is_there()
         return self.moved
 
     # ------------------------------------------------------------------------ committing
@@ -288,7 +287,7 @@ class LoopWorker:
         self._sync()
 
     def _look_after(self) -> None:
-        if self.projection.due or self.projection.log.unmoved > WRITE_AHEAD:
+        if self.projection.due or self.projection.log.store.unmoved > WRITE_AHEAD:
             self._keep_up()
 
     def _finish_commit(self, group: Group, under_way: asyncio.Future[Sequence[Answer]]) -> None:
@@ -329,7 +328,7 @@ class LoopWorker:
             self._aio.run_in_executor(self._pool, self._move_and_snapshot).add_done_callback(self._finish_keeping)
 
     def _move_and_snapshot(self) -> None:
-        self.projection.log.move_write_ahead()
+        self.projection.log.store.move_write_ahead()
         if self.projection.due:
             self.projection.keep()  # commits wait for that, in a thread of theirs
 
@@ -337,7 +336,7 @@ class LoopWorker:
         self._keeping = False
         if (error := under_way.exception()) is None and not self._in_thread:
             try:
-                self.projection.log.begin_write_ahead_anew()
+                self.projection.log.store.begin_write_ahead_anew()
             except (OSError, ValueError) as failed:
                 error = failed
         if error is not None:
@@ -352,15 +351,6 @@ class LoopWorker:
     def log_path(self) -> str:
         """the path of the log's file"""
         return os.fspath(self.projection.log.path)
-
-
-def _file(path: str) -> tuple[int, int] | None:
-    """Return the identity (inode, device) of a file, which it keeps when it is moved; None if there is no file."""
-    try:
-        there = os.stat(path)
-    except OSError:
-        return None
-    return there.st_ino, there.st_dev
 
 
 @cache

@@ -1,22 +1,30 @@
-"""The file of a log: opening it, transactions, and its write-ahead file.
+"""A log in a SQLite file, a `Store`: opening it, transactions, erasing, and its write-ahead file.
 
-It is SQLite in WAL mode with full synchronisation, so a commit is on the disk before anybody is told.
+It is in WAL mode with full synchronisation, so a commit is on the disk before anybody is told.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import secrets
 import threading
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from heedful.loop.log.schema import APPLICATION, PRAGMAS, SCHEMA
+from heedful.loop.log.event import COLUMNS, WIDTH
+from heedful.loop.log.schema import APPLICATION, PRAGMAS, SCHEMA, TRIGGERS
+from heedful.loop.log.store import Run
 from heedful.storage import WAIT, Busy, Connection, Damaged, Database, Moved
+
+COMMITTED = 16_000
+"""About how many bytes a commit writes in addition to its events: pages of the table and its indices."""
+_ROW = f"({', '.join('?' * WIDTH)})"
 
 
 class LogFile:
@@ -51,7 +59,7 @@ class LogFile:
                 outdated = self._database.check(self._writer) < SCHEMA.newest
             if outdated:
                 self._migrate(create)
-            self._secret = self._salt()
+            self.secret = self._salt()
         except BaseException:
             self.close()
             if create:
@@ -66,17 +74,17 @@ class LogFile:
     def _migrate(self, create: bool) -> None:
         """Take the migration steps that the file has not had, all of them or none; a new file (`create`) also gets its
         secret."""
-        with self.writing() as connection:
-            self._database.migrate(connection)
+        with self.writing():
+            self._database.migrate(self._writer)
             if create:
                 salt = secrets.token_hex(32)
                 checked = f"{zlib.crc32(salt.encode()):08x}"
-                connection.execute("INSERT INTO secret VALUES ('salt', ?)", [salt + checked])
+                self._writer.execute("INSERT INTO secret VALUES ('salt', ?)", [salt + checked])
 
     def _salt(self) -> bytes:
         """Return the secret key of this log, with which digests of forgotten ids are made. Raise Damaged if it was
         changed."""
-        [value] = self._one("SELECT value FROM secret WHERE name = 'salt'") or [""]
+        [value] = self.one("SELECT value FROM secret WHERE name = 'salt'") or [""]
         salt, checked = value[:-8], value[-8:]
         if checked != f"{zlib.crc32(salt.encode()):08x}":
             raise Damaged(f"{self.path}: expected a whole log, got one whose secret was changed: restore a back-up")
@@ -93,17 +101,8 @@ class LogFile:
     # ------------------------------------------------------------------------ transactions
 
     @contextmanager
-    def writing(self, patient: bool = True, durable: bool = True) -> Iterator[Connection]:
-        """Begin a transaction, which is committed and on the disk when the `with` block ends, or rolled back if it
-        raises.
-
-        Yields the connection that writes. Raise TimeoutError if another process keeps writing, Busy if another thread
-        or process is writing and `patient` is False, and Moved if the file was removed or replaced.
-
-        If `durable` is False, the transaction is committed when the block ends, seen by every process, and kept if this
-        one is killed. It reaches the disk with the next durable transaction, or with `sync`. Until then a power cut may
-        take it, with all that came after it.
-        """
+    def writing(self, patient: bool = True, durable: bool = True) -> Iterator[None]:
+        """Begin a transaction; see `Log.writing`. Raise Moved if the file was removed or replaced."""
         if not self._lock.acquire(blocking=patient):
             raise Busy(f"{self.path}: a thread is writing")
         try:
@@ -113,7 +112,7 @@ class LogFile:
                 self._durable = durable
             with self._errors(writing=True), self._database.transaction(self._writer, patient=patient):
                 self._check_same()
-                yield self._writer
+                yield
         finally:
             self._lock.release()
 
@@ -122,15 +121,73 @@ class LogFile:
         self._check_same()
         self._database.sync()
 
+    def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a query that is part of the transaction."""
+        return self._writer.execute(query, parameters).fetchall()
+
+    def head(self) -> int:
+        """Return the sequence number of the last event that any process appended; 0 if there is none."""
+        [seq] = self._writer.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
+        return int(seq)
+
+    def known(self, columns: str, kind: str, ids: Sequence[str]) -> list[Any]:
+        """Return these columns of the events of `kind` with one of these `ids`."""
+        query = f"SELECT {columns} FROM event WHERE kind = ? AND id IN (SELECT value FROM json_each(?))"
+        return self._writer.execute(query, (kind, json.dumps(ids))).fetchall()
+
+    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Append rows of events."""
+        self.unmoved += COMMITTED + sum([1000 + len(row[7]) + len(row[8] or b"") for row in rows])
+        # Many rows in a statement: between statements other threads take the interpreter, and this one waits.
+        at = 0
+        for size in (256, 64, 16, 4, 1):
+            while len(rows) - at >= size:
+                self._writer.execute(_insert(size), [value for row in rows[at : at + size] for value in row])
+                at += size
+
+    # ------------------------------------------------------------------------ erasing
+
+    def remove(self, seqs: Sequence[int], digests: Sequence[str], seq: int) -> None:
+        """Delete the events `seqs` and keep `digests` of their ids, as erased by event `seq`: the triggers are dropped
+        for that and put back."""
+        for name, _ in TRIGGERS:
+            self._writer.execute(f"DROP TRIGGER {name}")
+        insertion = "INSERT OR REPLACE INTO forgotten VALUES (?, ?)"
+        self._writer.executemany(insertion, [(digest, seq) for digest in digests])
+        self._writer.executemany("DELETE FROM event WHERE seq = ?", [(each,) for each in seqs])
+        self._database.create_triggers(self._writer)
+
+    def rewrite(self) -> None:
+        """Write the file anew and empty the write-ahead file, so that the bytes of deleted events are gone."""
+        # Readers go on meanwhile: SQLite waits until each has finished. It does not wait for another process that is
+        # running a checkpoint at this moment, so this loop does.
+        until, busy = time.monotonic() + self._database.wait, True
+        with self._lock, self._errors():
+            self._writer.execute("VACUUM")
+            while busy:
+                [busy, _, _] = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if busy and time.monotonic() > until:
+                    break
+                time.sleep(0.01 if busy else 0.0)
+        if busy:
+            raise TimeoutError(
+                f"{self.path}: another process is reading, so the forgotten bytes are still in the write-ahead file: "
+                "close it and open the loop again, which finishes the job"
+            )
+
     def _check_same(self) -> None:
         """Raise Moved if the path no longer names the open file: events written to it would be lost."""
+        if not self.is_there():
+            told = "the file was removed or replaced while it was open; nothing was written: open the loop again"
+            raise Moved(f"{self.path}: {told}")
+
+    def is_there(self) -> bool:
+        """Return whether the path still names the open file."""
         try:
             there = os.stat(self.path)
         except OSError:
-            there = None
-        if there is None or (there.st_ino, there.st_dev) != self._identity:
-            told = "the file was removed or replaced while it was open; nothing was written: open the loop again"
-            raise Moved(f"{self.path}: {told}")
+            return False
+        return (there.st_ino, there.st_dev) == self._identity
 
     # ------------------------------------------------------------------------ the write-ahead file
 
@@ -162,15 +219,30 @@ class LogFile:
 
     # ------------------------------------------------------------------------ connections that read
 
-    def _one(self, query: str, parameters: Sequence[Any] = ()) -> Any:
+    def one(self, query: str, parameters: Sequence[Any] = ()) -> Any:
         """Return the first row of a short query; None if there is none."""
         with self._reading, self._errors():
             return self._reader.execute(query, parameters).fetchone()
 
+    def few(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Return all rows of a short query."""
+        with self._reading, self._errors():
+            return self._reader.execute(query, parameters).fetchall()
+
+    @contextmanager
+    def scanning(self) -> Iterator[Run]:
+        """Yield what runs queries on a connection for a long read, so that short reads need not wait for it; it is
+        closed when the block ends."""
+        with self._scanner() as scanner:
+
+            def run(query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+                with self._scanning, self._errors():
+                    return scanner.execute(query, parameters).fetchall()
+
+            yield run
+
     @contextmanager
     def _scanner(self) -> Iterator[Connection]:
-        """Open a connection for a long read, so that short reads need not wait for it; it is closed when the block
-        ends."""
         with self._reading, self._errors():
             self._reader.execute("SELECT 1")  # a log that was closed stays closed
         scanner = self._connect()
@@ -179,7 +251,19 @@ class LogFile:
         finally:
             scanner.close()
 
-    def _scan(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Return all rows of a `query` that may read much of the log, on a connection of its own."""
-        with self._scanner() as scanner, self._scanning, self._errors():
-            return scanner.execute(query, parameters).fetchall()
+    def problems(self) -> list[str]:
+        """Return what is wrong with the file, but for the content of events; [] if nothing is."""
+        with self.scanning() as run:
+            found = [row[0] for row in run("PRAGMA integrity_check") if row[0] != "ok"]
+            there = dict(run("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
+            [[mode]] = run("PRAGMA journal_mode")
+        missing = sorted(name for name, sql in TRIGGERS if there.get(name) != sql)
+        if missing:
+            found.append(f"the database no longer refuses changes: {', '.join(missing)} missing or changed")
+        if mode != "wal":
+            found.append(f"journal mode: expected wal, got {mode}")
+        return found
+
+
+def _insert(rows: int) -> str:
+    return f"INSERT INTO event ({COLUMNS}) VALUES {', '.join([_ROW] * rows)}"

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
-import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 
-from heedful.loop.log.event import COLUMNS, WIDTH, Event, checksum, now
+from heedful.loop.log.event import COLUMNS, Event, checksum, now
+from heedful.loop.log.file import LogFile
 from heedful.loop.log.reader import LogReader
-from heedful.loop.log.schema import TRIGGERS
 from heedful.storage import WAIT
-
-COMMITTED = 16_000
-"""About how many bytes a commit writes in addition to its events: pages of the table and its indices."""
-_ROW = f"({', '.join('?' * WIDTH)})"
 
 
 class Log(LogReader):
-    """A log in one file, open for reading and appending.
+    """A log, open for reading and appending.
 
     Each process appends in a transaction (`writing`), in which it first looks at what other processes appended
     (`head`).
@@ -32,36 +27,53 @@ class Log(LogReader):
 
         Raise FileExistsError or FileNotFoundError if the file is there, or is not, and ValueError if it is no log, is
         damaged, or was written by a newer heedful."""
-        super().__init__(path, create=create, wait=wait)
-        self.look_for_forgotten()
+        super().__init__(LogFile(path, create=create, wait=wait))
+        try:
+            self.look_for_forgotten()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close all connections; the log cannot be used afterwards."""
+        self.store.close()
+
+    # ------------------------------------------------------------------------ transactions
+
+    def writing(self, patient: bool = True, durable: bool = True) -> AbstractContextManager[None]:
+        """Begin a transaction, which is committed and on the disk when the `with` block ends, or rolled back if it
+        raises.
+
+        Raise TimeoutError if another process keeps writing, Busy if another thread or process is writing and `patient`
+        is False, and Moved if the log was removed or replaced.
+
+        If `durable` is False, the transaction is committed when the block ends, seen by every process, and kept if this
+        one is killed. It reaches the disk with the next durable transaction, or with `sync`. Until then a power cut may
+        take it, with all that came after it.
+        """
+        return self.store.writing(patient, durable)
+
+    def sync(self) -> None:
+        """Wait until all that was committed is on the disk. Raise Moved if the log was removed or replaced."""
+        self.store.sync()
 
     # ------------------------------------------------------------------------ appending
 
     def append(self, events: Iterable[Event]) -> None:
         """Append `events`, whose sequence numbers have to follow on from `head`. To be called in a transaction
         (`writing`)."""
-        rows = [(*event, checksum(event)) for event in events]
-        self.unmoved += COMMITTED + sum([1000 + len(row[7]) + len(row[8] or b"") for row in rows])
-        # Many rows in a statement: between statements other threads take the interpreter, and this one waits.
-        at = 0
-        for size in (256, 64, 16, 4, 1):
-            while len(rows) - at >= size:
-                self._writer.execute(_insert(size), [value for row in rows[at : at + size] for value in row])
-                at += size
+        self.store.append([(*event, checksum(event)) for event in events])
 
     def head(self) -> int:
         """Return the sequence number of the last event that any process appended; 0 if there is none.
 
         To be called in a transaction (`writing`)."""
-        [seq] = self._writer.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
-        return int(seq)
+        return self.store.head()
 
     def known(self, kind: str, ids: Sequence[str]) -> dict[str, Event]:
         """Return the events of `kind` that have one of these `ids`, by id. To be called in a transaction
         (`writing`)."""
-        query = f"SELECT {COLUMNS} FROM event WHERE kind = ? AND id IN (SELECT value FROM json_each(?))"
-        rows = self._writer.execute(query, (kind, json.dumps(ids))).fetchall()
-        return {event.id: event for event in map(self._event, rows)}
+        return {event.id: event for event in map(self._event, self.store.known(COLUMNS, kind, ids))}
 
     # ------------------------------------------------------------------------ forgetting
 
@@ -74,22 +86,17 @@ class Log(LogReader):
         written. The bytes are removed by `finish_erasing`; if the process dies in between, the next opening of the loop
         calls it (`unfinished`).
         """
-        with self.writing() as db:
-            rows = db.execute(
+        with self.writing():
+            rows = self.store.execute(
                 """WITH RECURSIVE gone (seq) AS (
                     SELECT seq FROM event WHERE kind = 'decision' AND subject = ?
                     UNION SELECT e.seq FROM event e JOIN gone ON e.target = gone.seq
                 ) SELECT e.seq, e.kind, e.id FROM event e JOIN gone ON e.seq = gone.seq""",
                 [subject],
-            ).fetchall()
+            )
             if rows:
-                for name, _ in TRIGGERS:
-                    db.execute(f"DROP TRIGGER {name}")
                 seq = self.head() + 1
-                digests = [(self.digest(kind, id), seq) for _, kind, id in rows]
-                db.executemany("INSERT OR REPLACE INTO forgotten VALUES (?, ?)", digests)
-                db.executemany("DELETE FROM event WHERE seq = ?", [(row[0],) for row in rows])
-                self._database.create_triggers(db)
+                self.store.remove([row[0] for row in rows], [self.digest(kind, id) for _, kind, id in rows], seq)
                 self.append([event(len(rows))._replace(seq=seq)])
         if rows:
             self._any_forgotten = True
@@ -105,28 +112,14 @@ class Log(LogReader):
         return bool(last > done)
 
     def finish_erasing(self) -> None:
-        """Remove the bytes of deleted events from the disk: rewrite the file and empty the write-ahead file.
+        """Remove the bytes of deleted events from the disk, where the database keeps them.
 
         It then appends an event of kind "erased". Raise TimeoutError if another process is reading all the time; the
         next opening of the loop tries again.
         """
-        # Readers go on meanwhile: SQLite waits until each has finished. It does not wait for another process that is
-        # running a checkpoint at this moment, so this loop does.
-        until, busy = time.monotonic() + self._database.wait, True
-        with self._lock, self._errors():
-            self._writer.execute("VACUUM")
-            while busy:
-                [busy, _, _] = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                if busy and time.monotonic() > until:
-                    break
-                time.sleep(0.01 if busy else 0.0)
-        if busy:
-            raise TimeoutError(
-                f"{self.path}: another process is reading, so the forgotten bytes are still in the write-ahead file: "
-                "close it and open the loop again, which finishes the job"
-            )
+        self.store.rewrite()
         with self.writing():
-            last = self._writer.execute("SELECT max(seq) FROM event WHERE kind = 'forget'").fetchone()[0]
+            [[last]] = self.store.execute("SELECT max(seq) FROM event WHERE kind = 'forget'")
             seq = self.head() + 1
             if not self.known("erased", [f"erased-{last}"]):  # another process may have been faster
                 self.append([Event(seq, "erased", f"erased-{last}", now(), None, last, seq, "{}")])
@@ -151,8 +144,4 @@ class Log(LogReader):
         again.
 
         The id cannot be read from it. `kind` is the kind of event that the id belongs to."""
-        return hmac.new(self._secret, f"{kind}\0{value}".encode(), hashlib.sha256).hexdigest()
-
-
-def _insert(rows: int) -> str:
-    return f"INSERT INTO event ({COLUMNS}) VALUES {', '.join([_ROW] * rows)}"
+        return hmac.new(self.store.secret, f"{kind}\0{value}".encode(), hashlib.sha256).hexdigest()

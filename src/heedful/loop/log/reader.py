@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from heedful.loop.log.event import COLUMNS, WIDTH, Event, to_event
-from heedful.loop.log.file import LogFile
 from heedful.loop.log.retractions import Retractions, find_retractions, rollback_target
-from heedful.loop.log.schema import TRIGGERS
+from heedful.loop.log.store import Store
 
 PAGE = 200
 """How many events `newest_first` reads at a time."""
@@ -16,12 +15,21 @@ FEW = 2000
 """The most events of a kind that are found through the index alone."""
 
 
-class LogReader(LogFile):
+class LogReader:
     """The queries of a log. Those that may read much use a connection of their own, so that short ones need not
     wait."""
 
+    def __init__(self, store: Store) -> None:
+        """Read the log in `store`."""
+        self.store, self.path, self._one = store, store.path, store.one
+
     def _event(self, row: tuple[Any, ...]) -> Event:
         return to_event(row, self.path)
+
+    def _scan(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Return all rows of a `query` that may read much of the log."""
+        with self.store.scanning() as run:
+            return run(query, parameters)
 
     # ------------------------------------------------------------------------ single events
 
@@ -42,9 +50,7 @@ class LogReader(LogFile):
         for start in range(0, len(seqs), 500):
             part = seqs[start : start + 500]
             query = f"SELECT {COLUMNS} FROM event WHERE seq IN ({', '.join('?' * len(part))})"
-            with self._reading, self._errors():
-                rows = self._reader.execute(query, part).fetchall()
-            found += map(self._event, rows)
+            found += map(self._event, self.store.few(query, part))
         return found
 
     def newest(self, kind: str, subject: str) -> int:
@@ -119,8 +125,7 @@ class LogReader(LogFile):
 
         The log is read a page at a time, no further than the caller iterates."""
         if kind is not None:
-            with self._reading, self._errors():
-                few = self._reader.execute("SELECT seq FROM event WHERE kind = ? LIMIT ?", (kind, FEW + 1)).fetchall()
+            few = self.store.few("SELECT seq FROM event WHERE kind = ? LIMIT ?", (kind, FEW + 1))
             if len(few) <= FEW:  # the index lists them: no other event is read
                 left = sorted(seq for [seq] in few if seq < before)
                 while left:
@@ -130,8 +135,7 @@ class LogReader(LogFile):
         chosen = "" if kind is None else "AND +kind = ?"
         query = f"SELECT {COLUMNS} FROM event WHERE seq < ? {chosen} ORDER BY seq DESC LIMIT {PAGE}"
         while True:
-            with self._reading, self._errors():
-                rows = self._reader.execute(query, [before] if kind is None else [before, kind]).fetchall()
+            rows = self.store.few(query, [before] if kind is None else [before, kind])
             yield from map(self._event, rows)
             if len(rows) < PAGE:
                 return
@@ -155,10 +159,9 @@ class LogReader(LogFile):
 
         The first parameter of the query is the sequence number after which it begins; it returns at most `page` rows.
         """
-        with self._scanner() as scanner:
+        with self.store.scanning() as run:
             while True:
-                with self._scanning, self._errors():
-                    rows = scanner.execute(query, [after, *parameters]).fetchall()
+                rows = run(query, [after, *parameters])
                 yield from rows
                 if len(rows) < page:
                     return
@@ -180,15 +183,8 @@ class LogReader(LogFile):
         return dict(self._scan("SELECT kind, count(*) FROM event GROUP BY kind ORDER BY kind"))
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the file, a sentence each; [] if nothing is. The whole file is read."""
-        found = [row[0] for row in self._scan("PRAGMA integrity_check") if row[0] != "ok"]
-        there = dict(self._scan("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
-        missing = sorted(name for name, sql in TRIGGERS if there.get(name) != sql)
-        if missing:
-            found.append(f"the database no longer refuses changes: {', '.join(missing)} missing or changed")
-        [[mode]] = self._scan("PRAGMA journal_mode")
-        if mode != "wal":
-            found.append(f"journal mode: expected wal, got {mode}")
+        """Return what is wrong with the log, a sentence each; [] if nothing is. The whole log is read."""
+        found = self.store.problems()
         for row in self._pages(f"SELECT {COLUMNS} FROM event WHERE seq > ? ORDER BY seq LIMIT 5000", [], -(2**63)):
             try:
                 self._event(row)

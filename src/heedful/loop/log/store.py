@@ -1,0 +1,85 @@
+"""What a log needs of the database that it is in: the few things that SQLite and PostgreSQL do differently.
+
+The queries of a log are written once (`reader`, `log`), as SQLite has them. A store runs them; one with another dialect
+translates them first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+Rows = list[Any]
+Run = Callable[..., Rows]
+"""Runs a query with its parameters, and returns all rows."""
+
+
+class Store(Protocol):
+    """The place of one log. Within a process one thread writes at a time; any thread may read."""
+
+    path: Path
+    """where the log is"""
+    secret: bytes
+    """the key of this log, with which digests of forgotten ids are made"""
+    unmoved: int
+    """about how many bytes this process wrote since `move_write_ahead` was called"""
+
+    # ------------------------------------------------------------------------ writing
+
+    def writing(self, patient: bool = True, durable: bool = True) -> AbstractContextManager[None]:
+        """Begin a transaction, committed when the block ends and rolled back if it raises; see `Log.writing`."""
+
+    def execute(self, query: str, parameters: Sequence[Any] = ()) -> Rows:
+        """Return the rows of a query that is part of the transaction."""
+
+    def head(self) -> int:
+        """Return the sequence number of the last event, 0 if there is none; within the transaction."""
+
+    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Append rows of events, whose columns are `COLUMNS`; within the transaction."""
+
+    def known(self, columns: str, kind: str, ids: Sequence[str]) -> Rows:
+        """Return these columns of the events of `kind` with one of these `ids`; within the transaction."""
+
+    def remove(self, seqs: Sequence[int], digests: Sequence[str], seq: int) -> None:
+        """Delete the events `seqs` and keep `digests` of their ids, as erased by event `seq`; within the transaction.
+
+        Every other way to delete an event is refused by the database."""
+
+    def rewrite(self) -> None:
+        """Remove the bytes of deleted events from the disk. Raise TimeoutError if somebody is reading all the time."""
+
+    def sync(self) -> None:
+        """Wait until all that was committed is on the disk."""
+
+    # ------------------------------------------------------------------------ reading
+
+    def one(self, query: str, parameters: Sequence[Any] = ()) -> Any:
+        """Return the first row of a short query; None if there is none."""
+
+    def few(self, query: str, parameters: Sequence[Any] = ()) -> Rows:
+        """Return all rows of a short query."""
+
+    def scanning(self) -> AbstractContextManager[Run]:
+        """Yield what runs queries that may read much, so that short reads need not wait for them."""
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the database, a sentence each; [] if nothing is."""
+
+    # ------------------------------------------------------------------------ the place itself
+
+    def is_there(self) -> bool:
+        """Return whether the log is where it was opened; False if it was removed, or another took its place."""
+
+    def leave_write_ahead(self) -> None:
+        """Leave work between commits to the caller of `move_write_ahead`."""
+
+    def move_write_ahead(self) -> None:
+        """Do the work that need not be done within a commit, while others read and write."""
+
+    def begin_write_ahead_anew(self) -> None:
+        """Do what is left of that work between two commits."""
+
+    def close(self) -> None:
+        """Close all connections."""
