@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 EDITABLE := $(INSTALL) --no-build-isolation --no-deps --editable .
 LOCKED := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate
 
-.PHONY: demo test test-long bench lint lock setup chromium clean
+.PHONY: demo test test-long bench lint lock setup chromium postgres clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -47,11 +47,15 @@ lint: $(READY)
 chromium: $(READY)
 	@$(BIN)/python tests/browser/chromium.py
 
-test: lint chromium
+# Loops in a database are tried on a real server: one that is here, or one that this installs and says so.
+postgres: $(READY)
+	@$(BIN)/python tests/postgres.py
+
+test: lint chromium postgres
 	@echo "heedful: tests (the long versions: make test-long)"
 	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup
 
-test-long: lint chromium
+test-long: lint chromium postgres
 	@echo "heedful: all tests, the long versions too"
 	@HEEDFUL_LONG=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 

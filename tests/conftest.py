@@ -1,14 +1,18 @@
-"""100 examples a property, or what its own budget says; and the figures that tests tell."""
+"""100 examples a property, or what its own budget says; the figures that tests tell; and where loops are stored."""
 
 from __future__ import annotations
 
 import os
+import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import postgres as postgresql
 from budget import FACTOR
+from heedful.storage import Address, Place
 
 if FACTOR == 1:  # before numpy starts them: the threads of two workers wait for each other, three times as long
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -41,3 +45,37 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 for name, told in report.user_properties:
                     if name == "told":
                         terminalreporter.write_line(f"measured: {told}")
+
+
+# ---------------------------------------------------------------------------- where loops are stored
+
+STORES = ("sqlite", "postgres")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a database on a PostgreSQL server, for the tests of this process."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")
+    try:
+        with postgresql.server(run) as url, postgresql.database(url) as made:
+            yield made
+    except FileNotFoundError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest) -> str:
+    """Each database that a loop can be in."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def home(store: str, request: pytest.FixtureRequest) -> Place:
+    """A place for new loops, empty: a folder, or part of a PostgreSQL database. `home / "loop"` is that of a loop."""
+    if store == "postgres":
+        return Address(request.getfixturevalue("postgres"), secrets.token_hex(6))
+    folder: Path = request.getfixturevalue("tmp_path")
+    return folder

@@ -18,6 +18,7 @@ from heedful.features import infer
 from heedful.loop import records
 from heedful.loop.log import Event
 from heedful.loop.projection import PendingEvent, Projection
+from heedful.storage import Place
 from loops import bits, bits_from_scratch, rows, small_loop, specs
 
 NAMES = [f"i{j}" for j in range(12)]
@@ -81,9 +82,9 @@ def usual(loop: Loop, person: str, prefix: str) -> None:
 
 
 @pytest.mark.parametrize("spec", specs())
-def test_undo_is_never_having_seen_it(tmp_path: Path, spec: str) -> None:
+def test_undo_is_never_having_seen_it(home: Place, spec: str) -> None:
     """For each form of feedback, in the midst of others, for each learner that a loop takes, with people's offsets."""
-    folder, learned, undone = tmp_path, 0, 0
+    folder, learned, undone = home, 0, 0
     with small_loop(folder / "without", spec, shrink=3.0, control=0.0) as loop:
         decided(loop, ["annemarie", "bob"])
         usual(loop, "annemarie", "a")
@@ -121,8 +122,8 @@ def test_undo_is_never_having_seen_it(tmp_path: Path, spec: str) -> None:
     assert learned >= (len(FORMS) - 3 if undone == len(FORMS) else 4)
 
 
-def test_undoing_says_what_it_did(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "loop", control=0.0) as loop:
+def test_undoing_says_what_it_did(home: Place) -> None:
+    with small_loop(home / "loop", control=0.0) as loop:
         decided(loop, ["annemarie"])
         empty = bits(loop)
         a = answer(loop, "annemarie", "better", "e1")
@@ -265,8 +266,8 @@ def test_no_byte_is_left(tmp_path: Path) -> None:
         assert loop.verify() == []
 
 
-def test_the_record_says_that_and_not_who(tmp_path: Path) -> None:
-    with texts_loop(tmp_path / "loop") as loop:
+def test_the_record_says_that_and_not_who(home: Place) -> None:
+    with texts_loop(home / "loop") as loop:
         live(loop, "annemarie")
         found = loop.forget("annemarie")
         [forget] = loop.projection.log.events(kinds=["forget"])
@@ -277,7 +278,7 @@ def test_the_record_says_that_and_not_who(tmp_path: Path) -> None:
         for event in (forget, erased):
             assert "annemarie" not in f"{event.id} {event.payload}"
         # The same person in another loop has another digest: nobody can look her up in a list of names.
-        with texts_loop(tmp_path / "other") as other:
+        with texts_loop(home / "other") as other:
             live(other, "annemarie")
             other.forget("annemarie")
             [elsewhere] = other.projection.log.events(kinds=["forget"])
@@ -285,14 +286,14 @@ def test_the_record_says_that_and_not_who(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spec", specs())
-def test_forgetting_is_never_having_seen_her(tmp_path: Path, spec: str) -> None:
-    with small_loop(tmp_path / "without", spec, shrink=3.0, control=0.0) as loop:
+def test_forgetting_is_never_having_seen_her(home: Place, spec: str) -> None:
+    with small_loop(home / "without", spec, shrink=3.0, control=0.0) as loop:
         decided(loop, ["bob", "cy"])
         usual(loop, "bob", "b")
         usual(loop, "cy", "c")
         loop.undo("b1")
         never = bits(loop)
-    with small_loop(tmp_path / "with", spec, shrink=3.0, control=0.0, snapshot_every=3) as loop:
+    with small_loop(home / "with", spec, shrink=3.0, control=0.0, snapshot_every=3) as loop:
         decided(loop, ["annemarie", "bob", "cy"])
         usual(loop, "annemarie", "a")
         usual(loop, "bob", "b")
@@ -307,12 +308,12 @@ def test_forgetting_is_never_having_seen_her(tmp_path: Path, spec: str) -> None:
         assert bits(loop) == never == bits_from_scratch(loop)
         assert loop.verify() == []
         # What the two say from now on is the same too.
-        with Loop.open(tmp_path / "without") as other:
+        with Loop.open(home / "without") as other:
             for person in ("annemarie", "bob", None):
                 one, two = (each.decide(NAMES, id=f"next {person}", person=person) for each in (loop, other))
                 assert one.shown == two.shown
                 assert one.probability == two.probability
-    with Loop.open(tmp_path / "with") as loop:
+    with Loop.open(home / "with") as loop:
         assert bits(loop) == never
 
 
@@ -353,9 +354,9 @@ def test_late_retries_of_what_was_forgotten(tmp_path: Path) -> None:
             assert traces(folder, "annemarie") == set()
 
 
-def test_she_may_come_back(tmp_path: Path) -> None:
+def test_she_may_come_back(home: Place) -> None:
     """What is forgotten is what there was, not the right to use the loop."""
-    with texts_loop(tmp_path / "loop") as loop:
+    with texts_loop(home / "loop") as loop:
         live(loop, "annemarie")
         loop.forget("annemarie")
         empty = bits(loop)
@@ -388,8 +389,8 @@ def test_nobody_there(tmp_path: Path) -> None:
         assert list(loop.projection.log.events()) == after
 
 
-def test_only_hers_goes(tmp_path: Path) -> None:
-    with texts_loop(tmp_path / "loop") as loop:
+def test_only_hers_goes(home: Place) -> None:
+    with texts_loop(home / "loop") as loop:
         live(loop, "bob")
         loop.decide(NAMES, id="nobody's")  # without a person
         loop.feedback("nobody's", id="n", better=["i3"])
@@ -416,8 +417,8 @@ def _about(event: Event, events: list[Event]) -> bool:
     return target is not None and (target.subject == "annemarie" or _about(target, events))
 
 
-def test_chains_stay_with_their_person(tmp_path: Path) -> None:
-    with texts_loop(tmp_path / "loop") as loop:
+def test_chains_stay_with_their_person(home: Place) -> None:
+    with texts_loop(home / "loop") as loop:
         for person in ("annemarie", "bob"):
             for n in range(3):
                 loop.record(NAMES[n : n + 4], NAMES[n : n + 4], id=f"{person}-{n}", person=person)
@@ -435,8 +436,8 @@ def test_chains_stay_with_their_person(tmp_path: Path) -> None:
         assert loop.verify() == []
 
 
-def test_undone_and_then_forgotten(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "loop", shrink=2.0, control=0.0) as loop:
+def test_undone_and_then_forgotten(home: Place) -> None:
+    with small_loop(home / "loop", shrink=2.0, control=0.0) as loop:
         decided(loop, ["annemarie", "bob"])
         usual(loop, "bob", "b")
         without = bits(loop)
@@ -453,8 +454,8 @@ def test_undone_and_then_forgotten(tmp_path: Path) -> None:
         assert loop.projection.model.people == {}
 
 
-def test_exports_are_named(tmp_path: Path) -> None:
-    with texts_loop(tmp_path / "loop") as loop:
+def test_exports_are_named(home: Place) -> None:
+    with texts_loop(home / "loop") as loop:
         live(loop, "annemarie")
         log = loop.projection.log
         for n, path in enumerate(("/somewhere/one.jsonl", "two.jsonl")):
@@ -486,8 +487,8 @@ def test_snapshots_go(tmp_path: Path) -> None:
         assert loop.notes == []
 
 
-def test_nothing_is_forgotten_where_it_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with small_loop(tmp_path / "loop", shrink=2.0, control=0.0) as loop:
+def test_nothing_is_forgotten_where_it_cannot_be_written(home: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    with small_loop(home / "loop", shrink=2.0, control=0.0) as loop:
         decided(loop, ["annemarie"])
         usual(loop, "annemarie", "a")
         before = list(loop.projection.log.events()), bits(loop)
@@ -616,9 +617,9 @@ def test_another_process_notices(tmp_path: Path) -> None:
         assert bits(loop) == without
 
 
-def test_another_process_forgets_while_this_one_is_about_to_write(tmp_path: Path) -> None:
+def test_another_process_forgets_while_this_one_is_about_to_write(home: Place) -> None:
     """Feedback that was let through before the decision it answers was forgotten is refused in the transaction."""
-    folder = tmp_path / "loop"
+    folder = home / "loop"
     with small_loop(folder, control=0.0) as one, Loop.open(folder) as two:
         decided(one, ["annemarie", "bob"])
         draft = two.feedback_reader.read("annemarie-shown", "late", None, {"better": ["i3"]})
@@ -634,9 +635,9 @@ def test_another_process_forgets_while_this_one_is_about_to_write(tmp_path: Path
         assert one.verify() == two.verify() == []
 
 
-def test_another_process_says_that_it_was_forgotten(tmp_path: Path) -> None:
+def test_another_process_says_that_it_was_forgotten(home: Place) -> None:
     """At once, before it has caught up with anything."""
-    with small_loop(tmp_path / "loop", control=0.0) as one, Loop.open(tmp_path / "loop") as two:
+    with small_loop(home / "loop", control=0.0) as one, Loop.open(home / "loop") as two:
         decided(one, ["annemarie"])
         usual(one, "annemarie", "a")
         one.forget("annemarie")
@@ -645,9 +646,9 @@ def test_another_process_says_that_it_was_forgotten(tmp_path: Path) -> None:
             assert "forgotten" in a.reason
 
 
-def test_another_process_knows_it_after_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_process_knows_it_after_a_failure(home: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that reads everything again because it failed between a commit and the lesson."""
-    with small_loop(tmp_path / "loop", control=0.0) as one, Loop.open(tmp_path / "loop") as two:
+    with small_loop(home / "loop", control=0.0) as one, Loop.open(home / "loop") as two:
         one.decide(NAMES, id="hers", person="ann")
         one.decide(NAMES, id="his", person="bob")
         with monkeypatch.context() as patched:
@@ -664,9 +665,9 @@ def test_another_process_knows_it_after_a_failure(tmp_path: Path, monkeypatch: p
         assert two.forget("ann").events == 0
 
 
-def test_forgotten_twice(tmp_path: Path) -> None:
+def test_forgotten_twice(home: Place) -> None:
     """An id that came back, as a version with a fault let it, is forgotten like any other."""
-    with small_loop(tmp_path / "loop", control=0.0) as loop:
+    with small_loop(home / "loop", control=0.0) as loop:
         loop.decide(NAMES, id="hers", person="ann")
         loop.forget("ann")
         loop.projection.log._any_forgotten = False
@@ -677,8 +678,8 @@ def test_forgotten_twice(tmp_path: Path) -> None:
             loop.decide(NAMES, id="hers", person="ann")
 
 
-def test_another_process_decides_without_her(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "loop", control=0.0) as one, Loop.open(tmp_path / "loop") as two:
+def test_another_process_decides_without_her(home: Place) -> None:
+    with small_loop(home / "loop", control=0.0) as one, Loop.open(home / "loop") as two:
         decided(two, ["annemarie"])
         before = two.decide(NAMES, id="before").shown
         for n in range(6):
@@ -716,9 +717,9 @@ def test_another_process_keeps_no_snapshot_of_her(tmp_path: Path, monkeypatch: p
     assert not [file for file in folder.iterdir() if b"annemarie" in file.read_bytes()]
 
 
-def test_opened_by_another_process_while_she_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opened_by_another_process_while_she_is_forgotten(home: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both finish the job, each without hindering the other."""
-    with small_loop(tmp_path / "loop", control=0.0) as loop:
+    with small_loop(home / "loop", control=0.0) as loop:
         decided(loop, ["annemarie"])
         usual(loop, "annemarie", "a")
         tidy = Projection.forget_derived
@@ -726,7 +727,7 @@ def test_opened_by_another_process_while_she_is_forgotten(tmp_path: Path, monkey
         def meanwhile(self: Projection) -> None:
             tidy(self)
             monkeypatch.setattr(Projection, "forget_derived", tidy)
-            Loop.open(tmp_path / "loop").close()
+            Loop.open(home / "loop").close()
 
         monkeypatch.setattr(Projection, "forget_derived", meanwhile)
         assert loop.forget("annemarie").events == 4 + 5

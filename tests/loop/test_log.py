@@ -27,7 +27,7 @@ from heedful.loop import group
 from heedful.loop.group import GroupCommit
 from heedful.loop.log import Event, Log, file
 from heedful.loop.log.schema import SCHEMA
-from heedful.storage import Schema
+from heedful.storage import Place, Schema
 from loops import bits, bits_from_scratch, small_loop
 
 TABLES = ("event", "forgotten", "secret")
@@ -481,8 +481,8 @@ def test_interrupted_at_any_line(at: int) -> None:
 # ---------------------------------------------------------------------------- several threads, several processes
 
 
-def test_the_order_of_the_log_is_the_order_of_the_answers(tmp_path: Path) -> None:
-    with small_loop(tmp_path / "loop", control=0.0) as loop:
+def test_the_order_of_the_log_is_the_order_of_the_answers(home: Place) -> None:
+    with small_loop(home / "loop", control=0.0) as loop:
         d = loop.decide(id="d")
         answers: dict[int, list[Any]] = {i: [] for i in range(8)}
 
@@ -517,13 +517,13 @@ def _appends(path: Path, name: str, n: int, begin: Any, out: Any) -> None:
         out.put((name, seqs, bits(loop), loop.verify()))
 
 
-def test_two_processes_with_one_log(tmp_path: Path) -> None:
+def test_two_processes_with_one_log(home: Place) -> None:
     n = 40
-    with small_loop(tmp_path / "loop", control=0.0, shrink=3.0, snapshot_every=15) as loop:
+    with small_loop(home / "loop", control=0.0, shrink=3.0, snapshot_every=15) as loop:
         loop.decide(id="shared", person="p1")
     spawned = multiprocessing.get_context("spawn")
     begin, out = spawned.Barrier(2), spawned.Queue()
-    children = [spawned.Process(target=_appends, args=(tmp_path / "loop", name, n, begin, out)) for name in "ab"]
+    children = [spawned.Process(target=_appends, args=(home / "loop", name, n, begin, out)) for name in "ab"]
     for child in children:
         child.start()
     found = sorted([out.get(timeout=60) for _ in children])
@@ -535,7 +535,7 @@ def test_two_processes_with_one_log(tmp_path: Path) -> None:
     assert all(seqs == sorted(seqs) for _, seqs, _, _ in found)
     assert found[0][2] == found[1][2]
     assert [problems for *_, problems in found] == [[], []]
-    with Loop.open(tmp_path / "loop") as loop:
+    with Loop.open(home / "loop") as loop:
         assert loop.projection.model.shared.t == 2 * (n - n // 10) + n
         assert bits(loop) == bits_from_scratch(loop) == found[0][2]
         order = [event.seq for event in loop.projection.log.events()]
@@ -557,9 +557,9 @@ while True:
 """
 
 
-def test_opened_beside_a_process_that_writes(tmp_path: Path) -> None:
+def test_opened_beside_a_process_that_writes(home: Place) -> None:
     """What comes while the log is folded counts once."""
-    path = tmp_path / "loop"
+    path = home / "loop"
     with small_loop(path, control=0.0) as loop:
         loop.decide(id="d")
     command = [sys.executable, "-c", WRITER, str(path)]
@@ -583,8 +583,8 @@ def test_opened_beside_a_process_that_writes(tmp_path: Path) -> None:
             child.kill()
 
 
-def test_what_is_appended_while_the_log_is_folded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with small_loop(tmp_path / "loop", control=0.0) as one:
+def test_what_is_appended_while_the_log_is_folded(home: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    with small_loop(home / "loop", control=0.0) as one:
         one.decide(id="d")
         one.feedback("d", id="e0", better=["i3"])
         last = Log.last
@@ -596,15 +596,15 @@ def test_what_is_appended_while_the_log_is_folded(tmp_path: Path, monkeypatch: p
             return found
 
         monkeypatch.setattr(Log, "last", late)
-        with Loop.open(tmp_path / "loop") as two:
+        with Loop.open(home / "loop") as two:
             two.feedback("d", id="e2", better=["i5"])
             assert two.projection.model.shared.t == 3
             assert bits(two) == bits_from_scratch(two)
 
 
-def test_catching_up_that_fails_half_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_catching_up_that_fails_half_way(home: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was learned before the disk failed is not learned once more."""
-    with small_loop(tmp_path / "loop", control=0.0) as one, Loop.open(tmp_path / "loop") as two:
+    with small_loop(home / "loop", control=0.0) as one, Loop.open(home / "loop") as two:
         one.decide(id="d")
         for n in range(4):
             one.feedback("d", id=f"e{n}", better=["i3", "i4"])
@@ -645,10 +645,10 @@ def test_each_write_is_its_own_transaction(tmp_path: Path) -> None:
 
 
 def test_what_another_process_appends_just_before_the_log_is_folded_anew_counts_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the commit of an undo and the reading of the log for it."""
-    with small_loop(tmp_path / "loop", control=0.0) as one, Loop.open(tmp_path / "loop") as two:
+    with small_loop(home / "loop", control=0.0) as one, Loop.open(home / "loop") as two:
         one.decide(id="d")
         one.feedback("d", id="e0", better=["i3"])
         one.feedback("d", id="e1", better=["i4"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +14,14 @@ from heedful.data.jsonl import Line
 from heedful.io import Outcome, check_form, export_lines, import_lines
 from heedful.loop.log.retractions import find_retractions
 from heedful.loop.records import plain
+from heedful.storage import Place
 from kinds import KINDS, Kind, each_kind, teach
 from loops import bits, bits_from_scratch
 
 
 @each_kind
-def test_a_rollback_is_the_old_model_bit_for_bit_and_learns_on(kind: Kind, tmp_path: Path) -> None:
-    with kind.make(tmp_path / "loop") as loop, kind.make(tmp_path / "other") as other:
+def test_a_rollback_is_the_old_model_bit_for_bit_and_learns_on(kind: Kind, home: Place) -> None:
+    with kind.make(home / "loop") as loop, kind.make(home / "other") as other:
         teach(kind, loop, range(8))
         loop.snapshot()
         version, old = loop.version, bits(loop)
@@ -45,14 +45,14 @@ def test_a_rollback_is_the_old_model_bit_for_bit_and_learns_on(kind: Kind, tmp_p
         there = loop.rollback(before - 1)  # a rollback is gone back on like everything else
         assert (there.left_out, there.restored) == (4 + 1, 6)
         assert bits(loop) == late == bits_from_scratch(loop)
-    with Loop.open(tmp_path / "loop", learner=kind.own) as loop:
+    with Loop.open(home / "loop", learner=kind.own) as loop:
         assert bits(loop) == late
         assert loop.verify() == []
 
 
 @each_kind
-def test_whoever_was_forgotten_since_stays_forgotten(kind: Kind, tmp_path: Path) -> None:
-    with kind.make(tmp_path / "loop") as loop, kind.make(tmp_path / "other") as other:
+def test_whoever_was_forgotten_since_stays_forgotten(kind: Kind, home: Place) -> None:
+    with kind.make(home / "loop") as loop, kind.make(home / "other") as other:
         for each in (loop, other):
             teach(kind, each, range(8))
         version = loop.version
@@ -65,8 +65,8 @@ def test_whoever_was_forgotten_since_stays_forgotten(kind: Kind, tmp_path: Path)
 
 
 @each_kind
-def test_another_process_sees_a_rollback(kind: Kind, tmp_path: Path) -> None:
-    with kind.make(tmp_path / "loop") as loop, Loop.open(tmp_path / "loop", learner=kind.own) as other:
+def test_another_process_sees_a_rollback(kind: Kind, home: Place) -> None:
+    with kind.make(home / "loop") as loop, Loop.open(home / "loop", learner=kind.own) as other:
         teach(kind, loop, range(6))
         version, old = loop.version, bits(loop)
         teach(kind, loop, range(6, 9))
@@ -77,8 +77,8 @@ def test_another_process_sees_a_rollback(kind: Kind, tmp_path: Path) -> None:
         assert bits(other) == bits(loop) == old
 
 
-def test_the_report_and_the_history_leave_out_what_was_rolled_back(tmp_path: Path) -> None:
-    with KINDS[0].make(tmp_path / "loop") as loop:
+def test_the_report_and_the_history_leave_out_what_was_rolled_back(home: Place) -> None:
+    with KINDS[0].make(home / "loop") as loop:
         teach(KINDS[0], loop, range(6))
         version, before = loop.version, loop.report().feedback
         teach(KINDS[0], loop, range(6, 9))
@@ -89,8 +89,8 @@ def test_the_report_and_the_history_leave_out_what_was_rolled_back(tmp_path: Pat
 
 
 @pytest.mark.parametrize("to", [0, -1, 10**9, 1.5, True, "3", None])
-def test_there_has_to_have_been_such_a_version(to: Any, tmp_path: Path) -> None:
-    with KINDS[0].make(tmp_path / "loop") as loop:
+def test_there_has_to_have_been_such_a_version(to: Any, home: Place) -> None:
+    with KINDS[0].make(home / "loop") as loop:
         teach(KINDS[0], loop, range(3))
         before, head = bits(loop), loop.projection.log.last()
         with pytest.raises(ValueError, match="to: expected a "):
@@ -129,8 +129,8 @@ def test_what_is_in_effect_is_what_a_stack_of_states_says(data: st.DataObject) -
 
 
 @each_kind
-def test_exported_and_imported_a_rollback_leaves_out_the_same(kind: Kind, tmp_path: Path) -> None:
-    with kind.make(tmp_path / "a") as loop, kind.make(tmp_path / "b") as other:
+def test_exported_and_imported_a_rollback_leaves_out_the_same(kind: Kind, home: Place) -> None:
+    with kind.make(home / "a") as loop, kind.make(home / "b") as other:
         teach(kind, loop, range(6))
         loop.undo("e1")
         version = loop.version
@@ -148,9 +148,9 @@ def test_exported_and_imported_a_rollback_leaves_out_the_same(kind: Kind, tmp_pa
         assert other.weights_of("p1") == pytest.approx(loop.weights_of("p1"))
 
 
-def test_what_a_rollback_brought_back_can_be_undone_once_more(tmp_path: Path) -> None:
+def test_what_a_rollback_brought_back_can_be_undone_once_more(home: Place) -> None:
     kind = KINDS[0]
-    with kind.make(tmp_path / "loop") as loop:
+    with kind.make(home / "loop") as loop:
         teach(kind, loop, range(4))
         version, old = loop.version, bits(loop)
         loop.undo("e3")
@@ -162,10 +162,10 @@ def test_what_a_rollback_brought_back_can_be_undone_once_more(tmp_path: Path) ->
         assert loop.undo("e3").status == "duplicate"
 
 
-def test_what_was_brought_back_twice_can_be_undone_a_third_time(tmp_path: Path) -> None:
+def test_what_was_brought_back_twice_can_be_undone_a_third_time(home: Place) -> None:
     """The second undo has a name of its own, which the second rollback leaves out as well."""
     kind = KINDS[0]
-    with kind.make(tmp_path / "loop") as loop:
+    with kind.make(home / "loop") as loop:
         teach(kind, loop, range(4))
         old = bits(loop)
         for _ in range(4):

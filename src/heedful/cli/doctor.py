@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from heedful.loop import Loop
     from heedful.loop.log import Event
     from heedful.loop.packing import LoggedDecision
+    from heedful.storage import Place
 
 Status = Literal["ok", "warning", "problem"]
 _MARKS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "problem": "[red]✗[/]"}
@@ -99,7 +100,7 @@ def _inspect(folder: Path, own: str | None) -> Iterator[Finding]:
                     yield Finding("log", "problem", str(error), _restore(folder))
 
 
-def _restore(folder: Path) -> str:
+def _restore(folder: Place) -> str:
     return (
         f"Close what uses it, copy {folder} aside as it is, and put a back-up or an import of an export in its place."
     )
@@ -170,13 +171,13 @@ def _log(loop: Loop) -> Iterator[Finding]:
 
 
 def _snapshots(loop: Loop) -> Iterator[Finding]:
-    from heedful.core.serialization import read_arrays
     from heedful.loop import snapshots
 
     usable, wrong, stamp = [], [], loop.projection.stamp()
-    for position, path in snapshots.snapshots(loop.path):
+    shelf = snapshots.shelf_of(loop.projection.log)
+    for position in shelf.positions():
         try:
-            _, manifest = read_arrays(path)
+            _, manifest = shelf.read(position)
         except (OSError, ValueError) as error:
             wrong.append(str(error))
             continue
@@ -184,7 +185,7 @@ def _snapshots(loop: Loop) -> Iterator[Finding]:
         if "learner" in other:
             continue  # of one that served before a promotion or a rollback, which may want it again
         if other:
-            wrong.append(f"{path.name}: made with another {', '.join(other)}")
+            wrong.append(f"{shelf.name(position)}: made with another {', '.join(other)}")
         elif not loop.projection.log.is_superseded(position):
             usable.append(position)
     for told in wrong:

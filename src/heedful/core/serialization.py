@@ -109,17 +109,54 @@ def _digest(arrays: dict[str, npt.NDArray[Any]], manifest: dict[str, object]) ->
     return digest.hexdigest()
 
 
-def write_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]], about: dict[str, object]) -> None:
+def pack_arrays(arrays: dict[str, npt.NDArray[Any]], about: dict[str, Any]) -> bytes:
+    """Return `arrays`, by name, as the content of a safetensors file, with a checksum and the JSON-able values `about`
+    them in its header."""
+    from safetensors.numpy import save
+
+    arrays = {name: np.array(value, order="C") for name, value in arrays.items()}
+    manifest = {"schema": SCHEMA, **about}
+    content: bytes = save(arrays, metadata={"heedful": json.dumps(manifest | {"sha256": _digest(arrays, manifest)})})
+    return content
+
+
+def unpack_arrays(content: bytes, name: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """Return (the arrays by name, the JSON values about them) from `content`, as `pack_arrays` made it.
+
+    Raise ValueError, beginning with `name`, if it is something else, is damaged, or has another schema version."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        arrays = load(content)
+        length = int.from_bytes(content[:8], "little")
+        manifest = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["heedful"])
+        return _checked(arrays, manifest, name)
+    except (SafetensorError, KeyError, RecursionError, AttributeError, TypeError) as error:
+        raise ValueError(f"{name}: expected a snapshot, got one that is damaged or of another kind: {error}") from None
+
+
+def _checked(
+    arrays: dict[str, npt.NDArray[Any]], manifest: dict[str, Any], name: object
+) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """Return `arrays` and the rest of `manifest` after checking the checksum and the schema in it.
+
+    Raise ValueError, beginning with `name`, if one is wrong, and KeyError if one is missing."""
+    digest, schema = manifest.pop("sha256"), manifest["schema"]
+    if digest != _digest(arrays, manifest):
+        raise ValueError(f"{name}: expected a whole snapshot, got one whose content was changed since: it is damaged")
+    if schema != SCHEMA:
+        raise ValueError(f"{name}: expected a snapshot of schema {SCHEMA}, got {schema}")
+    return arrays, manifest
+
+
+def write_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]], about: dict[str, Any]) -> None:
     """Write `arrays`, by name, to the file `path`, with a checksum and the JSON-able values `about` them in its header.
 
     The file is replaced atomically and flushed to disk. Raise OSError if it cannot be written (IsADirectoryError for a
     folder).
     """
-    from safetensors.numpy import save
-
-    arrays = {name: np.array(value, order="C") for name, value in arrays.items()}
-    manifest = {"schema": SCHEMA, **about}
-    content = save(arrays, metadata={"heedful": json.dumps(manifest | {"sha256": _digest(arrays, manifest)})})
+    content = pack_arrays(arrays, about)
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target}: expected a file to write, got a folder")
@@ -152,17 +189,12 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any
         with safe_open(file, framework="numpy") as opened:
             manifest = json.loads((opened.metadata() or {})["heedful"])
             arrays = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
-        digest = manifest.pop("sha256")
-        schema = manifest["schema"]
+        manifest["sha256"], manifest["schema"]
     except (SafetensorError, KeyError, ValueError, RecursionError, AttributeError, TypeError) as error:
         raise ValueError(
             f"{file}: expected a snapshot, got a file that is damaged or of another kind: {error}"
         ) from None
-    if digest != _digest(arrays, manifest):
-        raise ValueError(f"{file}: expected a whole snapshot, got one whose content was changed since: it is damaged")
-    if schema != SCHEMA:
-        raise ValueError(f"{file}: expected a snapshot of schema {SCHEMA}, got {schema}")
-    return arrays, manifest
+    return _checked(arrays, manifest, file)
 
 
 def arrays_of(state: object, name: str = "") -> dict[str, npt.NDArray[Any]]:

@@ -36,6 +36,7 @@ from heedful.loop.records import Answer, Decision
 from heedful.loop.request import Request, check_rows, encode_rows
 from heedful.loop.serving import ExperimentRecord, PromotionRecord, check_can_start, read_promotion, repeated
 from heedful.loop.settings import Manifest, Settings, built_learner
+from heedful.storage import Address, Place, place_of
 
 if TYPE_CHECKING:
     from heedful.loop.evaluate import Evaluation
@@ -108,7 +109,7 @@ class Loop:
     @classmethod
     def create(
         cls,
-        path: str | Path,
+        path: str | Path | Address,
         *,
         encoding: Encoding | None = None,
         items: Iterable[Mapping[str, Any]] | Frame = (),
@@ -119,6 +120,9 @@ class Loop:
         query_features: Encoding | None = None,
     ) -> Loop:
         """Create a loop in the new folder `path`, with `items` on offer: one mapping for each item, or a data frame.
+
+        The path "postgresql://HOST/DATABASE#NAME" creates the loop NAME in a PostgreSQL database, with heedful's tables
+        if it has none.
 
         `encoding` turns the attributes of an item into features (`heedful.infer` finds one), `context` those of a
         request; `crosses` are pairs (context column, item column) whose products are features too. `query_features`
@@ -132,7 +136,7 @@ class Loop:
         Raise FileExistsError if the folder exists, and ValueError, naming the field, if something makes no sense;
         nothing is created then.
         """
-        folder = Path(path)
+        place = place_of(path)
         settings = Settings() if settings is None else settings
         if isinstance(settings, Settings):
             learner = default_learner(settings) if learner is None else learner
@@ -144,27 +148,32 @@ class Loop:
         rows = check_rows("items", items)
         encoded = encode_rows(encoding, rows, Counter())  # before anything is written
         made = built_learner(manifest, learner)
-        snapshots.make_folder(folder)
+        if not isinstance(place, Address):
+            snapshots.make_folder(place)
+        log = None
         try:
-            log = Log(folder / snapshots.LOG, create=True)
+            log = Log(place if isinstance(place, Address) else place / snapshots.LOG, create=True)
             founded = Event(1, "loop", "loop", now(), None, None, 0, manifest.to_json(learner_version(made)))
             with log.writing():
                 log.append([founded])
             log.close()
-            loop = cls.open(folder, learner=learner)
+            loop = cls.open(place, learner=learner)
             try:
                 loop._put(rows, encoded)
             except BaseException:
                 loop.close()
                 raise
         except BaseException:
-            snapshots.remove_folder(folder)
+            if not isinstance(place, Address):
+                snapshots.remove_folder(place)
+            elif log is not None:
+                log.store.drop()
             raise
         return loop
 
     @classmethod
-    def open(cls, path: str | Path, *, learner: str | None = None) -> Loop:
-        """Open the loop in the folder `path`.
+    def open(cls, path: str | Path | Address, *, learner: str | None = None) -> Loop:
+        """Open the loop in the folder `path`, or at "postgresql://HOST/DATABASE#NAME" in a PostgreSQL database.
 
         `learner` is needed only for a learner of your own (FILE.py:Class), which has to be named again, as a log does
         not say what code to run. Raise LookupError if it is not, FileNotFoundError if there is no loop, and ValueError
@@ -172,8 +181,8 @@ class Loop:
         """
         return cls(path, learner)
 
-    def __init__(self, path: str | Path, learner: str | None = None) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path | Address, learner: str | None = None) -> None:
+        self.path = place_of(path)
         self.rest_on(Projection(self.path, learner))
 
     def rest_on(self, projection: Projection) -> None:
@@ -916,8 +925,9 @@ class Loop:
 
     # ------------------------------------------------------------------------ keeping
 
-    def snapshot(self) -> Path:
-        """Write the model to a file in the loop's folder, which the next start begins from, and return the file's path.
+    def snapshot(self) -> Place:
+        """Write the model to a file in the loop's folder, which the next start begins from, and return the file's path;
+        in a database, to a row of it, and return the loop's address.
 
         Raise OSError if it cannot be written, and ValueError if the model lacks feedback that the learner failed on."""
         return self.projection.snapshot()

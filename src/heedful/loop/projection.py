@@ -12,7 +12,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from heapq import merge
-from pathlib import Path
 from sys import getsizeof
 from typing import Any, NamedTuple
 
@@ -45,7 +44,7 @@ from heedful.loop.serving import (
 from heedful.loop.settings import Manifest, built_learner, candidate_manifest, check_named
 from heedful.loop.strangers import why_nothing_learned
 from heedful.loop.versions import declared_version
-from heedful.storage import Busy, Closed, Damaged
+from heedful.storage import Address, Busy, Closed, Damaged, Place
 
 MARKS, BETWEEN = 4, 250
 """How many states of the model are kept in memory for undoing, and the fewest lessons between two of them."""
@@ -139,8 +138,8 @@ class Projection:
     Any number of threads may call it, and other processes may write to the same log: what they wrote is taken in before
     every commit."""
 
-    def __init__(self, path: Path, named: str | None) -> None:
-        """Open the loop in the folder `path`: its model is the newest snapshot that can be used, and learns the
+    def __init__(self, path: Place, named: str | None) -> None:
+        """Open the loop at `path`: its model is the newest snapshot that can be used, and learns the
         feedback after that.
 
         `named` names the learner again if it is one of the user's own ("FILE.py:Class"), otherwise None. Raise
@@ -149,7 +148,9 @@ class Projection:
         self.path = path
         self.notes: list[str] = []
         """warnings for the person who runs the loop, each once"""
-        self.log = Log(path / snapshots.LOG)
+        self.log = Log(path if isinstance(path, Address) else path / snapshots.LOG)
+        self.shelf = snapshots.shelf_of(self.log)
+        """where its snapshots are"""
         try:
             self._open(named)
         except BaseException:
@@ -759,7 +760,7 @@ class Projection:
             return mark.position
         self._since_snapshot = 0
         position, moves = snapshots.restore(
-            self.path, model, self._like(model), self.log, head, self.stamp(), self.note
+            self.shelf, model, self._like(model), self.log, head, self.stamp(), self.note
         )
         self.moves = Moves(*moves)
         return position
@@ -789,7 +790,7 @@ class Projection:
                 model.shared, model.people = copy_arrays(there[-1].shared), dict(there[-1].people)
                 return there[-1].position
             like = self._like(model)
-            return snapshots.restore(self.path, model, like, self.log, version, self.stamp(), lambda _: None)[0]
+            return snapshots.restore(self.shelf, model, like, self.log, version, self.stamp(), lambda _: None)[0]
 
     def _drop_marks(self, position: int) -> None:
         """Drop the states in memory that include the feedback with sequence number `position`."""
@@ -866,8 +867,8 @@ class Projection:
         """
         return snapshots.stamp(self.manifest, self.learner, self.learner_version)
 
-    def snapshot(self) -> Path:
-        """Write a snapshot of the model to the loop's folder and return its path.
+    def snapshot(self) -> Place:
+        """Write a snapshot of the model to the loop's folder or database and return where it is.
 
         Raise OSError if it cannot be written, and IncompleteModel if the model lacks feedback that the learner failed
         on: a start from the snapshot would neither try that again nor report it. No other process can write meanwhile,
@@ -879,8 +880,7 @@ class Projection:
                 event = self.log.at(left[0])
                 named = event.id if event is not None else left[0]
                 raise IncompleteModel(f"the learner failed on feedback {named}: undo it, or mend the learner")
-            path = snapshots.snapshot_path(self.path, head)
-            snapshots.save(path, self._model, head, self.log, self.stamp() | {"moves": list(self.moves)})
+            path = snapshots.save(self.shelf, self._model, head, self.log, self.stamp() | {"moves": list(self.moves)})
         self._since_snapshot = 0
         return path
 
@@ -888,6 +888,8 @@ class Projection:
         """Write a snapshot of the model; if that fails, add a warning to `notes` and go on, since the log has
         everything.
         """
+        if not self.log.store.owns:
+            return  # whoever owns the loop does
         try:
             self.snapshot()
         except (OSError, IncompleteModel) as error:
@@ -902,7 +904,7 @@ class Projection:
 
     def forget_derived(self) -> None:
         """Remove the snapshots and caches, which may hold events that were erased from the log."""
-        snapshots.remove_snapshots(self.path)
+        self.shelf.clear()
         self.forget_cached()
 
     def verify(self) -> list[str]:

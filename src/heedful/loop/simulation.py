@@ -26,6 +26,7 @@ from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.snapshots import read_own
 from heedful.spaces.ranking import Ranking
+from heedful.storage import Address, place_of
 from heedful.worlds.queries import feature_bounds
 from heedful.worlds.users import utility
 
@@ -57,12 +58,13 @@ class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return path
 
     @classmethod
-    def read(cls, folder: str | Path) -> Simulation | None:
-        """Return what `simulation.json` in the loop's `folder` holds; None if there is no such file.
+    def read(cls, folder: str | Path | Address) -> Simulation | None:
+        """Return what `simulation.json` in the loop's `folder` holds; None if there is no such file, as of a loop in a
+        database.
 
         Raise ValueError if it makes no sense."""
         try:
-            found = msgspec.json.decode(read_own(Path(folder), FILE, most=LARGEST), type=cls)
+            found = msgspec.json.decode(read_own(place_of(folder), FILE, most=LARGEST), type=cls)
         except FileNotFoundError:
             return None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:

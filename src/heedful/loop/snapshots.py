@@ -1,4 +1,4 @@
-"""Snapshots: files in a loop's folder that hold the model as it was after one event of the log.
+"""Snapshots: the model as it was after one event of the log, in files of the loop's folder or in its database.
 
 A snapshot only saves time. If one is missing or cannot be used, the model is made again from the log.
 """
@@ -22,9 +22,11 @@ from heedful.core.fold import copy_arrays
 from heedful.core.serialization import arrays_of, read_arrays, state_like, write_arrays
 from heedful.loop.interactions.protocol import LoopModel
 from heedful.loop.log import Log
+from heedful.loop.log.store import Shelf
 from heedful.loop.model import Person
 from heedful.loop.settings import Manifest
 from heedful.loop.versions import declared_version
+from heedful.storage import Address, Place
 
 LOG = "log.db"
 KEPT = 3
@@ -50,13 +52,15 @@ def remove_folder(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def read_own(folder: Path, *parts: str, most: int) -> bytes:
+def read_own(folder: Place, *parts: str, most: int) -> bytes:
     """Return the content of a file in a loop's `folder`, of at most `most` bytes; `parts` are the names in its path
     there.
 
     Raise FileNotFoundError if there is none, and ValueError, with its name, if it is larger, a link or no plain file: a
     folder may come from somebody else, and what is in the file is shown to users.
     """
+    if isinstance(folder, Address):
+        raise FileNotFoundError(errno.ENOENT, "a loop in a database has no files", "/".join(parts))
     name, path = "/".join(parts), folder
     for part in parts:
         path = path / part
@@ -97,6 +101,49 @@ def remove_snapshots(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+class FolderShelf:
+    """The snapshots of a loop as files in its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Keep snapshots in the folder of a loop."""
+        self._folder = folder
+
+    def positions(self) -> list[int]:
+        """Return the positions of all snapshots, the newest first."""
+        return [position for position, _ in snapshots(self._folder)]
+
+    def name(self, position: int) -> str:
+        """Return the name of a snapshot's file."""
+        return snapshot_path(self._folder, position).name
+
+    def read(self, position: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return (arrays by name, the values about them) of a snapshot. Raise OSError or ValueError if it cannot be
+        read."""
+        return read_arrays(snapshot_path(self._folder, position))
+
+    def write(self, position: int, arrays: dict[str, Any], about: dict[str, Any]) -> Path:
+        """Write a snapshot and return its path. Raise OSError if that fails."""
+        path = snapshot_path(self._folder, position)
+        write_arrays(path, arrays, about)
+        return path
+
+    def remove(self, positions: Sequence[int]) -> None:
+        """Remove these snapshots."""
+        for position in positions:
+            snapshot_path(self._folder, position).unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Remove all snapshots, also unfinished ones."""
+        remove_snapshots(self._folder)
+
+
+def shelf_of(log: Log) -> Shelf:
+    """Return where the snapshots of the loop with this `log` are."""
+    if log.store.shelf is not None:
+        return log.store.shelf
+    return FolderShelf(Path(str(log.path)).parent)
+
+
 def stamp(manifest: Manifest, learner: Any, version: str) -> dict[str, Any]:
     """Return what a model depends on besides the log, {name: value}: learner, versions of code, Python, numpy, scipy,
     machine.
@@ -129,9 +176,9 @@ def _as_today(manifest: dict[str, Any]) -> dict[str, Any]:
     return manifest | {"fields": fields, "learner_version": declared_version(manifest["learner_version"])}
 
 
-def save(path: Path, model: LoopModel, position: int, log: Log, stamped: dict[str, Any]) -> None:
-    """Write `model`, as it is after event `position` of `log`, to the file `path`; then remove snapshots that are too
-    many.
+def save(shelf: Shelf, model: LoopModel, position: int, log: Log, stamped: dict[str, Any]) -> Place:
+    """Write `model`, as it is after event `position` of `log`, to `shelf`, then remove snapshots that are too many;
+    return where it is.
 
     `stamped` is stored with it: what the model depends on besides the log, such as versions of code (`stamp`). Raise
     OSError if it cannot be written."""
@@ -142,9 +189,9 @@ def save(path: Path, model: LoopModel, position: int, log: Log, stamped: dict[st
         arrays[name] = np.stack([each[name] for each in stacked])
     arrays["lessons"] = np.array([person.lessons for _, person in people], np.int64)
     arrays["since"] = np.array([person.since for _, person in people], np.int64)
-    write_arrays(path, arrays, stamped | _place(log, position) | {"people": [name for name, _ in people]})
-    for old in spare([position for position, _ in snapshots(path.parent)]):
-        snapshot_path(path.parent, old).unlink(missing_ok=True)
+    there = shelf.write(position, arrays, stamped | _place(log, position) | {"people": [name for name, _ in people]})
+    shelf.remove(spare(shelf.positions()))
+    return there
 
 
 def spare(positions: Sequence[int]) -> list[int]:
@@ -173,7 +220,7 @@ def _place(log: Log, position: int) -> dict[str, Any]:
 
 
 def restore(
-    folder: Path,
+    shelf: Shelf,
     model: LoopModel,
     like: Any,
     log: Log,
@@ -181,7 +228,7 @@ def restore(
     stamped: dict[str, Any],
     note: Callable[[str], None],
 ) -> tuple[int, tuple[int, int]]:
-    """Load the newest snapshot in `folder` that can be used, at most at position `head`, into `model`, which has
+    """Load the newest snapshot on `shelf` that can be used, at most at position `head`, into `model`, which has
     learned nothing.
 
     Return (its position, (how many pieces of feedback it is made of, how many of them changed predictions)), or zeros
@@ -190,26 +237,27 @@ def restore(
     of another log, or made by other code or another version of Python, numpy or scipy, and then `note` is called with
     the reason.
     """
-    for position, path in snapshots(folder):
+    for position in shelf.positions():
         if position > head or log.is_superseded(position):
             continue
         try:
-            arrays, manifest = read_arrays(path)
+            arrays, manifest = shelf.read(position)
             manifest = _as_today(manifest)
             other = sorted(name for name, value in stamped.items() if manifest.get(name) != value)
             if "learner" in other:  # of the one that served before a promotion: a rollback may want it
                 continue
             if other:
-                note(f"{path.name}: made with another {', '.join(other)}: the log is folded again")
+                note(f"{shelf.name(position)}: made with another {', '.join(other)}: the log is folded again")
                 continue
             place = _place(log, position)
             if any(manifest.get(name) != value for name, value in place.items()):
-                note(f"{path.name}: made of another log, or of what was in this one before: the log is folded again")
+                told = "made of another log, or of what was in this one before: the log is folded again"
+                note(f"{shelf.name(position)}: {told}")
                 continue
             given, moved = manifest.get("moves", (1, 1))  # of one that does not say, that it moved
             _fill(model, like, arrays, manifest["people"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            note(f"{path.name}: {error}: the log is folded again")
+            note(f"{shelf.name(position)}: {error}: the log is folded again")
             continue
         return position, (int(given), int(moved))
     return 0, (0, 0)

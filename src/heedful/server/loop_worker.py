@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Callable, Sequence, Sized
 from concurrent.futures import Executor
@@ -344,13 +343,13 @@ class LoopWorker:
 
     @property
     def path(self) -> str:
-        """the path of the loop's folder"""
-        return os.fspath(self.loop.path)
+        """where the loop is, for messages"""
+        return str(self.loop.path)
 
     @property
     def log_path(self) -> str:
-        """the path of the log's file"""
-        return os.fspath(self.projection.log.path)
+        """where the log is, for messages"""
+        return str(self.projection.log.path)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Errors about a database file for which Python has no class of its own, as it has OSError and TimeoutError."""
+"""Errors about a database for which Python has no class of its own, as it has OSError and TimeoutError."""
 
 from __future__ import annotations
 
@@ -18,3 +18,18 @@ class Moved(Damaged):
 
 class Closed(ValueError):
     """The connection to the database file was closed before this call."""
+
+
+class Unreachable(TimeoutError):
+    """The database server cannot be reached, or the connection to it was lost.
+
+    Nothing was changed, unless the message says that it is not known."""
+
+
+class Owned(TimeoutError):
+    """Another process owns the loop and writes to it; nothing was changed. `owner` is its address, "" if it has
+    none."""
+
+    def __init__(self, told: str, owner: str = "") -> None:
+        super().__init__(told)
+        self.owner = owner

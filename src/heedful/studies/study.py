@@ -20,6 +20,7 @@ from heedful.core.validation import check_count, describe
 from heedful.loop import Loop
 from heedful.loop.interactions.comparison import comparison_settings
 from heedful.loop.snapshots import read_own
+from heedful.storage import Place
 from heedful.studies.pictures import MOST, aspect_ratio, media_type
 from heedful.studies.reading import NUMBER, Kind, Material
 
@@ -104,6 +105,8 @@ def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
     kind = study_of(loop.path).kind
     if material.kind != kind:
         raise ValueError(f"SOURCE: expected {kind}, as the study began with, got {material.kind}")
+    if not isinstance(loop.path, Path):
+        raise ValueError("SOURCE: expected the study's folder: a loop in a database has no pictures")
     _keep_pictures(loop.path, material)
     rows = _as_before(loop, material)
     named = {loop.manifest.encoding.name_of(row) for row in rows}
@@ -132,9 +135,9 @@ def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
     return rows
 
 
-def study_of(path: Path) -> Study:
+def study_of(path: Place) -> Study:
     """Return what participants see of the loop in the folder `path`: its study.json, or the default study if it has
-    none.
+    none, as a loop in a database.
 
     Raise ValueError if the file is damaged.
     """
@@ -148,7 +151,7 @@ def study_of(path: Path) -> Study:
         raise ValueError(f"{FILE}: expected a study as it was written, got another: {error}") from None
 
 
-def picture_in(path: Path, number: str) -> tuple[bytes, str] | None:
+def picture_in(path: Place, number: str) -> tuple[bytes, str] | None:
     """Return (content, media type) of the picture `number` in a loop's folder `path`; None if there is no such
     picture."""
     if not _NUMBER.fullmatch(number):

@@ -34,6 +34,8 @@ class LogFile:
     read.
     """
 
+    owns, shelf = True, None
+
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT) -> None:
         """Open the file `path`, or create it if `create` is True; the arguments and errors are those of `Log`."""
         self.path = Path(path)
@@ -63,8 +65,7 @@ class LogFile:
         except BaseException:
             self.close()
             if create:
-                for suffix in ("", "-wal", "-shm"):
-                    Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+                self.drop()
             raise
 
     def _connect(self, create: bool = False) -> Connection:
@@ -97,6 +98,11 @@ class LogFile:
                 connection = self.__dict__.get(name)
                 if connection is not None:
                     connection.close()
+
+    def drop(self) -> None:
+        """Remove the file of a log that was just created."""
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
 
     # ------------------------------------------------------------------------ transactions
 

@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager
 from heedful.loop.log.event import COLUMNS, Event, checksum, now
 from heedful.loop.log.file import LogFile
 from heedful.loop.log.reader import LogReader
-from heedful.storage import WAIT
+from heedful.loop.log.store import Store
+from heedful.storage import WAIT, Address
 
 
 class Log(LogReader):
@@ -21,13 +22,13 @@ class Log(LogReader):
     (`head`).
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT) -> None:
-        """Open the log in the file `path`, or create it if `create` is True; a writer waits up to `wait` seconds for
-        others.
+    def __init__(self, path: str | os.PathLike[str] | Address, *, create: bool = False, wait: float = WAIT) -> None:
+        """Open the log in the file or at the address `path`, or create it if `create` is True; a writer waits up to
+        `wait` seconds for others.
 
         Raise FileExistsError or FileNotFoundError if the file is there, or is not, and ValueError if it is no log, is
         damaged, or was written by a newer heedful."""
-        super().__init__(LogFile(path, create=create, wait=wait))
+        super().__init__(_store(path, create, wait))
         try:
             self.look_for_forgotten()
         except BaseException:
@@ -145,3 +146,11 @@ class Log(LogReader):
 
         The id cannot be read from it. `kind` is the kind of event that the id belongs to."""
         return hmac.new(self.store.secret, f"{kind}\0{value}".encode(), hashlib.sha256).hexdigest()
+
+
+def _store(path: str | os.PathLike[str] | Address, create: bool, wait: float) -> Store:
+    if not isinstance(path, Address):
+        return LogFile(path, create=create, wait=wait)
+    from heedful.loop.log.table import LogTable
+
+    return LogTable(path, create=create, wait=wait)

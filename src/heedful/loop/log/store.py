@@ -7,23 +7,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any, Protocol
+
+from heedful.storage import Place
 
 Rows = list[Any]
 Run = Callable[..., Rows]
 """Runs a query with its parameters, and returns all rows."""
 
 
+class Shelf(Protocol):
+    """The place of the snapshots of one loop, each at a position: the sequence number of an event."""
+
+    def positions(self) -> list[int]:
+        """Return the positions of all snapshots, the newest first."""
+
+    def name(self, position: int) -> str:
+        """Return the name of a snapshot, for messages."""
+
+    def read(self, position: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return (arrays by name, the values about them) of a snapshot. Raise OSError or ValueError if it cannot be
+        read."""
+
+    def write(self, position: int, arrays: dict[str, Any], about: dict[str, Any]) -> Place:
+        """Write a snapshot within a transaction of the log; return where it is. Raise OSError if that fails."""
+
+    def remove(self, positions: Sequence[int]) -> None:
+        """Remove these snapshots within a transaction of the log."""
+
+    def clear(self) -> None:
+        """Remove all snapshots, also unfinished ones."""
+
+
 class Store(Protocol):
     """The place of one log. Within a process one thread writes at a time; any thread may read."""
 
-    path: Path
-    """where the log is"""
     secret: bytes
     """the key of this log, with which digests of forgotten ids are made"""
     unmoved: int
     """about how many bytes this process wrote since `move_write_ahead` was called"""
+
+    @property
+    def path(self) -> Place:
+        """where the log is"""
+
+    @property
+    def shelf(self) -> Shelf | None:
+        """where snapshots of the model are kept; None: as files in the folder of the log's file"""
+
+    @property
+    def owns(self) -> bool:
+        """whether this process may write, as far as it knows; False while another process owns the loop"""
 
     # ------------------------------------------------------------------------ writing
 
@@ -80,6 +114,9 @@ class Store(Protocol):
 
     def begin_write_ahead_anew(self) -> None:
         """Do what is left of that work between two commits."""
+
+    def drop(self) -> None:
+        """Delete a log that was just created."""
 
     def close(self) -> None:
         """Close all connections."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from starlette.responses import Response
@@ -115,8 +116,11 @@ def row_of(loop: Loop, name: str) -> Row:
 
 
 def _sizes(loop: Loop) -> list[int]:
-    """Return the sizes in bytes of the files in the loop's folder; a file that is removed meanwhile is left out."""
-    found = []
+    """Return the sizes in bytes of the files in the loop's folder, if it has one; a file that is removed meanwhile is
+    left out."""
+    found: list[int] = []
+    if not isinstance(loop.path, Path):
+        return found
     for path in loop.path.iterdir():
         try:
             found.append(path.stat().st_size)

@@ -1,0 +1,497 @@
+"""A log in a PostgreSQL database, a `Store`: one owner at a time, checked in every transaction that writes.
+
+The lease of a loop is a row (owner, epoch, expires). A transaction locks it and goes on only if the epoch is the one
+under which this process became the owner. docs/decisions/0029 says why.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import Any
+
+from heedful.core.serialization import pack_arrays, unpack_arrays
+from heedful.loop.log.event import COLUMNS
+from heedful.loop.log.store import Run
+from heedful.storage import WAIT, Address, Busy, Closed, Damaged, Moved, Owned, Unreachable
+from heedful.storage.postgres import Connection, Reader, Server, plain
+from heedful.storage.tables import PARTITIONS, STEPS
+
+ASK_AGAIN = 0.05
+"""Seconds between two looks at a lease that another process holds."""
+LARGEST = 2**29
+"""Bytes of the largest snapshot that is kept in the database."""
+_TABLE = re.compile(r"\b(FROM|JOIN) (event|forgotten)\b(?: ([a-z]+)\b)?")
+_PLUS = re.compile(r"\+(?=(?:[a-z]\.)?(?:kind|seq)\b)")
+_TYPES = ("bigint", "text", "text", "bigint", "text", "bigint", "bigint", "text", "bytea", "bigint")
+"""Of the columns of an event."""
+
+
+@lru_cache(4000)
+def translate(number: int, query: str) -> str:
+    """Return a query of the log, as SQLite has it, for the events of loop `number` in the table of all loops."""
+
+    def table(match: re.Match[str]) -> str:
+        keyword, name, alias = match.groups()
+        return f"{keyword} (SELECT * FROM heedful.{name} WHERE loop = {number}) AS {alias or name}"
+
+    return plain(_PLUS.sub("", _TABLE.sub(table, query)))
+
+
+class LogTable:
+    """The log of one loop in a database of many: a connection that writes, and one for short and one for long reads.
+
+    Any number of processes may have it open and read. `hold` is 0 if this process owns the loop only while it commits;
+    otherwise it is the seconds for which it stays the owner after a commit or `renew`, and it does not wait for another
+    owner.
+    """
+
+    def __init__(self, address: Address, *, create: bool = False, wait: float = WAIT) -> None:
+        """Open the log of the loop at `address`, or create it, with the tables of the database if there are none.
+
+        Raise FileExistsError or FileNotFoundError if the loop is there, or is not."""
+        self.path, self._wait = address, wait
+        self.hold, self.address = 0.0, ""
+        self.unmoved = 0
+        self._server = Server(address, STEPS, wait=wait)
+        self._owner = secrets.token_hex(8)
+        self._epoch = -1
+        self._lock = threading.RLock()
+        self._writer: Connection | None = None
+        self._closed = self._gone = False
+        self._appended: list[tuple[Any, ...]] = []
+        self._buffered: list[tuple[Any, ...]] = []
+        self._head = 0
+        with self._server.errors():
+            number, secret = self._create() if create else self._find()
+        self.number = number
+        salt, checked = secret[:-8], secret[-8:]
+        if checked != f"{zlib.crc32(salt.encode()):08x}":
+            raise Damaged(f"{address}: expected a whole log, got one whose secret was changed: restore a back-up")
+        self.secret = bytes.fromhex(salt)
+        translated = self._translate = self._translator()
+        self._reader, self._scanner = Reader(self._server, translated), Reader(self._server, translated)
+        self.shelf = Shelf(self)
+
+    def _translator(self) -> Callable[[str], str]:
+        number = self.number
+        return lambda query: translate(number, query)
+
+    def _find(self) -> tuple[int, str]:
+        connection = self._server.connect()
+        try:
+            rows = []
+            if self._server.check(connection):
+                query = "SELECT number, secret FROM heedful.loop WHERE name = ?"
+                rows = connection.execute(query, [self.path.key]).fetchall()
+            if not rows:
+                raise FileNotFoundError(2, "no such loop; make one with heedful init", str(self.path))
+            return int(rows[0][0]), str(rows[0][1])
+        finally:
+            connection.close()
+
+    def _create(self) -> tuple[int, str]:
+        connection = self._server.connect()
+        try:
+            self._server.install(connection)
+            salt = secrets.token_hex(32)
+            secret = salt + f"{zlib.crc32(salt.encode()):08x}"
+            with self._server.transaction(connection):
+                insertion = (
+                    "INSERT INTO heedful.loop (name, secret) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING number"
+                )
+                rows = connection.execute(insertion, [self.path.key, secret]).fetchall()
+                if not rows:
+                    told = "expected a new loop, got one that is there already"
+                    raise FileExistsError(17, told, str(self.path))
+                lease = "INSERT INTO heedful.lease VALUES (?, '', '', 0, '-infinity')"
+                connection.execute(lease, [rows[0][0]])
+            return int(rows[0][0]), secret
+        finally:
+            connection.close()
+
+    def drop(self) -> None:
+        """Delete the loop with all that it has."""
+        with self._lock, self._server.errors():
+            connection = self._server.connect()
+            try:
+                with self._server.transaction(connection):
+                    connection.execute("SELECT set_config('heedful.erasing', ?, true)", [str(self.number)])
+                    for table in ("event", "forgotten"):
+                        connection.execute(f"DELETE FROM heedful.{table} WHERE loop = ?", [self.number])
+                    connection.execute("DELETE FROM heedful.loop WHERE number = ?", [self.number])
+            finally:
+                connection.close()
+
+    def close(self) -> None:
+        """Give the lease back, and close all connections."""
+        with suppress(Exception):
+            self.release()
+        with self._lock:
+            self._closed = True
+            if self._writer is not None:
+                self._writer.close()
+        self._reader.close()
+        self._scanner.close()
+
+    # ------------------------------------------------------------------------ who owns the loop
+
+    @property
+    def owns(self) -> bool:
+        """whether this process owns the loop, as far as it knows, or may take it whenever it writes"""
+        return self.hold == 0.0 or self._epoch >= 0
+
+    def renew(self) -> bool:
+        """Stay the owner for `hold` more seconds; return False if this process is not the owner any more."""
+        query = (
+            "UPDATE heedful.lease SET expires = clock_timestamp() + make_interval(secs => ?) "
+            "WHERE loop = ? AND epoch = ? AND owner = ? RETURNING 1"
+        )
+        if self._epoch < 0:
+            return False
+        kept = self._reader.rows(query, [self.hold, self.number, self._epoch, self._owner])
+        if not kept:
+            self._epoch = -1
+        return bool(kept)
+
+    def release(self) -> None:
+        """Let another process become the owner at once."""
+        if self.hold and self._epoch >= 0:
+            ended = "UPDATE heedful.lease SET expires = clock_timestamp()"
+            self._reader.rows(
+                f"{ended} WHERE loop = ? AND epoch = ? AND owner = ? RETURNING 1",
+                [self.number, self._epoch, self._owner],
+            )
+            self._epoch = -1
+
+    # ------------------------------------------------------------------------ transactions
+
+    @contextmanager
+    def writing(self, patient: bool = True, durable: bool = True) -> Iterator[None]:
+        """Begin a transaction as the owner of the loop; see `Log.writing`.
+
+        Raise Owned, a TimeoutError, if another process owns the loop, and Unreachable if the connection is lost; a
+        commit whose answer did not come is looked up."""
+        if not self._lock.acquire(blocking=patient):
+            raise Busy(f"{self.path}: a thread is writing")
+        try:
+            epoch = self._begin(patient, durable)
+            try:
+                yield
+                with self._server.errors(writing=True):
+                    self._commit()
+            except BaseException:
+                if self._writer is not None:
+                    self._server.roll_back(self._writer)
+                raise
+            self._epoch = epoch
+        finally:
+            self._lock.release()
+
+    def _begin(self, patient: bool, durable: bool) -> int:
+        """Begin a transaction that holds the lease; return its epoch, which counts once it is committed."""
+        until = time.monotonic() + (self._wait if patient else 0.0)
+        while True:
+            try:
+                with self._server.errors():
+                    return self._try_to_begin(patient, durable, max(until - time.monotonic(), 0.05))
+            except Owned:
+                if self.hold or time.monotonic() > until:
+                    raise
+                time.sleep(ASK_AGAIN)
+            except Unreachable as error:
+                if self._writer is not None:
+                    self._writer.close()
+                if not patient:
+                    raise Busy(str(error)) from error
+                if time.monotonic() > until:
+                    raise
+                time.sleep(ASK_AGAIN)
+            except TimeoutError as error:
+                if not patient:
+                    raise Busy(str(error)) from error
+                raise
+
+    def _connection(self, patient: bool) -> Connection:
+        if self._closed:
+            raise Closed(f"{self.path}: the log is closed: open it again")
+        if self._writer is None or self._writer.broken:
+            if not patient:
+                raise Busy(f"{self.path}: the connection was lost")
+            self._writer = self._server.connect(self._translate)
+        return self._writer
+
+    def _try_to_begin(self, patient: bool, durable: bool, seconds: float) -> int:
+        self._appended, self._buffered = [], []
+        db = self._connection(patient)
+        if self._gone:
+            raise Moved(f"{self.path}: the loop was deleted while it was open; nothing was written")
+        cursor = db.script(
+            f"{self._server.settings(seconds if patient else self._wait, durable)}; "
+            "SELECT epoch, owner, address, expires > clock_timestamp() FROM heedful.lease "
+            f"WHERE loop = {self.number} FOR UPDATE{'' if patient else ' NOWAIT'}; "
+            f"SELECT coalesce(max(seq), 0) FROM heedful.event WHERE loop = {self.number}"
+        )
+        try:
+            answers = [cursor.fetchall() if cursor.description else []]
+            while cursor.nextset():
+                answers.append(cursor.fetchall() if cursor.description else [])
+            leases, [[self._head]] = answers[-2:]
+            if not leases:
+                self._gone = True
+                raise Moved(f"{self.path}: the loop was deleted while it was open; nothing was written")
+            [[epoch, owner, address, live]] = leases
+            if owner == self._owner and epoch == self._epoch:
+                return int(epoch)
+            if not patient:
+                raise Busy(f"{self.path}: another process has written")
+            if live and owner != self._owner:
+                self._epoch = -1
+                told = f"another process owns the loop{f' at {address}' if address else ''}; nothing was changed"
+                raise Owned(f"{self.path}: {told}", str(address))
+            [[epoch]] = db.execute(
+                "UPDATE heedful.lease SET owner = ?, address = ?, epoch = epoch + 1, "
+                "expires = clock_timestamp() + make_interval(secs => ?) WHERE loop = ? RETURNING epoch",
+                [self._owner, self.address, self.hold, self.number],
+            ).fetchall()
+            return int(epoch)
+        except BaseException:
+            self._server.roll_back(db)
+            raise
+
+    def _commit(self) -> None:
+        db = self._writing
+        rows = self._appended
+        try:
+            if self._buffered:
+                with db.raw.pipeline():  # one exchange with the server for both
+                    self._insert()
+                    db.script("COMMIT")
+            else:
+                db.script("COMMIT")
+        except Exception as error:
+            if not self._server.lost(error):
+                raise
+            db.close()
+            if not rows:
+                raise
+            if not self._settle(rows[-1]):
+                raise
+        finally:
+            self._appended = []
+
+    def _settle(self, row: tuple[Any, ...]) -> bool:
+        """Return whether the transaction that appended `row` was committed, although no answer came.
+
+        The lease's row is locked for that, so that the old transaction has ended. Raise Unreachable if it cannot be
+        known."""
+        until = time.monotonic() + self._wait
+        while True:
+            try:
+                with self._server.errors():
+                    db = self._connection(patient=True)
+                    with self._server.transaction(db):
+                        db.execute(f"SELECT FROM heedful.lease WHERE loop = {self.number} FOR UPDATE")
+                        query = "SELECT kind, id, checked FROM event WHERE seq = ?"
+                        return bool(db.execute(query, [row[0]]).fetchall() == [(row[1], row[2], row[-1])])
+            except TimeoutError:
+                if self._writer is not None:
+                    self._writer.close()
+                if time.monotonic() > until:
+                    told = "the connection was lost during the commit, and whether it was written is not known"
+                    raise Unreachable(f"{self.path}: {told}: send it again, with its id") from None
+                time.sleep(ASK_AGAIN)
+
+    def sync(self) -> None:
+        """Wait until all that was committed is on the disk."""
+        with self.writing():  # a lock leaves a record in the write-ahead log, and the commit waits for it
+            pass
+
+    @property
+    def _writing(self) -> Connection:
+        if self._writer is None:
+            raise Closed(f"{self.path}: no transaction has begun")
+        return self._writer
+
+    def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a query that is part of the transaction."""
+        with self._server.errors(writing=True):
+            self._flush()
+            rows: list[Any] = self._writing.execute(query, parameters).fetchall()
+            return rows
+
+    def head(self) -> int:
+        """Return the sequence number of the last event; 0 if there is none."""
+        return self._head
+
+    def known(self, columns: str, kind: str, ids: Sequence[str]) -> list[Any]:
+        """Return these columns of the events of `kind` with one of these `ids`."""
+        return self.execute(f"SELECT {columns} FROM event WHERE kind = ? AND id = ANY(?::text[])", [kind, list(ids)])
+
+    def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Append rows of events; they are sent with the commit."""
+        if rows:
+            self._appended += rows
+            self._buffered += rows
+            self._head = rows[-1][0]
+
+    def _flush(self) -> None:
+        if self._buffered:
+            self._insert()
+
+    def _insert(self) -> None:
+        rows, self._buffered = self._buffered, []
+        arrays = ", ".join(f"?::{type}[]" for type in _TYPES)
+        insertion = f"INSERT INTO heedful.event (loop, {COLUMNS}) SELECT {self.number}, * FROM unnest({arrays})"
+        self._writing.execute(insertion, [list(column) for column in zip(*rows)])
+
+    # ------------------------------------------------------------------------ erasing
+
+    def remove(self, seqs: Sequence[int], digests: Sequence[str], seq: int) -> None:
+        """Delete the events `seqs` and all snapshots, and keep `digests` of their ids, as erased by event `seq`."""
+        self.execute("SELECT set_config('heedful.erasing', ?, true)", [str(self.number)])
+        with self._server.errors(writing=True):
+            db = self._writing
+            db.execute(
+                f"INSERT INTO heedful.forgotten SELECT {self.number}, digest, ? FROM unnest(?::text[]) AS digest "
+                "ON CONFLICT DO NOTHING",
+                [seq, list(digests)],
+            )
+            db.execute(f"DELETE FROM heedful.event WHERE loop = {self.number} AND seq = ANY(?::bigint[])", [list(seqs)])
+            db.execute(f"DELETE FROM heedful.snapshot WHERE loop = {self.number}")
+            db.execute("SELECT set_config('heedful.erasing', '', true)")
+
+    def rewrite(self) -> None:
+        """Write the tables anew that held deleted events and snapshots: deleted bytes stay in PostgreSQL's pages
+        otherwise.
+
+        Raise TimeoutError if another session keeps the old ones visible, or reads all the time."""
+        with self._server.errors():
+            db = self._server.connect()
+            kept = [0]
+
+            def told(diagnostic: Any) -> None:
+                match = re.match(r"(\d+) ", diagnostic.message_detail or "")
+                kept[0] += int(match[1]) if match else 0
+
+            try:
+                db.raw.add_notice_handler(told)
+                [[table]] = db.execute(
+                    "SELECT tableoid::regclass::text FROM heedful.event WHERE loop = ? LIMIT 1", [self.number]
+                ).fetchall()
+                for each in (table, "heedful.snapshot"):
+                    # Two statements in one exchange would be one transaction, in which VACUUM is refused.
+                    db.execute(f"VACUUM (FULL, VERBOSE) {each}")
+            finally:
+                db.close()
+        if kept[0]:
+            raise TimeoutError(
+                f"{self.path}: another session has a transaction open from before, so the forgotten rows are still in "
+                "the tables: end it and open the loop again, which finishes the job"
+            )
+
+    # ------------------------------------------------------------------------ reading
+
+    def one(self, query: str, parameters: Sequence[Any] = ()) -> Any:
+        """Return the first row of a short query; None if there is none."""
+        rows = self._reader.rows(query, parameters)
+        return rows[0] if rows else None
+
+    def few(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Return all rows of a short query."""
+        return self._reader.rows(query, parameters)
+
+    @contextmanager
+    def scanning(self) -> Iterator[Run]:
+        """Yield what runs queries that may read much, on a connection that only these use."""
+        yield self._scanner.rows
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the tables, but for the content of events; [] if nothing is."""
+        found = []
+        triggers = {
+            name
+            for [name] in self._scanner.rows(
+                "SELECT tgname FROM pg_trigger WHERE tgrelid IN ('heedful.event'::regclass, "
+                "'heedful.forgotten'::regclass) AND tgenabled = 'O' AND NOT tgisinternal"
+            )
+        }
+        missing = sorted({"event_stays", "event_whole", "forgotten_stays", "forgotten_whole"} - triggers)
+        if missing:
+            found.append(f"the database no longer refuses changes: {', '.join(missing)} missing or changed")
+        [[parts]] = self._scanner.rows("SELECT count(*) FROM pg_inherits WHERE inhparent = 'heedful.event'::regclass")
+        if parts != PARTITIONS:
+            found.append(f"partitions of events: expected {PARTITIONS}, got {parts}")
+        [[mode]] = self._scanner.rows("SELECT current_setting('fsync')")
+        if mode != "on":
+            found.append(
+                f"fsync: expected on, got {mode}: a crash of the database's machine may lose what was answered"
+            )
+        return found
+
+    # ------------------------------------------------------------------------ the place itself
+
+    def is_there(self) -> bool:
+        """Return whether the loop is still there, as far as the last transaction saw."""
+        return not self._gone
+
+    def leave_write_ahead(self) -> None:
+        """Do nothing: the database looks after its write-ahead log."""
+
+    move_write_ahead = begin_write_ahead_anew = leave_write_ahead
+
+
+class Shelf:
+    """The snapshots of a loop in the table of its database."""
+
+    def __init__(self, table: LogTable) -> None:
+        """Keep the snapshots of the loop whose log is `table`."""
+        self._table = table
+
+    def positions(self) -> list[int]:
+        """Return the positions of all snapshots, the newest first."""
+        query = f"SELECT position FROM heedful.snapshot WHERE loop = {self._table.number} ORDER BY position DESC"
+        return [position for [position] in self._table.few(query)]
+
+    def name(self, position: int) -> str:
+        """Return the name of a snapshot, for messages."""
+        return f"snapshot {position}"
+
+    def read(self, position: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return (arrays by name, the values about them) of a snapshot. Raise ValueError if it is damaged."""
+        query = f"SELECT content FROM heedful.snapshot WHERE loop = {self._table.number} AND position = ?"
+        with self._table.scanning() as run:
+            rows = run(query, [position])
+        if not rows:
+            raise FileNotFoundError(f"{self.name(position)}: expected a snapshot, got none")
+        return unpack_arrays(rows[0][0], self.name(position))
+
+    def write(self, position: int, arrays: dict[str, Any], about: dict[str, Any]) -> Address:
+        """Write a snapshot, as part of the transaction; return where it is. Raise OSError if it is too large."""
+        content = pack_arrays(arrays, about)
+        if len(content) > LARGEST:
+            raise OSError(
+                27, f"expected a snapshot of at most {LARGEST} bytes, got {len(content)}", self.name(position)
+            )
+        self._table.execute(
+            "INSERT INTO heedful.snapshot VALUES (?, ?, ?) ON CONFLICT (loop, position) "
+            "DO UPDATE SET content = excluded.content RETURNING 1",
+            [self._table.number, position, content],
+        )
+        return self._table.path
+
+    def remove(self, positions: Sequence[int]) -> None:
+        """Remove these snapshots, as part of the transaction."""
+        if positions:
+            query = "DELETE FROM heedful.snapshot WHERE loop = ? AND position = ANY(?::bigint[]) RETURNING 1"
+            self._table.execute(query, [self._table.number, list(positions)])
+
+    def clear(self) -> None:
+        """Remove all snapshots."""
+        self._table.few("DELETE FROM heedful.snapshot WHERE loop = ? RETURNING 1", [self._table.number])

@@ -1,0 +1,58 @@
+"""Where something is stored in a PostgreSQL database: the database's URL and a name in it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+SCHEMES = ("postgresql://", "postgres://")
+
+
+@dataclass(frozen=True)
+class Address:
+    """A loop, or the folder of loops if `key` is empty, in a PostgreSQL database."""
+
+    url: str = field(repr=False)
+    """the URL of the database as psycopg takes it; it may contain a password"""
+    key: str = ""
+    """the name of the loop there: NAME, or TENANT/NAME"""
+
+    @property
+    def name(self) -> str:
+        """the name of the loop without its tenant"""
+        return self.key.rpartition("/")[2]
+
+    def __str__(self) -> str:
+        """Return the address as it may be shown: without a password or other parameters."""
+        parts = urlsplit(self.url)
+        at = parts.netloc.rpartition("@")
+        user = at[0].partition(":")[0]
+        shown = urlunsplit((parts.scheme, f"{user}@{at[2]}" if user else at[2], parts.path, "", ""))
+        return f"{shown}#{self.key}" if self.key else shown
+
+    def __truediv__(self, name: str) -> Address:
+        """Return the address of `name` within this one: of a tenant, or of a loop, whose ending ".heedful" is left
+        out."""
+        name = name.removesuffix(".heedful")
+        return Address(self.url, f"{self.key}/{name}" if self.key else name)
+
+
+Place = Path | Address
+"""Where a loop is: its folder, or its address in a database."""
+
+
+def is_address(given: object) -> bool:
+    """Return whether `given` is the URL of a PostgreSQL database, as a text."""
+    return isinstance(given, str) and given.startswith(SCHEMES)
+
+
+def place_of(given: str | os.PathLike[str] | Address) -> Place:
+    """Return the place that `given` names: a folder's path, or "postgresql://HOST/DATABASE#NAME"."""
+    if isinstance(given, Address):
+        return given
+    if isinstance(given, str) and is_address(given):
+        url, _, key = given.partition("#")
+        return Address(url, key.removesuffix(".heedful"))
+    return Path(given)

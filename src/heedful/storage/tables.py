@@ -1,0 +1,84 @@
+"""The tables of a PostgreSQL database with loops, keys, sessions and links.
+
+A step that was released is never edited."""
+
+from __future__ import annotations
+
+PARTITIONS = 64
+"""How many tables the events of all loops are spread over, by loop: one for each loop would be too many for a database
+with thousands of loops, and a single one would be written anew as a whole when a person is forgotten."""
+
+
+def _refuse(table: str) -> tuple[str, ...]:
+    """Return statements by which the database refuses to change a table, unless its loop is erasing."""
+    return (
+        f"CREATE TRIGGER {table}_stays BEFORE UPDATE OR DELETE ON heedful.{table} "
+        "FOR EACH ROW EXECUTE FUNCTION heedful.refuse()",
+        f"CREATE TRIGGER {table}_whole BEFORE TRUNCATE ON heedful.{table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION heedful.refuse()",
+    )
+
+
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE SCHEMA IF NOT EXISTS heedful",
+        "CREATE TABLE heedful.version (number integer NOT NULL)",
+        "INSERT INTO heedful.version VALUES (0)",
+        # DELETE is let through where the transaction says which loop it erases; UPDATE and TRUNCATE never are.
+        """CREATE FUNCTION heedful.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF TG_OP = 'DELETE' THEN
+                IF current_setting('heedful.erasing', true) = OLD."loop"::text THEN RETURN OLD; END IF;
+            END IF;
+            RAISE EXCEPTION 'the log is append-only' USING ERRCODE = 'integrity_constraint_violation';
+        END $$""",
+        """CREATE TABLE heedful.loop (
+            number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            name text COLLATE "C" NOT NULL UNIQUE,  -- NAME, or TENANT/NAME
+            secret text NOT NULL                    -- the key of digests of forgotten ids, and its CRC-32
+        )""",
+        """CREATE TABLE heedful.lease (
+            loop bigint PRIMARY KEY REFERENCES heedful.loop ON DELETE CASCADE,
+            owner text NOT NULL,                    -- of the process that writes, drawn when it opened the loop
+            address text NOT NULL,                  -- where it answers requests; '' if it does not
+            epoch bigint NOT NULL,                  -- how often the loop has changed hands
+            expires timestamptz NOT NULL            -- by the clock of the database
+        ) WITH (fillfactor = 20)""",
+        """CREATE TABLE heedful.event (
+            loop bigint NOT NULL,
+            seq bigint NOT NULL,
+            kind text COLLATE "C" NOT NULL,
+            id text COLLATE "C" NOT NULL,
+            time bigint NOT NULL,
+            subject text COLLATE "C",
+            target bigint,
+            version bigint NOT NULL,
+            payload text NOT NULL,
+            arrays bytea,
+            checked bigint NOT NULL,
+            PRIMARY KEY (loop, seq),
+            UNIQUE (loop, kind, id)
+        ) PARTITION BY HASH (loop)""",
+        *(
+            f"CREATE TABLE heedful.event_{i} PARTITION OF heedful.event "
+            f"FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {i})"
+            for i in range(PARTITIONS)
+        ),
+        "CREATE INDEX event_subject ON heedful.event (loop, kind, subject, seq) WHERE subject IS NOT NULL",
+        """CREATE TABLE heedful.forgotten (
+            loop bigint NOT NULL,
+            digest text COLLATE "C" NOT NULL,
+            seq bigint NOT NULL,
+            PRIMARY KEY (loop, digest)
+        )""",
+        *_refuse("event"),
+        *_refuse("forgotten"),
+        """CREATE TABLE heedful.snapshot (
+            loop bigint NOT NULL REFERENCES heedful.loop ON DELETE CASCADE,
+            position bigint NOT NULL,
+            content bytea NOT NULL,
+            PRIMARY KEY (loop, position)
+        )""",
+        "ALTER TABLE heedful.snapshot ALTER content SET STORAGE EXTERNAL",
+    ),
+)
