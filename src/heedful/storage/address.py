@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 SCHEMES = ("postgresql://", "postgres://")
+_PARTS = re.compile(r"(\w+://)(?:([^:@/?]*)(?::[^@/?]*)?@)?([^?]*)")
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,9 @@ class Address:
 
     def __str__(self) -> str:
         """Return the address as it may be shown: without a password or other parameters."""
-        parts = urlsplit(self.url)
-        at = parts.netloc.rpartition("@")
-        user = at[0].partition(":")[0]
-        shown = urlunsplit((parts.scheme, f"{user}@{at[2]}" if user else at[2], parts.path, "", ""))
+        match = _PARTS.match(self.url)
+        scheme, user, rest = match.groups() if match else ("", "", "")
+        shown = f"{scheme}{user}@{rest}" if user else f"{scheme}{rest}"
         return f"{shown}#{self.key}" if self.key else shown
 
     def __truediv__(self, name: str) -> Address:
