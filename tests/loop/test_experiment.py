@@ -524,6 +524,46 @@ def test_a_plan_knows_how_the_loop_is_used(tmp_path: Path, monkeypatch: pytest.M
         assert found.wins[-1].days < 5.0
 
 
+@pytest.mark.parametrize(("new", "people"), [(0, 25), (1, 250)], ids=["the same people", "somebody else each time"])
+def test_a_plan_counts_on_no_people_who_do_not_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: int, people: int
+) -> None:
+    """In five times the days come five times as many people if all are new, and no others if the same come back."""
+    from loops import set_clock
+
+    clock = [0]
+    set_clock(monkeypatch, lambda: clock[0])
+    with small_loop(tmp_path / "l", "perceptron", control=0.0) as loop:
+        for i in range(100):
+            clock[0] = round(i * 86_400e6 / 50)
+            shown = loop.decide(person=f"p{i if new else i % 50}", id=f"d{i}", show=4).shown
+            loop.feedback(f"d{i}", clicks=[shown[0]])
+        found = loop.plan_experiment(0.5, days=9.9)
+        assert found.sessions == pytest.approx(250, rel=0.01)
+        assert found.people == pytest.approx(people, rel=0.02)
+        assert loop.plan_experiment(0.5, days=0.99).people == pytest.approx(25, rel=0.04)
+
+
+def test_a_plan_knows_who_comes_often_and_how_many_lists_would_be_ties(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the lists are answered by one of 40 people; a click on either of the first two is on one of each side."""
+    from loops import set_clock
+
+    clock, found = [0], {}
+    set_clock(monkeypatch, lambda: clock[0])
+    for name, busy in (("even", 1), ("busy", 2)):
+        with small_loop(tmp_path / name, "perceptron", control=0.0) as loop:
+            for i in range(400):
+                clock[0] = round(i * 86_400e6 / 100)
+                shown = loop.decide(person="p0" if i % busy else f"p{i // busy % 40}", id=f"d{i}", show=4).shown
+                loop.feedback(f"d{i}", clicks=shown[:2] if i % 4 == 0 else shown[1:3] if i % 4 == 1 else [shown[1]])
+            found[name] = loop.plan_experiment(1.0, days=10.0)
+    assert found["even"].ties == pytest.approx(0.25 + 0.25 / 2, abs=0.04)
+    assert found["busy"].people == found["even"].people == 40
+    assert found["busy"].wins[1].found < found["even"].wins[1].found - 0.1
+
+
 def test_shadow_shows_what_would_move(tmp_path: Path) -> None:
     """The candidate turns the order around: of 12 items the four shown are never among its four."""
     with fixed_loop(tmp_path / "l", control=0.0) as loop:

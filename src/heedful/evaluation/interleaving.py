@@ -368,19 +368,25 @@ def plan(
     ties: float = 0.6,
     spread: float = 0.0,
     runs: int = 1000,
+    busy: Array | None = None,
 ) -> Plan:
     """Simulate `runs` runs of `match`, a comparison of rankers A and B, each of `sessions` sessions by `people` people;
     return how many are decided, and when.
 
-    Each session is of a person drawn uniformly with `rng`. It is a tie with probability `ties`; otherwise B wins it
-    with probability `share`, which is higher by `spread` for about half of the people and lower by it for the others.
+    Each session is of a person drawn with `rng`, uniformly or in proportion to how often each comes, `busy` (people,).
+    It is a tie with probability `ties`; otherwise B wins it with probability `share`, which is higher by `spread` for
+    about half of the people and lower by it for the others.
     """
+    often = None if busy is None else np.cumsum(busy)
     rates = share + spread * rng.choice([-1.0, 1.0], (runs, people))
     net = np.zeros((runs, people, LIMITS.size), np.int64)
     logs = np.zeros((2, runs, LIMITS.size))
     ended, won, each = np.zeros(runs, np.int64), np.zeros(runs, np.int64), np.arange(runs)
     for t in range(1, sessions + 1):
-        who = rng.integers(people, size=runs)
+        if often is None:
+            who = rng.integers(people, size=runs)
+        else:
+            who = np.searchsorted(often, often[-1] * rng.random(runs), side="right")
         step = np.where(rng.random(runs) < rates[each, who], 1, -1) * (rng.random(runs) >= ties)
         before = net[each, who]
         net[each, who] = after = _moved(before, step[:, None])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -570,31 +570,30 @@ def plan_experiment(projection: Projection, share: float, days: float, alpha: fl
     candidates that win 52, 55, 60 or 70 % of the sessions that are not ties, with as many people and sessions as the
     newest decisions in the log of `projection` suggest; of a longer experiment the first 2,000 sessions, so that what
     it would find is told too low rather than too high. The verdict is wrong with probability `alpha` at most."""
-    since, until, who, answered, ties = math.inf, 0, Counter[str](), 0, 0
-    seen = dict[int, str]()
-    newest = projection.log.newest_first(2**62, "decision")
-    for event, _ in zip(newest, range(READ)):
+    seen, rng = dict[int, Event](), np.random.default_rng(0)
+    since, until = math.inf, 0
+    for event, _ in zip(projection.log.newest_first(2**62, "decision"), range(READ)):
         if event.subject is not None:
-            seen[event.seq] = event.subject
+            seen[event.seq] = event
         since, until = min(since, event.time), max(until, event.time)
     retractions = projection.log.retractions()
-    told: set[int] = set()
+    told, who, late, tied = set[int](), Counter[str](), set[str](), 0
     for event in projection.log.events(min(seen, default=0), kinds=["feedback"]):
-        target = event.target or 0
-        if target in seen and target not in told and event.seq not in retractions:
-            known = projection.log.at(target)
-            credit = None if known is None else projection.interaction.credit(
-                projection.decision(known), records.decode_feedback(event.payload)
-            )  # fmt: skip
-            if credit is not None:
-                told.add(target)
-                who[seen[target]] += 1
-                answered += 1
-                ties += not any(value > 0.0 for value in credit.values())
+        asked = seen.get(event.target or 0)
+        if asked is None or asked.seq in told or event.seq in retractions:
+            continue
+        decision = projection.decision(asked)
+        credit = projection.interaction.credit(decision, records.decode_feedback(event.payload))
+        if credit is not None:
+            told.add(asked.seq)
+            who[decision.person or ""] += 1
+            tied += _would_tie(decision.record.shown, credit, rng)
+            if asked.time > (since + until) / 2.0:
+                late.add(decision.person or "")
     span = max((until - since) / MICROSECONDS, 1e-6) if seen else 1.0
-    factor = share * days / span
-    sessions, people = round(answered * factor), max(round(len(who) * share * max(1.0, min(days / span, 10.0))), 1)
-    tied = ties / answered if answered else 0.6
+    answered = len(told)
+    sessions, people = round(answered * share * days / span), _people(len(who), len(late), days / span, share)
+    ties = tied / answered if answered else 0.6
     caveat = ""
     if not answered:
         caveat = "nobody has answered so far: how often people answer cannot be told"
@@ -607,6 +606,27 @@ def plan_experiment(projection: Projection, share: float, days: float, alpha: fl
             continue
         length = min(sessions, MOST_SESSIONS)
         rng, among = np.random.default_rng(0), min(people, 5 * length)  # more would have a session each, or none
-        guess: Plan = plan(Match(alpha), rng, people=among, sessions=length, share=win, ties=tied, runs=SIMULATED)
+        busy = rng.choice(np.array(list(who.values()), float), among)
+        guess: Plan = plan(
+            Match(alpha), rng, people=among, sessions=length, share=win, ties=ties, runs=SIMULATED, busy=busy
+        )
         found.append(PlannedWin(win, guess.b, None if guess.sessions is None else days * guess.sessions / sessions))
-    return PlannedExperiment(people, sessions, tied, days, tuple(found), caveat)
+    return PlannedExperiment(people, sessions, ties, days, tuple(found), caveat)
+
+
+def _people(all_of_them: int, late: int, times: float, share: float) -> int:
+    """Return how many people a `share` of them would be in an experiment that lasts so many `times` as long as a log.
+
+    `all_of_them` answered in the log, `late` of them in the latter half of its time. If those are all, the same people
+    come back, and more time brings no others; if they are half, everybody is new. In between the number grows with a
+    power of the time."""
+    growth = min(max(math.log2(all_of_them / late), 0.0), 1.0) if late else 1.0
+    return max(round(all_of_them * share * math.pow(times, growth)), 1)
+
+
+def _would_tie(shown: Sequence[int], credit: Mapping[int, float], rng: np.random.Generator) -> bool:
+    """Return whether neither side would win a session with this `credit` of items, by index, if two learners had
+    drafted the list `shown`: in each round of two picks a coin says who picks first."""
+    coins = rng.choice([-1.0, 1.0], (len(shown) + 1) // 2)
+    won = [coins[i // 2] * (-1.0) ** i * credit.get(j, 0.0) for i, j in enumerate(shown)]
+    return float(sum(won)) == 0.0
