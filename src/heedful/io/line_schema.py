@@ -184,6 +184,8 @@ def _check_draft(proposal: object, n: int) -> None:
             raise ValueError(f"proposal.{name}: expected {expected}, got {describe(given)}")
         for value in given:
             check_count(f"proposal.{name}", value, least=least, most=most)
+    if proposal.get("opening") is not None:
+        check_count("proposal.opening", proposal["opening"], least=0, most=1)
     if not isinstance(places, list) or len(places) != n:
         raise ValueError(f"proposal.places: expected {expected}, got {describe(places)}")
     for place in places:

@@ -76,7 +76,7 @@ class FairPairs(NamedTuple):
     Each update is one AdaGrad step with the learning rate `rate` up the gradient of the weighted sum of log sigma(w .
     (x_a - x_b)), over the pairs in which candidate a, with features x_a, beats b; sigma is the logistic function. Where
     a proposal has start = -1 (a caller may set it), the feedback is an explicit correction. Where one item is shown (k
-    = 1), there is nothing to swap.
+    = 1), there is nothing to swap. Lists that two rankers draft in turns have such pairs, too (`drafted`).
     """
 
     n_features: int
@@ -138,6 +138,21 @@ class FairPairs(NamedTuple):
                 clicked[feedback[i]] = True
             better, worse, weights = fair_pairs(y.shown, y.start, y.swapped, clicked, self.swap)
             self.space.add_pairs(out, w, x, better, worse, weights)
+
+    def drafted(self, state: FairPairsState, x: Floats, pairs: Ints, feedback: Ints) -> Array:
+        """Return the gradient (N,), for N features, of `feedback` (clicked candidates) on a list of the candidates `x`
+        (m x N) in which something else put neighbours in either order with probability 1/2, as two rankers do where
+        they pick in turns (team draft).
+
+        `pairs` (p, 2) are the candidates of p such pairs, the upper one first. Each counts .5 / P = 1 if exactly one of
+        it was clicked. What else the clicks imply is left out, whatever `implied` is, as most of the list was not drawn
+        at random."""
+        clicked = np.zeros(x.shape[0], np.bool_)
+        clicked[feedback[: self.space.positions()]] = True
+        better, worse, weights = fair_pairs(pairs.reshape(-1), 0, np.zeros(len(pairs), np.bool_), clicked, 0.5)
+        D = np.zeros(self.n_features)
+        self.space.add_pairs(D, state.w, x, better, worse, weights)
+        return D
 
     def weights(self, state: FairPairsState) -> Array:
         """Return the utility weights w (N,) for N features."""

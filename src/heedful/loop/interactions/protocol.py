@@ -123,19 +123,22 @@ class Pairing(NamedTuple):
         """Return (a list of `size` candidates, as indices, drafted by both learners; what the log keeps of the draft).
 
         The log keeps, as JSON, the learner that picked each item ("teams"), the coin of each round, the rank that each
-        learner gave to each item among all that were asked for, and the probability that a draft shows the item in its
-        position ("places"), given the pages before."""
+        learner gave to each item among all that were asked for, the probability that a draft shows the item in its
+        position ("places"), given the pages before, and, if these ended in the middle of a round, the learner that
+        picked the first item in it ("opening")."""
         a, b = self.a.tolist(), self.b.tolist()
         made = interleave(a, b, size, self.rng, self.opening)
         cells = slot_probabilities(a, b, size, self.opening)
         above = np.zeros((2, 1 + max(made.items, default=0)), np.int64) if self.above is None else self.above
-        kept = {
+        kept: dict[str, Any] = {
             "experiment": self.experiment,
             "teams": list(made.teams),
             "coins": list(made.coins),
             "ranks": [[1 + r.index(item) + int(more[item]) for item in made.items] for r, more in zip((a, b), above)],
             "places": [cells[item, slot] for slot, item in enumerate(made.items)],
         }
+        if self.opening is not None:
+            kept["opening"] = self.opening
         return np.array(made.items, np.int64), kept
 
     def probability(self, shown: Ints) -> float:

@@ -37,6 +37,13 @@ class Lesson(NamedTuple):
     weight: float
 
 
+class Drafted(NamedTuple):
+    """What a team draft of two learners showed, of which a learner learns from neighbours alone."""
+
+    pairs: Ints
+    """candidates (p, 2) of p pairs of neighbours that a coin put in this order, the upper one first"""
+
+
 class Thumb(NamedTuple):
     """Approval or disapproval of what was shown: its N features `z` (N,), and `sign` +1 (up) or -1 (down)."""
 
@@ -237,6 +244,9 @@ class Model:
         made = self._made(record, displayed)
         if made is not None:
             return made
+        if record.arm == "interleaved" and hasattr(self.learner, "drafted"):
+            pairs = drafted_pairs(record)
+            return Drafted(pairs) if len(pairs) else None
         # Nothing was swapped there: which of two neighbours is better cannot be told from where they stood.
         return None if record.arm in ("control", "sampled", "interleaved") else self._plain(record, displayed)
 
@@ -287,10 +297,33 @@ def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
         if not learner.space.adjusted:
             D[-1] = 0.0
         return learner.step(state, D)
+    if isinstance(lesson.y, Drafted):
+        D = learner.drafted(state, lesson.x, lesson.y.pairs, lesson.feedback)
+        return learner.step(state, D)
     if lesson.weight == 1.0:
         return learner.update(state, lesson.x, lesson.y, lesson.feedback)
     D = direction_of(learner, state, lesson.x, lesson.y, lesson.feedback)
     return learner.step(state, lesson.weight * D)
+
+
+def drafted_pairs(record: DecisionRecord) -> Ints:
+    """Return the p pairs of candidates (p, 2), the upper one first, that a coin put in the order in which the drafted
+    list of `record` shows them.
+
+    They are the two picks of a round of which each side ranks its own above the other's: with the other coin the same
+    two would stand in the other order, and nothing else would be different before or, in its distribution, after them.
+    Where both sides like the same item best, the coin decides what comes next to it, and the two are no such pair."""
+    shown, made = record.shown, record.proposal
+    teams, ranks = made.get("teams", ()), made.get("ranks", ((), ()))
+    first = 0 if made.get("opening") is None else 1  # a round that the page before began
+    return np.array(
+        [
+            (shown[i], shown[i + 1])
+            for i in range(first, len(teams) - 1, 2)
+            if ranks[1 - teams[i]][i + 1] < ranks[1 - teams[i]][i]
+        ],
+        np.int64,
+    ).reshape(-1, 2)
 
 
 def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Any) -> Array:

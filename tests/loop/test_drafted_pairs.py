@@ -1,0 +1,129 @@
+"""What clicks on a list that two learners drafted teach a learner of swapped neighbours: the pairs that a coin put in
+order."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful import Loop
+from heedful.learners.coactive.fair_pairs import FairPairs
+from heedful.loop.interactions.coactive.model import drafted_pairs
+from heedful.loop.interactions.protocol import Pairing
+from heedful.loop.records import DecisionRecord
+from heedful.spaces.ranking import Ranking
+from loops import bits, bits_from_scratch, rows, small_loop
+
+
+class Coins:
+    """A generator whose coins are given."""
+
+    def __init__(self, coins: tuple[int, ...]) -> None:
+        self.left = list(coins)
+
+    def random(self) -> float:
+        return 0.25 if self.left.pop(0) else 0.75
+
+
+def drafted(a: tuple[int, ...], b: tuple[int, ...], coins: tuple[int, ...], size: int, **page: Any) -> DecisionRecord:
+    """The record of a list that the rankings draft with these coins."""
+    rng: Any = Coins(coins)
+    shown, kept = Pairing("e", np.array(a), np.array(b), rng, **page).draft(size)
+    return DecisionRecord(shown=tuple(shown.tolist()), arm="interleaved", proposal=kept)
+
+
+def pairs(record: DecisionRecord) -> list[tuple[int, int]]:
+    return [(int(i), int(j)) for i, j in drafted_pairs(record)]
+
+
+def test_pairs_by_hand() -> None:
+    """Both rounds of disagreement are pairs, in the order of the coin; a round of one mind is none, nor is half a
+    round."""
+    a, b = (0, 1, 2, 3, 4, 5), (1, 0, 2, 5, 4, 3)
+    assert pairs(drafted(a, b, (0, 0, 0), 6)) == [(0, 1), (3, 4)]  # 2 and 5 between them: both like 2
+    assert pairs(drafted(a, b, (1, 1, 0), 6)) == [(1, 0), (4, 5)]  # 2 and 3 between them
+    assert pairs(drafted(a, b, (1, 1, 0), 5)) == [(1, 0)]
+    assert pairs(drafted(a, b, (0,), 1)) == []
+    assert pairs(drafted((2, 3, 4, 5), (2, 5, 4, 3), (0, 0), 3, opening=1)) == [(3, 5)]
+    assert pairs(DecisionRecord(shown=(), arm="interleaved")) == []
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 5])
+def test_a_pair_stands_in_either_order_equally_often(m: int) -> None:
+    """By enumeration of all coins, after the same beginning of the list; and what follows has one distribution."""
+    for b in itertools.permutations(range(m)):
+        seen, rests = Counter[Any](), dict[Any, Counter[Any]]()
+        for coins in itertools.product((0, 1), repeat=(m + 1) // 2):
+            record = drafted(tuple(range(m)), b, coins, m)
+            for upper, lower in pairs(record):
+                at = record.shown.index(upper)
+                seen[record.shown[:at], upper, lower] += 1
+                rests.setdefault((record.shown[:at], upper, lower), Counter())[record.shown[at + 2 :]] += 1
+        for (before, upper, lower), n in seen.items():
+            assert seen[before, lower, upper] == n
+            assert rests[before, lower, upper] == rests[before, upper, lower]
+
+
+@pytest.mark.parametrize("looks", [(1.0, 0.5, 0.3, 0.2, 0.1), (0.9, 0.1, 0.9, 0.1, 0.9)])
+def test_clicks_by_position_alone_teach_nothing_on_average(looks: tuple[float, ...]) -> None:
+    """Whatever the two rankings: the mean gradient at w = 0 over all coins and clicks is 0; where an item is clicked
+    more than others, wherever it stands, it points to that item if it is ever compared."""
+    learner, x = FairPairs(5, Ranking(5)), np.eye(5)
+    state = learner.init(np.random.default_rng(0))
+    for b in itertools.permutations(range(5)):
+        total, good, compared = np.zeros(5), np.zeros(5), False
+        for coins in itertools.product((0, 1), repeat=3):
+            record = drafted((0, 1, 2, 3, 4), b, coins, 5)
+            for slot, item in enumerate(record.shown):
+                D = learner.drafted(state, x, drafted_pairs(record), np.array([item]))
+                total += looks[slot] * D
+                good += looks[slot] * (1.0 + (item == 2)) * D
+            compared = compared or any(2 in pair for pair in pairs(record))
+        assert np.abs(total).max() < 1e-12
+        assert (good[2] > 1e-12) == compared
+        assert good[[0, 1, 3, 4]].max() < 1e-12
+
+
+def live(loop: Loop, rounds: int, *, by_place: bool) -> None:
+    """People of an experiment click on what they want, or on the first item whatever it is."""
+    rng = np.random.default_rng(1)
+    f0 = {row["id"]: row["f0"] for row in rows(12, 4)}
+    for t in range(rounds):
+        made = loop.decide(rng.choice(loop.items, 6, replace=False).tolist(), person=f"p{t % 20}", id=f"d{t}", show=4)
+        assert made.arm == "interleaved"
+        wanted = made.shown[0] if by_place else max(made.shown, key=f0.__getitem__)
+        loop.feedback(made.id, id=f"e{t}", clicks=[wanted])
+
+
+def test_either_side_learns_from_the_share_of_interleaved_lists(tmp_path: Path) -> None:
+    """Whoever serves: fair-pairs finds what people want in drafted lists alone, and nothing but noise in clicks on the
+    first item."""
+    for name, learner, candidate in (("a", "fair-pairs", "perceptron"), ("b", "perceptron", "fair-pairs")):
+        weights = []
+        for by_place in (False, True):
+            with small_loop(tmp_path / f"{name}{by_place}", learner, control=0.0) as loop:
+                loop.start_experiment(candidate, share=1.0, id="e")
+                live(loop, 150, by_place=by_place)
+                assert bits(loop) == bits_from_scratch(loop)
+                running = loop.projection.published.running
+                assert running is not None
+                side = running.candidate if candidate == "fair-pairs" else None
+                model: Any = loop.projection.model if side is None else side.model
+                weights.append(model.effective(model.shared, None)[:4])
+        assert np.argmax(np.abs(weights[0])) == 0
+        assert weights[0][0] > 0.5
+        assert weights[0][0] > 3.0 * np.abs(weights[1]).max()
+
+
+def test_a_list_on_which_both_learners_agree_teaches_nothing(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "l", "fair-pairs", control=0.0) as loop:
+        loop.start_experiment("fair-pairs:rate=0.2", share=1.0, id="e")
+        made = loop.decide(person="p", id="d", show=4)
+        answer = loop.feedback("d", clicks=[made.shown[1]])
+        assert (made.arm, answer.status, answer.learned) == ("interleaved", "applied", False)
+        assert loop.feedback("d", better=[made.shown[2]]).learned
