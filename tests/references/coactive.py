@@ -246,9 +246,9 @@ class CoactiveReference(Reference):
             y: Any = np.array(shown, np.int64)
             if self.learner.startswith("fair-pairs"):
                 y = PerturbedRanking(y, -1, np.zeros(0, np.bool_), 1.0)
-                if form == "clicks" and decision.arm == "control":
+                if form == "clicks" and decision.arm in ("control", "interleaved"):
                     return Given(given, None, refused)  # nothing was swapped there
-                if form == "clicks" and decision.arm == "learned":
+                if form == "clicks" and decision.arm == "learned" and decision.proposal:  # its own, not another's
                     start, swapped = decision.proposal["start"], decision.proposal["swapped"]
                     # both of a pair were seen
                     whole = [s for p, s in enumerate(swapped) if start + 2 * p + 1 < len(shown)]
