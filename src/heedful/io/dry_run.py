@@ -48,6 +48,9 @@ class _Rehearsal(Projection):
     def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
         return [self._dry_run(draft) for draft in drafts]
 
+    def submit_in_turn(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
+        return self.submit(drafts)
+
     def _dry_run(self, draft: PendingEvent) -> Answer:
         event = draft.event
         before = self._beside.find(event.kind, event.id)
