@@ -12,6 +12,7 @@ from heedful import Loop, Settings
 from heedful.core.serialization import arrays_of
 from heedful.features import infer
 from heedful.learners.registry import find_learners, summarise
+from heedful.loop.serving import Follower
 
 REQUIRED = {"exponentiated": "bound=6", "convex": "radius=0.7"}
 """What a learner of the package needs beyond what a loop gives it."""
@@ -97,6 +98,20 @@ def bits_from_scratch(loop: Loop) -> dict[str, bytes]:
         found = bits_of(projection.fold(projection._head, from_scratch=True))
         projection._since_snapshot, projection._since_mark = since
         return found
+
+
+def sides(loop: Loop, from_scratch: bool = False) -> list[dict[str, bytes]]:
+    """The states of the learners of the experiment that runs as bytes: of the candidate and, where both are frozen, of
+    the loop's own; [] where none runs. From scratch each learns from the first event on."""
+    projection = loop.projection
+    with projection.turn:
+        running = projection.published.running
+        found = [] if running is None else [side for side in (running.candidate, running.own) if side is not None]
+        if running is None or not from_scratch:
+            return [bits_of(side) for side in found]
+        learners = [projection.candidate(side.interaction.manifest.learner) for side in found]
+        head, frozen = projection.log.last()[0], running.record.frozen
+        return [bits_of(Follower(projection, learner, frozen).follow(head)) for learner in learners]
 
 
 def _bytes(value: Any) -> bytes:

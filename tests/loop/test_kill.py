@@ -18,7 +18,7 @@ import pytest
 
 from budget import FACTOR
 from heedful import Loop
-from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
+from loops import bits, bits_from_scratch, choice_loop, rating_loop, sides, small_loop
 
 KILLS = 50 if FACTOR > 1 else 8
 
@@ -32,7 +32,7 @@ import os, random, sys, threading
 sys.path.insert(0, sys.argv[1])
 from heedful import Loop
 
-path, out, run = sys.argv[2], int(sys.argv[3]), sys.argv[4]
+path, out, run, tried = sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5] == "tried"
 loop = Loop.open(path)
 sent = []  # (event id, decision, form) of every thread, sent or just being sent
 
@@ -61,6 +61,21 @@ def work(i):
             tell("undo", u.event, u.status, u.seq, id)
         if rng.random() < 0.01:
             loop.snapshot()
+        if tried and rng.random() < 0.05:
+            try_another(rng, f"{run}-{i}-{n}")
+
+def try_another(rng, id):
+    "Begin an experiment or, where one runs, end it or promote its candidate."
+    what = "experiment" if loop.projection.experiment is None else rng.choice(["stop", "promote"])
+    try:
+        if what == "experiment":
+            other = ({"perceptron", "pairwise-logistic"} - {loop.manifest.learner}).pop()
+            a = loop.start_experiment(other, share=0.5, frozen=rng.random() < 0.3, id=id)
+        else:
+            a = loop.stop_experiment(id=id) if what == "stop" else loop.promote(force=True, id=id).answer
+        tell(what, id, a.status, a.seq)
+    except (LookupError, ValueError):  # another thread was quicker
+        pass
 
 for i in range(THREADS):
     threading.Thread(target=work, args=(i,), daemon=True).start()
@@ -68,11 +83,11 @@ threading.Event().wait()
 """.replace("REPEATED", str(REPEATED)).replace("THREADS", str(THREADS))
 
 
-def killed(path: Path, run: int) -> list[list[str]]:
+def killed(path: Path, run: int, what: str) -> list[list[str]]:
     """The lines that a worker wrote before it was killed, at a random moment of its life."""
     rng = random.Random(run)
     read, write = os.pipe()
-    command = [sys.executable, "-c", WORKER, str(Path(__file__).parents[1]), str(path), str(write), str(run)]
+    command = [sys.executable, "-c", WORKER, str(Path(__file__).parents[1]), str(path), str(write), str(run), what]
     with subprocess.Popen(command, pass_fds=[write], start_new_session=True) as child:
         os.close(write)
         with os.fdopen(read, "rb") as lines:
@@ -124,12 +139,18 @@ def check(path: Path, told: Acknowledged) -> None:
             feedback[s] for s in feedback.keys() - undone
         }
         assert bits(loop) == bits_from_scratch(loop)
+        said = [(kind, id) for _, kind, id, _ in rows if kind in ("experiment", "stop", "promote")]
+        assert loop.projection.experiment is None or said[-1] == ("experiment", loop.projection.experiment[0].id)
+        assert (loop.projection.experiment is not None) == (said != [] and said[-1][0] == "experiment")
+        assert (loop.projection.published.running is None) == (loop.projection.experiment is None)
+        assert sides(loop) == sides(loop, from_scratch=True)
+        assert [made.id for made in loop.promotions()] == [id for kind, id in reversed(said) if kind == "promote"]
 
 
-@pytest.mark.parametrize("kind", ["coactive", "ratings", "choices"])
+@pytest.mark.parametrize("kind", ["coactive", "tried", "ratings", "choices"])
 def test_killed_again_and_again(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "loop"
-    if kind == "coactive":
+    if kind in ("coactive", "tried"):
         small_loop(path, shrink=5.0, snapshot_every=100, control=0.1, n_items=8).close()
     elif kind == "choices":
         choice_loop(path, "preference-gp", snapshot_every=100, control=0.1).close()
@@ -137,14 +158,17 @@ def test_killed_again_and_again(tmp_path: Path, kind: str) -> None:
         rating_loop(path, "item-mean", snapshot_every=100, control=0.1, n_items=8, k=8).close()
     told = Acknowledged()
     for run in range(KILLS):
-        told.take(killed(path, run))
+        told.take(killed(path, run, kind))
         check(path, told)
     # That it was worth while: all that can happen did.
-    least = 40 if kind != "choices" else 4  # a lesson of choices takes milliseconds, and undoing one a few dozen
+    # A lesson of choices takes milliseconds, and undoing one a few dozen, as does a promotion.
+    least = {"choices": 4, "tried": 10}.get(kind, 40)
     assert told.statuses["feedback applied"] > least * KILLS
     assert told.statuses["feedback duplicate"] > 0.05 * told.statuses["feedback applied"]
-    assert told.statuses["undo applied"] > (KILLS / 2 if kind != "choices" else 0)
+    assert told.statuses["undo applied"] > (KILLS / 2 if least == 40 else 0)
     assert len(list(path.glob("snapshot-*.safetensors"))) > 1
+    if kind == "tried":
+        assert min(told.statuses[f"{what} applied"] for what in ("experiment", "stop", "promote")) > 0, told.statuses
 
 
 # ---------------------------------------------------------------------------- killed at every step of one act

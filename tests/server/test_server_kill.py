@@ -18,7 +18,7 @@ import pytest
 from budget import FACTOR
 from heedful import Loop
 from heedful.server.keys import Keys
-from loops import bits, bits_from_scratch, small_loop
+from loops import bits, bits_from_scratch, sides, small_loop
 from processes import Asker, Process
 
 KILLS = 50 if FACTOR > 1 else 8
@@ -26,6 +26,8 @@ CLIENTS = 16
 REPEATED = 0.2
 N_ITEMS, N_FEATURES = 8, 4
 NAMES = ("one", "two")
+TRIED = "two"
+"""The loop in which an experiment runs."""
 
 
 class Told:
@@ -143,6 +145,8 @@ def check(told: Told, copy: Path) -> None:
         }
         assert bits(loop) == bits_from_scratch(loop)
         assert loop.verify() == []
+        assert (loop.projection.published.running is not None) == (told.path.stem == TRIED)
+        assert sides(loop) == sides(loop, from_scratch=True)
         for id in random.Random(len(rows)).sample(sorted(told.decisions), min(50, len(told.decisions))):
             known, answered = loop.projection.find_decision(id), told.decisions[id]
             assert known is not None
@@ -226,7 +230,9 @@ def test_killed_again_and_again(tmp_path: Path, durable: str, keyed: bool) -> No
     folder.mkdir()
     for name in NAMES:
         settings = {"shrink": 5.0, "snapshot_every": 30, "control": 0.1, "durable": durable}
-        small_loop(folder / f"{name}.heedful", n_items=N_ITEMS, **settings).close()
+        with small_loop(folder / f"{name}.heedful", n_items=N_ITEMS, **settings) as loop:
+            if name == TRIED:
+                loop.start_experiment("perceptron", share=0.5)
     key = None
     if keyed:
         with closing(Keys(folder)) as keys:
@@ -242,5 +248,7 @@ def test_killed_again_and_again(tmp_path: Path, durable: str, keyed: bool) -> No
     assert moments["in the middle"] >= kills // 2
     assert moments["while it started"] >= kills // 5
     assert FACTOR == 1 or moments["while it ended"] > 0
+    with Loop.open(folder / f"{TRIED}.heedful") as loop:
+        assert loop.experiment().verdict.sessions > 10
     for each in told:
         assert len(list(each.path.glob("snapshot-*.safetensors"))) > 1
