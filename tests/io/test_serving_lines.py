@@ -138,6 +138,8 @@ def test_a_dry_run_takes_them_and_writes_nothing(tmp_path: Path) -> None:
             ("rejected", "experiment x1 is not running"),
             ("applied", None),
         ]
+        assert loop.start_experiment("fair-pairs", id="x5").status == "applied"
+        assert loop.stop_experiment(id="s5").status == "applied"
     with Loop.open(tmp_path / "b") as other:
         assert other.projection.log.last() == head
 
