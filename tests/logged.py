@@ -24,8 +24,8 @@ LISTS = tuple(itertools.permutations(range(3)))
 LOOKS = (0.9, 0.6, 0.4)
 LIKED = np.array([[0.7, 0.2, 0.4], [0.1, 0.5, 0.6]])
 """The chance that somebody of either sort likes each item."""
-SWAP, TEMPERATURE = 0.25, 8.0
-PEOPLE, LOOKS_AT = 300, (100, 200, 300, 400)
+SWAP, TEMPERATURE = 0.25, 20.0
+PEOPLE, LOOKS_AT = 250, (100, 200, 300)
 FIXED = f"{Path(__file__).parent / 'fixed.py'}:Fixed"
 F0 = [row["f0"] for row in rows(3, 4)]
 UP, DOWN = (f"{FIXED}:tilt={tilt}" for tilt in (1000, -1000))
@@ -49,7 +49,7 @@ LOGS: Mapping[str, Log] = {
     "uniform": Log(UP, {"control": 0.0}, claimed=1.0 / 6.0),
     "fair-pairs": Log(f"fair-pairs:rate=1e-50,swap={SWAP}", {"control": 0.0}, sorts=1),
     "Plackett-Luce": Log(UP, {"control": 0.0, "sampled": 1.0, "temperature": TEMPERATURE}, sorts=1),
-    "a learning loop": Log("fair-pairs", {"control": 0.1, "sampled": 0.8, "temperature": TEMPERATURE}),
+    "a learning loop": Log("fair-pairs", {"control": 0.05, "sampled": 0.9, "temperature": TEMPERATURE}),
     "deterministic": Log(UP, {"control": 0.0}),
     "chances said too small": Log(UP, {"control": 0.0}, claimed=1.0 / 24.0),
     "chances said too large": Log(UP, {"control": 0.0}, claimed=1.0 / 2.0),
