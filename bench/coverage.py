@@ -7,7 +7,7 @@ two sorts, whose tastes are known. A ranker that the log was not made by is eval
 is the share of logs in which any of its intervals ever missed the true value (alpha = .05 each), which may be .05 and
 three standard errors. Then the mean of its mean weights over the logs, with its standard error, and the share of logs
 that warned of it; the same of 100 logs whose probabilities are claimed to be a quarter, or three times, of what they
-are. Figures are written after each sort of log, and those of the others stay.
+are. Figures are written after each 50 logs of all sorts.
 
 `--logs N` sets the number of logs of each sort, `--only NAME` takes one sort; `--quick` takes 20 and writes nothing.
 """
@@ -33,6 +33,8 @@ from rich.table import Table
 sys.path += [str(ROOT / "tests")]
 from logged import ALPHA, LOGS, LOOKS_AT, SOUND, Looked, look
 
+ROUND = 50
+"""The number of logs of each sort after which the figures are written."""
 FAULTY = [name for name in LOGS if name.startswith("chances said")]
 
 
@@ -95,15 +97,18 @@ def main() -> None:
     parser.add_argument("--only", choices=LOGS, action="append")
     asked = parser.parse_args()
     most, screen = 20 if asked.quick else asked.logs, Console(width=120)
+    names = asked.only or list(LOGS)
+    found: dict[str, list[Looked]] = {name: [] for name in names}
     results = {} if asked.quick else before()
-    for name in asked.only or LOGS:
-        logs = max(most // 10, 1) if name in FAULTY else most
-        found = [looked(name, seed) for seed in track(range(logs), name, console=screen)]
-        told = sound(found) if name in SOUND else refusals(found)
-        results[name] = {"logs": logs, **told, **(weights(found) if name in FAULTY else {})}
-        screen.print(name, results[name])
+    for begin in track(range(0, most, ROUND), "logs", console=screen):
+        for name in names:
+            logs = max(most // 10, 1) if name in FAULTY else most
+            found[name] += [looked(name, seed) for seed in range(begin, min(begin + ROUND, logs))]
+            told = sound(found[name]) if name in SOUND else refusals(found[name])
+            results[name] = {"logs": len(found[name]), **told, **(weights(found[name]) if name in FAULTY else {})}
         if not asked.quick:
             record("coverage", {"alpha": ALPHA, **{name: results[name] for name in LOGS if name in results}})
+    screen.print(results)
     table = Table("log", "", "logs", "missed", "at most")
     for name in SOUND:
         for key, row in results.get(name, {}).items():

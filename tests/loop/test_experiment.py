@@ -199,6 +199,28 @@ def test_one_person_does_not_decide_it(tmp_path: Path) -> None:
         assert f"1 people have answered, and a verdict takes {Match().least_people}" in found.against_promotion
 
 
+@pytest.mark.parametrize(("prefer", "better"), [(-0.5, False), (0.0, False), (1.0, True)])
+def test_the_gate_promotes_a_worse_or_an_equal_candidate_as_seldom_as_stated(
+    tmp_path: Path, prefer: float, better: bool
+) -> None:
+    """Whole loops, looked at after each 40 lists and promoted once that is allowed; `bench/gate.py` has a thousand."""
+    runs, promoted = 8, 0
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, 9])
+        with fixed_loop(tmp_path / f"l{seed}", control=0.0, durable="feedback", seed=seed) as loop:
+            loop.start_experiment(UP, share=1.0, id=f"e{seed}")
+            for _ in range(5):
+                live(loop, rng, 40, people=60, prefer=prefer)
+                if loop.experiment().ready:
+                    loop.promote()
+                    promoted += loop.manifest.learner == UP
+                    break
+    if better:
+        assert promoted >= runs - 1
+    else:
+        assert promoted <= 0.05 * runs + 3.0 * np.sqrt(runs * 0.05 * 0.95)
+
+
 # ---------------------------------------------------------------------------- promotion, and back
 
 
