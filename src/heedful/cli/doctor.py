@@ -208,6 +208,8 @@ def _learners(loop: Loop) -> Iterator[Finding]:
         against = f", against {len(record.forced):,} reasons" if record.forced else ""
         told = f"{record.learner} serves in place of {record.before}: promoted{by} in event {event.seq:,}{against}"
         yield Finding("promotion", "ok", told)
+    elif (apprentice := loop.apprentice()) is not None:
+        yield Finding("apprentice", "ok", apprentice.told)
     if (running := loop.projection.experiment) is not None:
         event, begun = running
         share = f"{100.0 * begun.share:g} % of the people" if begun.share else "nobody's lists: it only proposes"

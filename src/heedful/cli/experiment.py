@@ -13,6 +13,7 @@ from heedful.cli.console import BadInput, console, print_json
 from heedful.cli.parts import print_parts
 
 if TYPE_CHECKING:
+    from heedful.loop.apprentice import Apprentice
     from heedful.loop.experiment import Experiment, PlannedExperiment, Promotion
     from heedful.loop.interactions.telling import Part
 
@@ -46,7 +47,8 @@ def experiment(
     The other learner is the candidate. The people of the share get lists to which both learners contribute items in
     turn; the learner whose items are chosen more often wins. Everybody else gets the loop's own lists. What the
     candidate would have shown them is kept too. Without options the command prints the state of the newest experiment.
-    `heedful promote` lets the winner serve everybody.
+    `heedful promote` lets the winner serve everybody. Of a loop whose learner imitates your own order so far it prints
+    how well it does.
 
     Exit codes: 0 done; 1 the loop cannot be read or written; 2 bad input, such as a learner that does not fit, or no
     experiment to look at.
@@ -62,6 +64,10 @@ def experiment(
             planned = loop.plan_experiment(share or 0.2, days=days, alpha=alpha)
             _print(planned, _plan(planned, share or 0.2), json)
         else:
+            apprentice = loop.apprentice()
+            if apprentice is not None and not apprentice.serves:
+                _print(apprentice, _apprentice(apprentice, name), json)
+                return
             found = _found(loop.experiment)
             _print(found, _experiment(found, name), json)
 
@@ -70,7 +76,12 @@ def promote(
     name: Name,
     learner: Annotated[
         str | None,
-        typer.Option("--learner", "-l", metavar="NAME[:A=1,...]", help="Without it, the candidate of the experiment."),
+        typer.Option(
+            "--learner",
+            "-l",
+            metavar="NAME[:A=1,...]",
+            help="Without it, the candidate of the experiment, or what imitates.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Whatever speaks against it; the log keeps what did.")] = False,
     by: Annotated[str, typer.Option(metavar="WHO", help="Kept in the log.")] = "",
@@ -83,6 +94,7 @@ def promote(
 ) -> None:
     """Let another learner serve everybody from here on, if it is better: by an experiment, or by what the log says.
 
+    A learner that imitates your own order serves from here on, if it agrees with it often enough.
     The new learner has learned from the whole log, and goes on learning. `heedful rollback` to the version just before
     takes the promotion back.
 
@@ -119,13 +131,21 @@ def _found(ask: Callable[[], T]) -> T:
         raise BadInput(str(error)) from None
 
 
-def _print(found: Experiment | PlannedExperiment, parts: list[Part], json: bool) -> None:
+def _print(found: Experiment | PlannedExperiment | Apprentice, parts: list[Part], json: bool) -> None:
     if json:
         from heedful.loop.records import plain
 
         print_json(plain(found))
     else:
         print_parts(parts)
+
+
+def _apprentice(found: Apprentice, name: str) -> list[Part]:
+    """Return lines on how well the learner of the loop `name` imitates the caller's order."""
+    from heedful.loop.interactions.telling import Line
+
+    parts: list[Part] = [Line(found.told)]
+    return [*parts, *([Line(f"It may be promoted: heedful promote {name}")] if found.ready else [])]
 
 
 def _experiment(found: Experiment, name: str) -> list[Part]:

@@ -71,6 +71,13 @@ def init(
             show_default=_default_learners(),
         ),
     ] = None,
+    apprentice: Annotated[
+        bool,
+        typer.Option("--apprentice", help="Your own order serves at first, and the learner imitates it."),
+    ] = False,
+    agreement: Annotated[
+        float, typer.Option(help="The share of pairs in your order from which on an apprentice may be promoted.")
+    ] = 0.8,
     repeats: Annotated[
         bool,
         typer.Option("--repeats", help="Show again what a person is done with, where the kind of loop has such."),
@@ -184,6 +191,7 @@ def init(
         {"k": k, "control": control, "exploration": exploration, "shrink": people, "store_text": not no_text}
         | {"keep_unshown": not only_shown, "strict": strict, "durable": durable}
         | {"repeats": repeats, "sampled": sampled, "temperature": temperature}
+        | {"apprentice": apprentice, "agreement": agreement}
         | ({"actions": weights} if weights else {})
         | dict(chosen.settings),
     )
@@ -415,6 +423,9 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
             soft_wrap=True,
         )
     for told in interaction.introduce():
+        screen.print(told, markup=False, soft_wrap=True)
+    if manifest.settings.apprentice:
+        told = f"Your own order is shown, and {manifest.learner} imitates it: heedful experiment {name} says how well."
         screen.print(told, markup=False, soft_wrap=True)
     if manifest.context is not None and not manifest.crosses:
         told = interaction.context_alone()

@@ -317,6 +317,7 @@ def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
     """
     known = loop.projection.find_decision(decision)
     arms = {"control": "was a control", "sampled": "was drawn at random", "interleaved": "is of two learners"}
+    arms |= {"imitated": "is in your order"}
     if known is not None and known.record.arm in arms and given.get("clicks"):
         return f": this decision {arms[known.record.arm]}, where nothing was swapped, so clicks on it compare nothing"
     told: str = loop.projection.interaction.empty(given)

@@ -72,6 +72,8 @@ def _show(loop: Loop, found: Report, told: Findings, title: str) -> None:
     if found.thumbs is not None:
         screen.print(f"{_thumbs(found.thumbs, card.arms[1])}\n", soft_wrap=True)
     screen.print(f"{_feedback(found)}\n", soft_wrap=True)
+    if found.apprentice is not None:
+        screen.print(f"{found.apprentice.told}\n", markup=False, soft_wrap=True)
     if found.simulation is not None:
         screen.print(f"{_simulation(found)}\n", soft_wrap=True)
     screen.print(_views(found), soft_wrap=True)

@@ -70,7 +70,8 @@ class Decision:
     """the version of the model; None for a fallback"""
     arm: str
     """what decided: "learned" (the model), "control" (the caller's order, for comparison), "sampled" (a random draw),
-    "imported" (another system), or "fallback" (the caller's order, as the server did not answer)"""
+    "interleaved" (two learners), "imitated" (the caller's order, which the model learns to make), "imported" (another
+    system), or "fallback" (the caller's order, as the server did not answer)"""
     seq: int | None
     reason: str | None = None
     """why it is a fallback; None if it is not"""

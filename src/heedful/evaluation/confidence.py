@@ -8,6 +8,7 @@ sequence here misses it, at any time at all, with probability at most `alpha`.
 | `Betting` | the mean of values in [0, 1] | always (Waudby-Smith & Ramdas, JRSS B 2024) |
 | `BetaBinomial` | the share of wins | always (Robbins 1970) |
 | `EmpiricalBernstein` | the mean of values in [0, 1] | always (JRSS B 2024, Theorem 2) |
+| `Drifting` | the average of expectations that change, of values in [0, 1] | always (Howard et al., Ann. Stat. 2021) |
 | `asymptotic` | any mean | only for large samples (arXiv 2103.06476): not for rare clicks |
 
 `init` makes a state, `update` returns the state after one more value, `interval` returns the interval. A state may have
@@ -275,6 +276,70 @@ class EmpiricalBernstein(NamedTuple):
     def interval(self, state: BernsteinState) -> tuple[Array, Array]:
         """Return (low, high), each of the shape (...) of the sequences: the interval that contains the mean."""
         return state.low, state.high
+
+
+class DriftingState(NamedTuple):
+    """State of `Drifting`, for each sequence: the sum of the values, the sum of squared differences of each value from
+    the mean before it (`spread`), and the running mean and variance."""
+
+    total: Array
+    spread: Array
+    running: Running
+
+
+class Drifting(NamedTuple):
+    """Confidence sequence for (mu_1 + ... + mu_t) / t, where mu_i is the expectation of value i, in [0, 1], given all
+    that came before it.
+
+    `Betting` is for values that all have one expectation; here it may change from value to value, as that of a learner
+    which gets better does. With h_i the mean before value x_i, a number 0 < l < 1 and psi(l) = -log(1 - l) - l, the
+    process exp(l S - psi(l) V) with S = sum (x_i - mu_i) and V = sum (x_i - h_i)^2 is at most a supermartingale (Fan et
+    al. 2015, Howard et al. 2021, Theorem 4). So is its mean over a few l, and by Ville's inequality it ever reaches
+    2 / alpha with probability at most alpha / 2; likewise for -S. What is estimated moves, so an interval may lie
+    outside an earlier one.
+    """
+
+    alpha: float = 0.05
+
+    def init(self, shape: tuple[int, ...] = ()) -> DriftingState:
+        """Return the state before any value, of sequences in an array of this `shape`; () is a single sequence.
+
+        Raise ValueError unless 0 < alpha < 1.
+        """
+        check_alpha(self.alpha)
+        return DriftingState(np.zeros(shape), np.zeros(shape), _start(shape))
+
+    def update(self, state: DriftingState, x: Array | float) -> DriftingState:
+        """Return the state after one more value of each sequence; `x` has their shape and values in [0, 1]."""
+        x = np.asarray(x, float)
+        spread = state.spread + (x - state.running.mean) ** 2
+        return DriftingState(state.total + x, spread, state.running.add(x))
+
+    def interval(self, state: DriftingState) -> tuple[Array, Array]:
+        """Return (low, high), each of the shape (...) of the sequences: the interval that contains the average of the
+        expectations; (0, 1) before any value."""
+        n = state.running.n - 1
+        if n == 0:
+            return np.zeros_like(state.total), np.ones_like(state.total)
+        margin, mean = self._most(state.spread) / n, state.total / n
+        return np.maximum(mean - margin, 0.0), np.minimum(mean + margin, 1.0)
+
+    def _most(self, spread: Array) -> Array:
+        """Return the S at which the mean of exp(l S - psi(l) V) over the l is 2 / alpha, for each V in `spread`."""
+        cost = (-np.log1p(-_BETS) - _BETS) * spread[..., None]
+        below = np.zeros_like(spread)
+        above = np.min((cost + math.log(2.0 * _BETS.size / self.alpha)) / _BETS, axis=-1)  # one of them reaches it
+        for _ in range(50):
+            middle = (below + above) / 2.0
+            log_mean = np.logaddexp.reduce(_BETS * middle[..., None] - cost, axis=-1) - math.log(_BETS.size)
+            reached = log_mean >= math.log(2.0 / self.alpha)
+            below, above = np.where(reached, below, middle), np.where(reached, middle, above)
+        found: Array = above
+        return found
+
+
+_BETS = 0.9 / 1.6 ** np.arange(10)
+"""The numbers l of `Drifting`, from 0.9 down to 0.013: for sums of squares from about 1 to 20,000."""
 
 
 def asymptotic(mean: Array, sd: Array, n: int, alpha: float = 0.05, best_at: int = 1000) -> tuple[Array, Array]:

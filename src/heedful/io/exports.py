@@ -94,7 +94,8 @@ class Exporter:
         """Return the line of a rollback. It names the last event that counts by kind and id, not by its sequence
         number, as an import gives events other numbers."""
         told: dict[str, Any] = msgspec.json.decode(event.payload)
-        last = self._ledger.log.last_of(ROLLBACK_TO, rollback_target(event.payload))
+        kinds = (*ROLLBACK_TO, "decision") if self._ledger.settings.apprentice else ROLLBACK_TO
+        last = self._ledger.log.last_of(kinds, rollback_target(event.payload))
         to = None if last is None else {"kind": last.kind, "id": last.id}
         line = {"kind": "rollback", "id": event.id, "to": to, "time": as_time(event.time)}
         return line | ({"reason": told["reason"]} if told["reason"] else {})

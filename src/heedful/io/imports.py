@@ -100,14 +100,16 @@ class Importer:
         It has to if a line of the batch already refers to the event, as feedback that stands before its decision does:
         the batch would write the event first. If items are part of the model, an item also waits for feedback that was
         added before it, since a withdrawal removes only what was said of the item earlier. Feedback waits for an undo,
-        since a rollback may go back to either. A rollback, an experiment and a promotion depend on the order of all
-        other events, so each has a batch of its own.
+        since a rollback may go back to either. Where orders of decisions are learned, a decision waits for feedback,
+        too. A rollback, an experiment and a promotion depend on the order of all other events, so each has a batch of
+        its own.
         """
         if kind in ALONE or any(each.kind in ALONE for each in self._waiting):
             return True  # it is about the order of all the others
         if kind == "feedback" and any(each.kind == "undo" for each in self._waiting):
             return True
-        comes_or_goes = kind in ("item", "withdraw") and self._loop.projection.interaction.folds_items
+        folded = self._loop.projection.folded
+        comes_or_goes = ("item" if kind == "withdraw" else kind) in folded
         return (kind, id) in self._needed or (comes_or_goes and self._fed_before)
 
     def add(self, told: EventLine) -> None:

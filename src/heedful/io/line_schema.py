@@ -13,7 +13,7 @@ from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
 from heedful.loop.log import now
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-ARMS = ("learned", "control", "sampled", "interleaved", "imported")
+ARMS = ("learned", "control", "sampled", "interleaved", "imitated", "imported")
 _FIELDS = {
     "withdraw": ("id",),
     "decision": (
@@ -30,7 +30,8 @@ _FIELDS = {
     ),
 }
 ROLLBACK_TO = ("feedback", "undo", "rollback", "experiment", "stop", "promote")
-"""The kinds of events that a rollback may name as the last one that counts."""
+"""The kinds of events that a rollback may name as the last one that counts; in a loop that learns from decisions, too,
+it may also be a decision."""
 KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote")
 
 
@@ -73,8 +74,9 @@ def undo_id(record: Mapping[str, Any]) -> str:
 def _check_rollback(record: Mapping[str, Any]) -> None:
     to = record.get("to")
     if to is not None:
-        if not isinstance(to, Mapping) or to.keys() != {"kind", "id"} or to["kind"] not in ROLLBACK_TO:
-            expected = f"the kind ({', '.join(ROLLBACK_TO)}) and id of the last event that counts, or null"
+        kinds = (*ROLLBACK_TO, "decision")
+        if not isinstance(to, Mapping) or to.keys() != {"kind", "id"} or to["kind"] not in kinds:
+            expected = f"the kind ({', '.join(kinds)}) and id of the last event that counts, or null"
             raise ValueError(f"to: expected {expected}, got {describe(to)}")
         records.check_id("to.id", to["id"])
     if record.get("reason") is not None:
@@ -154,6 +156,8 @@ def _check_decision(record: Mapping[str, Any]) -> None:
         records.distinct("rival", record["rival"], least=0)
     if record.get("arm") == "interleaved" and shown:
         _check_draft(record.get("proposal"), len(shown))
+    if record.get("arm") == "imitated" and shown:
+        _check_imitated(record.get("proposal"), len(shown))
 
 
 _CHECKS = {
@@ -191,6 +195,22 @@ def _check_draft(proposal: object, n: int) -> None:
     for place in places:
         if not 0.0 < records.check_number("proposal.places", place) <= 1.0:
             raise ValueError(f"proposal.places: expected numbers above 0, up to 1, got {describe(place)}")
+
+
+def _check_imitated(proposal: object, n: int) -> None:
+    """Raise ValueError unless `proposal` is what a loop keeps of a list of `n` items that its learner imitates."""
+    expected = f"the rank of each of {n} by the learner, and the caller's score of each or none"
+    if not isinstance(proposal, Mapping):
+        raise ValueError(f"proposal: expected {expected}, got {describe(proposal)}")
+    ranks, scores = proposal.get("ranks"), proposal.get("scores")
+    for name, given in (("ranks", ranks), ("scores", [None] * n if scores is None else scores)):
+        if not isinstance(given, list) or len(given) != n:
+            raise ValueError(f"proposal.{name}: expected {expected}, got {describe(given)}")
+    for rank in ranks or ():
+        check_count("proposal.ranks", rank, most=records.MOST_CANDIDATES)
+    for score in scores or ():
+        if score is not None:
+            records.check_number("proposal.scores", score)
 
 
 def unknown(given: object) -> tuple[tuple[int, str], ...]:

@@ -9,6 +9,7 @@ from heedful.loop import records
 from heedful.loop.interactions.registry import learner_version
 from heedful.loop.log import Event
 from heedful.loop.serving import (
+    CALLER,
     ExperimentRecord,
     PromotionRecord,
     check_can_start,
@@ -78,7 +79,8 @@ def _experiment(projection: Projection, id: str, record: Mapping[str, Any]) -> E
 
 def _promotion(projection: Projection, record: Mapping[str, Any]) -> PromotionRecord:
     learner, version = _learner(projection, record)
-    projection.candidate(record["before"])  # it may be asked again how good it was
+    if record["before"] != CALLER:
+        projection.candidate(record["before"])  # it may be asked again how good it was
     forced, by, reason = tuple(record.get("forced") or ()), record.get("by") or "", record.get("reason") or ""
     return PromotionRecord(learner, version, record["before"], dict(record["evidence"]), forced, by, reason)
 

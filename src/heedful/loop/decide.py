@@ -156,15 +156,15 @@ class Decider:
 
         A random generator keyed by the decision's id (`generator_for`) draws whether the list is the model's, the
         caller's own order for comparison (control), or drawn at random around the model's, and all else that is random.
-        Raise ValueError if there is too little to show, and RuntimeError if the learner fails."""
+        While the model imitates the caller's order, every list is in that order. Raise ValueError if there is too little to show, and RuntimeError if the learner fails."""
         id, request, person, deferred, repeats, before = asked
         settings = self.settings
         state, own = self.projection.reading_of(request.x, person)
         interaction, model = state.interaction, state.model
         rng = generator_for(settings.seed, id)
-        arm = _draw_arm(settings, rng)
-        match, rival = self._pairing(state, own, asked)
-        settled = before is not None and before.arm != "imported"
+        match, rival = (None, None) if state.imitates else self._pairing(state, own, asked)
+        arm: Arm = "imitated" if state.imitates else _draw_arm(settings, rng)
+        settled = before is not None and before.arm != "imported" and not state.imitates
         if before is not None and settled:
             arm = before.arm if before.arm != "interleaved" or match is not None else "learned"
         elif match is not None and arm == "learned":
@@ -180,6 +180,9 @@ class Decider:
             told = f"{type(interaction.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
         places, size = tuple(made.shown.tolist()), made.shown.size
+        carried = made.carried
+        if arm == "imitated" and size:
+            carried = interaction.beside(model, state.shared, own, request, made.shown, rng)
         if rival is not None and eligible is not None:
             rival = rival[np.isin(rival, eligible)]
         kept_names = () if rival is None else tuple([request.called[j] for j in rival[:size].tolist()])
@@ -196,7 +199,7 @@ class Decider:
             learner=state.named,
             seed=settings.seed,
             probability=made.probability,
-            proposal=made.carried,
+            proposal=carried,
             context=request.context,
             attributes=request.attributes,
             of=made.of,

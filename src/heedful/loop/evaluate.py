@@ -171,7 +171,7 @@ def evaluate(
     harvest = _Harvest(interaction, interaction.measures()[0].most_weight)
     lists, places = _Lists(interaction, len(folds)), _Places(interaction, len(folds))
     models = [fold.model for fold in folds]
-    for event, decision, feedback in projection.steps(models):
+    for event, decision, feedback in projection.steps(models, spans=[fold.span for fold in folds]):
         if up_to is not None and event.seq > up_to:
             break
         step = projection.step(event, decision, feedback)
@@ -220,8 +220,13 @@ class _Fold:
         """
         return max(self.start, self.frozen or 0)
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """the version after which this learner begins to learn, and the last one that it learns from"""
+        return self.start, 2**62 if self.frozen is None else self.frozen
+
     def learn(self, step: Any) -> None:
-        if step.event.seq > self.start and (self.frozen is None or step.event.seq <= self.frozen):
+        if self.span[0] < step.event.seq <= self.span[1]:
             self.lessons += self.model.teach(step.context, step.feedback, step.extra, step.event.seq)
 
     def weights(self) -> dict[str, float]:

@@ -21,7 +21,7 @@ import numpy as np
 from heedful.core.notebooks import table
 from heedful.evaluation.confidence import BetaBinomial
 from heedful.evaluation.interleaving import Match, Plan, Verdict, plan, split_evidence
-from heedful.loop import records
+from heedful.loop import apprentice, records
 from heedful.loop.evaluate import evaluate
 from heedful.loop.log import Event
 from heedful.loop.records import Answer, DecisionRecord
@@ -495,6 +495,9 @@ def promotions(projection: Projection, checked: bool = True) -> tuple[Promotion,
 
 
 def _today(projection: Projection, event: Event, record: PromotionRecord) -> dict[str, Any]:
+    if record.evidence.get("method") == "agreement":
+        found = apprentice.look(projection, event.seq)
+        return {} if found is None else apprentice.evidence_of(found)
     if record.evidence.get("method") == "interleaving":
         began = projection.log.at(event.target or 0)
         return {} if began is None else evidence_of(look(projection, began, event.seq))

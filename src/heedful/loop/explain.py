@@ -57,7 +57,7 @@ class Explanation(NamedTuple):
     decision: str
     """the id of the decision"""
     arm: str
-    """how the decision was made: "learned", "control", "sampled", "interleaved" or "imported\""""
+    """how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported\""""
     first: str
     """the name of the item shown first"""
     second: str | None
@@ -154,6 +154,8 @@ class LoggedPast:
         model = self.interaction.fresh()
         before = margin(model)
         for event, decision, feedback in projection.steps([model], 0, self._version):
+            if projection.settings.apprentice:  # orders that it learned to make on the way have moved it, too
+                before = margin(model)
             if event.seq in self.failed or not projection.teach(model, event, decision, feedback):
                 continue
             after = margin(model)

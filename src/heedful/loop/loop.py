@@ -34,11 +34,12 @@ from heedful.loop.movement import describe_unmoved
 from heedful.loop.projection import AGAIN, PendingEvent, Projection, PublishedState
 from heedful.loop.records import Answer, Decision
 from heedful.loop.request import Request, check_rows, encode_rows
-from heedful.loop.serving import ExperimentRecord, PromotionRecord, check_can_start, read_promotion, repeated
+from heedful.loop.serving import CALLER, ExperimentRecord, PromotionRecord, check_can_start, read_promotion, repeated
 from heedful.loop.settings import Manifest, Settings, built_learner
 from heedful.storage import Address, Place, place_of
 
 if TYPE_CHECKING:
+    from heedful.loop.apprentice import Apprentice
     from heedful.loop.evaluate import Evaluation
     from heedful.loop.experiment import Experiment, PlannedExperiment, Promoted, Promotion
     from heedful.loop.explain import Explanation
@@ -761,6 +762,17 @@ class Loop:
         self.projection.look()
         return plan_experiment(self.projection, share, days, alpha)
 
+    def apprentice(self) -> Apprentice | None:
+        """Return how well the loop's learner imitates the caller's order, and whether it may serve in its place; None
+        in a loop without the setting `apprentice`.
+
+        The agreement is that of recent decisions, the newest 500 to 1,000, each with the learner as it was then. The
+        interval holds however often one looks."""
+        from heedful.loop.apprentice import look
+
+        self.projection.look()
+        return look(self.projection)
+
     def promote(
         self, learner: str | None = None, *, force: bool = False, by: str = "", reason: str = "", id: str | None = None
     ) -> Promoted:
@@ -768,13 +780,16 @@ class Loop:
 
         `learner` is a name with parameters; if it is None, it is the candidate of the experiment that runs, and the
         evidence is what people preferred (`experiment`). Otherwise the log has to say that it predicts answers better
-        (`evaluate`). The learner that is promoted has learned from the whole log, and learns on. `by` and `reason` are
+        (`evaluate`). In a loop with the setting `apprentice`, whose learner does not serve yet, it is that learner, and
+        it has to agree with the caller's order (`apprentice`). The learner that is promoted has learned from the whole
+        log, and learns on. `by` and `reason` are
         kept in the log; `id` is the caller's event id: sent again it counts once. Raise ValueError if the learner does
         not fit, and its subclass `NotReady`, with the reasons, if the evidence does not suffice and `force` is False.
 
         `rollback` to a version before goes back on it, bit for bit, with all that came since; to go back on the learner
         alone, promote the former one.
         """
+        from heedful.loop import apprentice
         from heedful.loop.experiment import NotReady, Promoted, evidence_of, evidence_of_log
 
         event_id, projection = records.new_id() if id is None else records.check_id("id", id), self.projection
@@ -792,7 +807,16 @@ class Loop:
             running, target = projection.experiment, None
             if learner is not None:
                 learner = projection.interaction.full_spec(records.check_text("learner", learner, 1000))
-            if running is not None and learner in (None, running[1].learner) and (learner is None or running[1].share):
+            before = self.manifest.learner
+            watched = apprentice.look(projection) if projection.imitates else None
+            if watched is not None:
+                if learner not in (None, watched.learner):
+                    raise ValueError(f"learner: expected {watched.learner}, which imitates {CALLER}, got {learner}")
+                learner, before = watched.learner, CALLER
+                evidence, against = apprentice.evidence_of(watched), list(watched.against_promotion)
+            elif (
+                running is not None and learner in (None, running[1].learner) and (learner is None or running[1].share)
+            ):
                 found = self.experiment(running[0].id)
                 target, learner = running[0].seq, running[1].learner
                 evidence, against = evidence_of(found), list(found.against_promotion)
@@ -800,12 +824,12 @@ class Loop:
                 raise ValueError("learner: expected its name, as no experiment is running")
             else:
                 projection.candidate(learner)
-                evidence, against = evidence_of_log(projection, learner, self.manifest.learner, 0.05)
-            if learner == self.manifest.learner:
+                evidence, against = evidence_of_log(projection, learner, before, 0.05)
+            if learner == before:
                 raise ValueError(f"learner: expected another than the one that serves, got {learner}")
             if against and not force:
                 raise NotReady(learner, tuple(against))
-            before, version = self.manifest.learner, learner_version(projection.candidate(learner).learner)
+            version = learner_version(projection.candidate(learner).learner)
             record = PromotionRecord(learner, version, before, evidence, tuple(against), by, reason)
             draft = Event(0, "promote", event_id, now(), None, target, self.version, records.encode(record))
             [answer] = projection.submit_in_turn([PendingEvent(draft)])

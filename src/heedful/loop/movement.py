@@ -55,7 +55,7 @@ def why_unmoved(projection: Projection) -> tuple[str, str]:
         looked += 1
         alone += len(record.shown) < 2
         said += feedback.form != "none" and (bool(feedback.chosen) or feedback.form in ("thumb", "choice"))
-        aside += record.arm in ("control", "sampled", "interleaved")
+        aside += record.arm in ("control", "sampled", "interleaved", "imitated")
     thumbs = "A thumb, up or down, does: it is about one item alone"
     thumbs = f"{thumbs}; so do lists of two or more." if projection.model.refusal("thumb") is None else ""
     if why := projection.interaction.why_unmoved(Newest(looked, alone, said, aside), thumbs):

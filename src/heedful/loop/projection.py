@@ -32,6 +32,7 @@ from heedful.loop.packing import LoggedDecision, unpack
 from heedful.loop.records import Answer, FeedbackRecord
 from heedful.loop.request import Requests
 from heedful.loop.serving import (
+    IMITATED,
     KINDS,
     ExperimentRecord,
     Follower,
@@ -125,6 +126,8 @@ class PublishedState(NamedTuple):
     """that learner with its version, as decisions name it: "NAME@VERSION\""""
     running: Running | None = None
     """the experiment that runs, with both sides as they rank; None if there is none"""
+    imitates: bool = False
+    """whether the caller's order serves, which the learner imitates"""
 
 
 class IncompleteModel(ValueError):
@@ -163,6 +166,7 @@ class Projection:
             raise ValueError(f"{self.path}: expected a loop, got a log that does not begin with one")
         self._founding = Manifest.from_json(founded.payload)
         self.settings = self._founding.settings
+        self._apprentice = self.settings.apprentice
         self._named = named
         self._orders = orders(self.log, self.log.retractions())
         self._use(self._orders, built_learner(self._founding, named))
@@ -267,6 +271,12 @@ class Projection:
     def promoted(self) -> Event | None:
         """the event of the promotion that names the learner that serves; None if the loop was made with it"""
         return self._orders.promoted
+
+    @property
+    def imitates(self) -> bool:
+        """whether the caller's order serves, which the learner imitates: the loop has the setting `apprentice`, and its
+        learner was not promoted yet"""
+        return self._apprentice and self._orders.promoted is None
 
     @property
     def experiment(self) -> tuple[Event, ExperimentRecord] | None:
@@ -577,6 +587,8 @@ class Projection:
                 self._put(event, anew)
             elif event.kind == "decision":
                 self._remember(event)
+                if self._apprentice:
+                    self._watch(event, anew)
             version = event.version if event.kind == "decision" else self._version
             reason = self.failed.get(event.seq) or (None if feedback is None else why_nothing_learned(feedback))
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
@@ -622,9 +634,12 @@ class Projection:
             self._model.people = dict(self._model.people)
 
     def _take_in(self, event: Event) -> None:
-        """Let the model learn one `event` that another process wrote: feedback, or a change of an item."""
+        """Let the model learn one `event` that another process wrote: feedback, a change of an item, or an order to
+        imitate."""
         if event.kind == "item":
             self._put(event)
+        elif event.kind == "decision" and self._apprentice:
+            self._watch(event)
         elif event.kind == "feedback":
             decided = self.log.at(event.target or 0)
             if decided is not None:
@@ -641,6 +656,15 @@ class Projection:
             self._version = max(event.seq, self._version)
             if not folded:
                 self.offer(self._model, event)
+
+    def _watch(self, event: Event, folded: bool = False) -> None:
+        """Let the model learn to make the order of the decision in `event`, in a loop with the setting `apprentice`.
+
+        `folded` says that the model has it already."""
+        self._version = max(event.seq, self._version)
+        if not folded and self.imitate(self._model, event):
+            self._since_snapshot += 1
+            self._since_mark += 1
 
     def catch_up(self) -> None:
         """Learn from what other processes have written since the last commit, and publish the model. Waits for other
@@ -673,6 +697,27 @@ class Projection:
         learner is added to `notes`, not raised."""
         if told := self.interaction.on_item(model, event, self.catalogue):
             self.note(f"item {event.subject}: {told}; mend the learner and open the loop again")
+
+    @property
+    def folded(self) -> tuple[str, ...]:
+        """the kinds of events that models are made of besides feedback: "item" where learners learn about single items,
+        "decision" in a loop with the setting `apprentice`"""
+        return (*(("item",) if self.interaction.folds_items else ()), *(("decision",) if self._apprentice else ()))
+
+    def imitate(self, model: LoopModel, event: Event) -> bool:
+        """Let `model` learn to make the order of the decision in `event`; return whether there was anything to learn.
+
+        Nothing is learned from decisions that the loop's own learners made. A failure of the learner is added to
+        `notes`, not raised."""
+        decision = self.decision(event)
+        if decision.record.arm not in IMITATED or not decision.record.shown:
+            return False
+        try:
+            return self.interaction.imitate(model, self.requests.context(decision))
+        except Exception as error:  # whatever a learner of somebody's own raises
+            told = f"{type(model.learner).__name__} failed to imitate it: {type(error).__name__}: {error}"
+            self.note(f"decision {event.id}: {told}; mend the learner and open the loop again")
+            return False
 
     def teach(self, model: LoopModel, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
         """Let `model` learn from one piece of feedback; return whether there was anything to learn in it.
@@ -811,26 +856,37 @@ class Projection:
                 yield event, self.decision(decided), records.decode_feedback(event.payload)
 
     def steps(
-        self, models: Sequence[LoopModel], after: int = 0, up_to: int | None = None
+        self,
+        models: Sequence[LoopModel],
+        after: int = 0,
+        up_to: int | None = None,
+        spans: Sequence[tuple[int, int]] | None = None,
     ) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
         """Yield (event, decision that it answers, decoded feedback) of each piece of feedback that counts, in order.
 
         The caller lets `models` learn from each. It begins after the event with sequence number `after` and ends with
         `up_to`, which is included; None is the end of the log. What was undone is left out. In kinds of feedback whose
         models depend on which items are on offer, such as ratings, `models` are told on the way, in the log's order, of
-        each item that was put on offer or withdrawn."""
-        if not self.interaction.folds_items:
+        each item that was put on offer or withdrawn. In a loop with the setting `apprentice` they learn on the way to
+        make the orders of its decisions (`imitate`): model j those after event spans[j][0] up to spans[j][1], or all if
+        `spans` is None."""
+        if not self.folded:
             yield from self.lessons(after, up_to)
             return
-        items = ((event, None, None) for event in self.log.events(after, kinds=["item"]))
-        for event, decision, feedback in merge(self.lessons(after, up_to), items, key=lambda step: step[0].seq):
+        retractions = self.log.retractions(up_to)
+        others = ((event, None, None) for event in self.log.events(after, kinds=self.folded))
+        for event, decision, feedback in merge(self.lessons(after, up_to), others, key=lambda step: step[0].seq):
             if decision is not None and feedback is not None:
                 yield event, decision, feedback
             elif up_to is not None and event.seq > up_to:
                 return
-            else:
+            elif event.kind == "item":
                 for model in models:
                     self.offer(model, event)
+            elif event.seq not in retractions:
+                for j, model in enumerate(models):
+                    if spans is None or spans[j][0] < event.seq <= spans[j][1]:
+                        self.imitate(model, event)
 
     def rebuild(self) -> None:
         """Make the model again from the log, without what was undone, and publish it."""
@@ -839,7 +895,7 @@ class Projection:
         self._direct(retractions)
         self._followers = None
         self._marks = [mark for mark in self._marks if not retractions.changes(mark.position)]
-        head, version = self.log.last(self.interaction.folds_items)
+        head, version = self.log.last(self.interaction.folds_items, self._apprentice)
         model = self.fold(head)
         self._retractions, self._head, self._version, self._model = retractions, head, version, model
         self._stale = False
@@ -849,7 +905,7 @@ class Projection:
         model = self._model
         shared, running = self.interaction.publish(model), self._follow()
         self._published = PublishedState(
-            self._version, shared, model.people, self.interaction, model, self.named, running
+            self._version, shared, model.people, self.interaction, model, self.named, running, self.imitates
         )
 
     @property

@@ -23,7 +23,7 @@ from heedful.core.decoding import decoder
 from heedful.core.validation import MOST, describe, is_number
 
 Status = Literal["applied", "duplicate", "rejected"]
-Arm = Literal["learned", "control", "sampled", "interleaved", "imported"]
+Arm = Literal["learned", "control", "sampled", "interleaved", "imitated", "imported"]
 
 LONGEST_ID = 200
 MOST_CANDIDATES = 100_000
@@ -52,7 +52,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     arm: Arm = "learned"
     """how it was decided: "learned", in the model's order; "control", in the caller's order or at random, for
     comparison; "sampled", drawn around the model's order, so that every list has a known probability; "interleaved",
-    a draft of the model's order and that of a candidate learner; "imported", by another system"""
+    a draft of the model's order and that of a candidate learner; "imitated", in the caller's order, which the model
+    learns to make; "imported", by another system"""
     learner: str = ""
     """the learner with its version: "NAME@VERSION\""""
     seed: int = 0
@@ -174,8 +175,8 @@ class Decision(NamedTuple):
     """the version of the model that made it"""
     arm: str
     """how it was made: "learned" (by the model), "control" (in the caller's order or at random, for comparison),
-    "sampled" (drawn around the model's order), "interleaved" (drafted by the model and a candidate learner) or
-    "imported" (by another system)"""
+    "sampled" (drawn around the model's order), "interleaved" (drafted by the model and a candidate learner),
+    "imitated" (in the caller's order, which the model learns to make) or "imported" (by another system)"""
     seq: int
     """its sequence number in the log"""
     predicted: tuple[float | None, ...] | None = None
@@ -349,6 +350,18 @@ def check_time(name: str, value: Any) -> int:
         pass
     expected = "expected a time with its zone, 2026-01-31T12:00:00Z, or microseconds since 1970"
     raise ValueError(f"{name}: {expected}, got {describe(value)}")
+
+
+def given_scores(record: DecisionRecord) -> list[float]:
+    """Return the caller's score of each item shown in a decision in the caller's order, which a learner imitates; [] if
+    none was given.
+
+    A missing score is the mean of the others. Decisions that another system made have standardised scores."""
+    given = record.proposal.get("scores") if record.arm == "imitated" else None
+    if given is None:
+        return [record.prior[j] for j in record.shown] if record.prior else []
+    there = [score for score in given if score is not None]
+    return [sum(there) / len(there) if score is None else float(score) for score in given] if there else []
 
 
 def encode(value: Any) -> str:

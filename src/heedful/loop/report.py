@@ -15,7 +15,8 @@ import numpy as np
 
 from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
-from heedful.loop import records
+from heedful.loop import apprentice, records
+from heedful.loop.apprentice import Apprentice
 from heedful.loop.approval import Approval, Approved
 from heedful.loop.cluster_robust import Difference, difference
 from heedful.loop.interactions.findings import interval, prediction_sentences, sentence
@@ -110,6 +111,9 @@ class Report(NamedTuple):
     """the share of thumbs up on learned and on control lists; None if there was no thumb"""
     unknown: int | None = None
     """how many of the decisions were on candidates some of which were not on offer; None if none was"""
+    apprentice: Apprentice | None = None
+    """how well the learner imitates the caller's order, and whether it may serve; None in a loop without the setting
+    `apprentice`"""
 
     def to_frame(self, package: str = "pandas") -> Any:
         """Return the series as a data frame of `package` ("pandas", "polars" or "pyarrow"): a row for each window of
@@ -137,7 +141,8 @@ class Report(NamedTuple):
         given += f"{counts.contradictory:,} against what the model says by now, {counts.late:,} late; "
         given += f"{counts.undone:,} more undone."
         predicted = [] if self.prediction is None else [" ".join(prediction_sentences(self.prediction))]
-        return table(title, columns, arms, [told, *predicted, given])
+        imitates = [] if self.apprentice is None else [self.apprentice.told]
+        return table(title, columns, arms, [told, *predicted, given, *imitates])
 
 
 class _Shown(NamedTuple):
@@ -180,6 +185,7 @@ def report(projection: Projection, last: int) -> Report:
         prediction=None if looked.tally is None else looked.tally.report(),
         thumbs=looked.approved.measured(),
         unknown=looked.unknown or None,
+        apprentice=apprentice.look(projection),
     )
 
 

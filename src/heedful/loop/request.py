@@ -69,6 +69,9 @@ class Request(NamedTuple):
     """how many items will be seen; None if the request does not say"""
     strangers: Strangers | None = None
     """the candidates that are not on offer, which the other fields leave out; None if all are"""
+    scores: tuple[float | None, ...] = ()
+    """the caller's score of each candidate as it was given, None for one without; () if none were given, and in loops
+    whose learner sees the standardised scores (`prior`)"""
 
     def numbers(self) -> bytes:
         """Return the features that the log keeps, those of the candidates and then those of the context, as float32
@@ -106,6 +109,7 @@ class Request(NamedTuple):
             rows=None if self.rows is None else self.rows[kept],
             prior=tuple([self.prior[j] for j in kept]) if self.prior else (),
             attributes=tuple([self.attributes[j] for j in kept]) if self.attributes else (),
+            scores=tuple([self.scores[j] for j in kept]) if self.scores else (),
             features=None if self.features is None else self.features.take(kept, axis=0),
         )
 
@@ -125,6 +129,7 @@ class Requests:
         self._n_query = 0 if self._query is None else self._query.size
         self._n_context = manifest.context.size if manifest.context is not None else 0
         self._by_number = interaction.by_number
+        self._blind = manifest.settings.apprentice  # what is imitated is not seen
         self._n = len(interaction.names)
         self._nothing = np.empty((0, self._n))
         texts = [column.name for column in manifest.encoding.columns if column.kind in ("text", "prose")]
@@ -177,10 +182,14 @@ class Requests:
         if rows is not None and came is None and self._query is not None:
             came = self._query_rows([{"id": name} for name in called], called)
         encoded = self._context(context)
-        scores = self._prior(prior, len(called), called)
+        given = self._scores(prior, len(called), called)
+        scores = _standardised(given)
         kept_context = self._to_store("context", context)
         x = self._numbers(rows, came, encoded, scores)
-        return Request(x, items, names, catalogue, called, rows, scores, kept_context, attributes, came, encoded, show)
+        return Request(
+            x, items, names, catalogue, called, rows, scores, kept_context, attributes, came, encoded, show,
+            scores=tuple(given) if self._blind else (),
+        )  # fmt: skip
 
     def nothing(self, context: Any, show: Any) -> Request:
         """Return a request without candidates, for one that names none, or only such as are not on offer.
@@ -207,7 +216,7 @@ class Requests:
         if not isinstance(candidates, Sequence) or isinstance(candidates, str | bytes):
             return None
         if not candidates:
-            self._prior(prior, 0, ())
+            self._scores(prior, 0, ())
             return [], None, Strangers(())
         along = _objects(candidates)
         if along and self._says(candidates):
@@ -373,37 +382,25 @@ class Requests:
         except ValueError as error:
             raise ValueError(f"context: {error}") from None
 
-    def _prior(self, prior: Any, m: int, names: Sequence[str]) -> tuple[float, ...]:
-        """Return the caller's scores of `m` candidates, standardised to mean 0 and variance 1; () if none, or all are
-        equal.
+    def _scores(self, prior: Any, m: int, names: Sequence[str]) -> list[float | None]:
+        """Return the caller's scores of `m` candidates as they were given, None for a candidate without; [] if none
+        were.
 
-        `prior` is a mapping from `names` or a sequence in their order; a candidate without a score gets 0, the mean.
-        After this only the order and relative distances of scores matter, whatever their scale.
-        """
+        `prior` is a mapping from `names`, a sequence in their order, or None. Raise ValueError, naming the field, for
+        anything else."""
         if prior is None:
-            return ()
+            return []
         if isinstance(prior, Mapping):
             prior = {records.check_id("prior", name): score for name, score in prior.items()}
             strange = sorted(set(prior) - set(names))
             if strange:
                 raise ValueError(f"prior: expected scores of candidates, got one of {describe(strange[0])}")
-            given = [records.check_number(f"prior[{describe(n)}]", prior[n]) if n in prior else None for n in names]
-        elif isinstance(prior, Sequence) and not isinstance(prior, str | bytes) and len(prior) == m:
-            given = [records.check_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
-        elif isinstance(prior, np.ndarray) and prior.shape == (m,):
-            return self._prior(prior.tolist(), m, names)
-        else:
-            raise ValueError(f"prior: expected {m} scores, one for each candidate, got {describe(prior)}")
-        largest = max((abs(score) for score in given if score is not None), default=0.0)
-        if largest == 0.0:
-            return ()
-        given = [None if score is None else score / largest for score in given]
-        there = [score for score in given if score is not None]
-        mean = sum(there) / len(there) if there else 0.0
-        spread = (sum((score - mean) ** 2 for score in there) / max(len(there), 1)) ** 0.5
-        if spread <= 1e-12:
-            return ()
-        return tuple([0.0 if score is None else (score - mean) / spread for score in given])
+            return [records.check_number(f"prior[{describe(n)}]", prior[n]) if n in prior else None for n in names]
+        if isinstance(prior, Sequence) and not isinstance(prior, str | bytes) and len(prior) == m:
+            return [records.check_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
+        if isinstance(prior, np.ndarray) and prior.shape == (m,):
+            return self._scores(prior.tolist(), m, names)
+        raise ValueError(f"prior: expected {m} scores, one for each candidate, got {describe(prior)}")
 
     def _numbers(self, rows: Ints | None, came: Any, context: Any, prior: Sequence[float]) -> Any:
         """Return what the learner sees of m candidates: N features with the scores `prior` last (m, N), or numbers of
@@ -413,6 +410,8 @@ class Requests:
         those of the context; each may be None."""
         if self._by_number and rows is not None:
             return self.catalogue.items_at(rows)
+        if self._blind:
+            prior = ()
         if rows is None or self._crossed is not None or came is not None:
             X = came if rows is None else self.catalogue.at(rows)
             if rows is not None and came is not None:
@@ -691,3 +690,21 @@ _NO_CONTEXT = np.zeros(0, np.float32)
 def _numbers(m: int) -> tuple[str, ...]:
     """Return the names "0", "1", ... of m candidates."""
     return tuple(map(str, range(m)))
+
+
+def _standardised(given: Sequence[float | None]) -> tuple[float, ...]:
+    """Return the caller's scores `given` of m candidates, standardised to mean 0 and variance 1; () if there are none,
+    or all are equal.
+
+    A candidate without a score (None) gets 0, the mean. After this only the order and relative distances of scores
+    matter, whatever their scale."""
+    largest = max((abs(score) for score in given if score is not None), default=0.0)
+    if largest == 0.0:
+        return ()
+    given = [None if score is None else score / largest for score in given]
+    there = [score for score in given if score is not None]
+    mean = sum(there) / len(there) if there else 0.0
+    spread = (sum((score - mean) ** 2 for score in there) / max(len(there), 1)) ** 0.5
+    if spread <= 1e-12:
+        return ()
+    return tuple([0.0 if score is None else (score - mean) / spread for score in given])

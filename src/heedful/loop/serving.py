@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 KINDS = ("experiment", "stop", "promote")
 """The kinds of events that say which learner serves, or is tried."""
+CALLER = "the caller's order"
+"""What serves, in place of a learner, while the learner of a loop with the setting `apprentice` imitates it."""
+IMITATED = ("imitated", "imported")
+"""The arms of decisions whose order the learner of such a loop imitates: those in the caller's order, and those that
+another system made."""
 NOT_INTERLEAVED = "{loop} asks questions and shows no rankings, which alone can be interleaved"
 """Why there are no experiments in a loop, in words; `loop` describes a loop of its kind."""
 
@@ -61,10 +66,10 @@ class PromotionRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     learner_version: str
     """the version of its code"""
     before: str
-    """the learner that served until then"""
+    """the learner that served until then; `CALLER` if that was the caller's order, which the learner imitated"""
     evidence: dict[str, Any]
-    """what spoke for it: the method ("interleaving" of lists shown to people, or "log" for predictions of logged
-    answers) and its numbers at that time"""
+    """what spoke for it: the method ("interleaving" of lists shown to people, "log" for predictions of logged answers,
+    or "agreement" with the caller's order) and its numbers at that time"""
     forced: tuple[str, ...] = ()
     """the reasons against it that were overruled, a sentence each"""
     by: str = ""
@@ -99,13 +104,15 @@ def orders(log: Log, retractions: Retractions, up_to: int = 2**62) -> Orders:
     for event in sorted(log.many(places)):
         if event.kind == "promote":
             promoted = event
-            served[read_promotion(event.payload).before] = None
+            before = read_promotion(event.payload).before
+            served |= {} if before == CALLER else {before: None}
         running = event if event.kind == "experiment" else None
     return Orders(promoted, running, tuple(served))
 
 
 def check_can_start(projection: Projection) -> None:
-    """Raise ValueError if no experiment can begin: one is running, or the loop shows no rankings.
+    """Raise ValueError if no experiment can begin: one is running, the loop shows no rankings, or its learner does not
+    serve yet.
 
     `projection` is the loop's log with its model."""
     running = projection.experiment
@@ -114,6 +121,8 @@ def check_can_start(projection: Projection) -> None:
     if not projection.interaction.interleaves:
         told = NOT_INTERLEAVED.format(loop=projection.interaction.loop)
         raise ValueError(f"experiment: {told}; Loop.evaluate compares learners there")
+    if projection.imitates:
+        raise ValueError(f"experiment: {projection.manifest.learner} imitates {CALLER} so far: promote it first")
 
 
 def repeated(known: Event, about: ExperimentRecord) -> str:

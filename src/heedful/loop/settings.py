@@ -52,6 +52,12 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     actions: dict[str, Any] = msgspec.field(default_factory=lambda: dict(ACTIONS))
     """the weight of each action by name, above 0 if it is for its item and below 0 if it is against it; in a loop that
     learns ratings (value, weight): the rating that the action stands for, and how many ratings it counts as"""
+    apprentice: bool = False
+    """whether another ranker serves at first: every decision shows the caller's order, and the learner, which does not
+    see the caller's scores, learns to make that order until it is promoted; only where lists are ordered by features"""
+    agreement: float = 0.8
+    """how much the learner of an `apprentice` has to agree with the caller's order before it may be promoted: the share
+    of pairs of items that it puts in the same order, above 0.5 and at most 1"""
     repeats: bool = False
     """whether a person is shown again what they have rated or compared already; only where items are known by number"""
     strict: bool = False
@@ -90,7 +96,9 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             check_share("exploration", self.exploration, 0.5)
         check_share("shrink", self.shrink, 1e9)
         check_share("late_after", self.late_after, 1e12)
-        for name in ("store_text", "keep_unshown", "repeats", "strict"):
+        if not is_number(self.agreement, int, float) or not 0.5 < self.agreement <= 1.0:
+            raise ValueError(f"agreement: expected a number above 0.5, at most 1, got {describe(self.agreement)}")
+        for name in ("store_text", "keep_unshown", "repeats", "strict", "apprentice"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name}: expected true or false, got {describe(getattr(self, name))}")
         if self.durable not in ("decision", "feedback"):

@@ -58,7 +58,7 @@ class Why(NamedTuple):
     item: str
     """the name of the candidate"""
     arm: str
-    """how the decision was made: "learned", "control", "sampled", "interleaved" or "imported\""""
+    """how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported\""""
     place: int | None
     """its place in what was shown, 1 for the first; None if it was a candidate and not shown"""
     version: int
@@ -216,18 +216,19 @@ class _Inquiry:
     # ------------------------------------------------------------------------ the log before the decision
 
     def _steps(self) -> Iterator[Step | Event]:
-        """Yield what the model of the decision was made of, in order: feedback and, where items are learned from,
-        events of items."""
+        """Yield what the model of the decision was made of, in order: feedback and, where items or the orders of
+        decisions are learned from, their events."""
         projection, version = self._projection, self._decision.version
         lessons: Iterator[Step | Event] = (
             projection.step(*lesson)
             for lesson in projection.lessons(up_to=version)
             if lesson[0].seq not in self._past.failed
         )
-        if not self._interaction.folds_items:
+        if not (kinds := projection.folded):
             return lessons
-        items = (event for event in projection.log.events(0, kinds=["item"]) if event.seq <= version)
-        return merge(lessons, items, key=_seq)
+        gone = projection.log.retractions(version)
+        others = (event for event in projection.log.events(0, kinds=kinds) if event.seq <= version)
+        return merge(lessons, (each for each in others if each.kind == "item" or each.seq not in gone), key=_seq)
 
     def _in_memory(self) -> list[Step | Event] | None:
         """Return all that `_steps` yields; None if it is too much to leave feedback out one by one, or takes too much
@@ -236,6 +237,8 @@ class _Inquiry:
         for step in self._steps():
             if isinstance(step, Step):
                 lessons, size = lessons + 1, size + step.context.x.nbytes + step.extra.nbytes
+            elif step.kind == "decision":
+                lessons += 1
             if lessons > 2 * EVENTS or size > BYTES:
                 return None
             steps.append(step)
@@ -252,9 +255,12 @@ class _Inquiry:
         return len(learned) - undone, undone
 
     def _take(self, model: Any, step: Step | Event) -> None:
-        """Let `model` learn one step, in place: a piece of feedback with its decision, or the event of an item."""
+        """Let `model` learn one step, in place: a piece of feedback with its decision, the event of an item, or that of
+        a decision whose order it imitates."""
         if isinstance(step, Step):
             model.teach(step.context, step.feedback, step.extra, step.event.seq)
+        elif step.kind == "decision":
+            self._projection.imitate(model, step)
         else:
             self._interaction.on_item(model, step, self._projection.catalogue)
 

@@ -124,7 +124,7 @@ class Decision(msgspec.Struct, kw_only=True):
     shown: list[str]
     probability: float | None
     version: int
-    arm: Literal["learned", "control", "sampled", "interleaved", "imported"]
+    arm: Literal["learned", "control", "sampled", "interleaved", "imitated", "imported"]
     seq: int
     predicted: Annotated[
         list[float | None] | UnsetType,
@@ -258,6 +258,30 @@ class NewLoop(_Body):
     ] = UNSET
 
 
+class Agreement(msgspec.Struct):
+    """The share of cases in which a learner agrees with the caller's order, with an interval that holds at any time."""
+
+    share: Annotated[float | None, Meta(description="null where nothing can be compared")]
+    low: float
+    high: float
+
+
+class Apprentice(msgspec.Struct, kw_only=True):
+    """How well the learner of a loop imitates the caller's order, and whether it may serve in its place."""
+
+    learner: str
+    serves: Annotated[int, Meta(description="the event of the promotion since which a learner serves; 0 before that")]
+    asked: Annotated[float, Meta(description="the share of pairs that has to be agreed on: the setting agreement")]
+    pairs: Annotated[Agreement, Meta(description="pairs of a list that the learner puts in the caller's order")]
+    first: Annotated[Agreement, Meta(description="lists in which the learner has the same first item")]
+    decisions: Annotated[int, Meta(description="recent ones, that are compared")]
+    since: Annotated[int, Meta(description="the event after which these came")]
+    alpha: Annotated[float, Meta(description="how often an interval ever misses")]
+    against_promotion: Annotated[list[str], Meta(description="a sentence each; empty if it may be promoted")]
+    ready: Annotated[bool, Meta(description="whether it asks to be promoted")]
+    told: Annotated[str, Meta(description="all of this in a few sentences")]
+
+
 class Loop(kinds.Loop, kw_only=True):
     """The description of a loop: its learner, features, settings and counts."""
 
@@ -276,6 +300,7 @@ class Loop(kinds.Loop, kw_only=True):
     query_features: Annotated[
         list[str] | UnsetType, Meta(description="names of what each request says of each item, where it says anything")
     ] = UNSET
+    apprentice: Annotated[Apprentice | UnsetType, Meta(description="in a loop with the setting apprentice")] = UNSET
 
 
 class Loops(msgspec.Struct):
@@ -611,6 +636,7 @@ class Report(msgspec.Struct, kw_only=True):
     unknown: Annotated[
         int | UnsetType, Meta(description="decisions that were asked about something that was not on offer")
     ] = UNSET
+    apprentice: Annotated[Apprentice | UnsetType, Meta(description="in a loop with the setting apprentice")] = UNSET
 
 
 Moment = Annotated[int | None, Meta(description="in microseconds since 1970")]

@@ -142,7 +142,12 @@ class Experiment(msgspec.Struct, kw_only=True):
 class Promote(_Body):
     """A request to let another learner serve the loop."""
 
-    learner: Annotated[Learner, Meta(description="without it, the candidate of the experiment")] | UnsetType = UNSET
+    learner: (
+        Annotated[
+            Learner, Meta(description="without it, the candidate of the experiment, or the learner that imitates")
+        ]
+        | UnsetType
+    ) = UNSET
     force: Annotated[bool, Meta(description="whatever speaks against it; false")] | UnsetType = UNSET
     by: Annotated[str, Meta(max_length=1000, description="who does it")] | UnsetType = UNSET
     reason: Annotated[str, Meta(max_length=1000)] | UnsetType = UNSET

@@ -77,7 +77,7 @@ def propose_list(
     person's own state, None without one; `settings` are those of the loop. `draws` are the learner's methods for its
     random lists; `predict` returns the predictions that the decision carries, none if it is None. `rng` is the
     generator of this decision."""
-    request, control, shares = asked.request, asked.control, asked.shares(settings)
+    request, control, shares = asked.request, asked.by_caller, asked.shares(settings)
     m, strangers = len(request.x), request.strangers
     there = m if strangers is None else m + len(strangers.names)
     size = 1 if settings.k == 1 and there else min(request.show or there, there)
@@ -85,9 +85,11 @@ def propose_list(
     if strangers is not None:
         theirs = strangers.places(m, size, own=True)
         size = sum(j < 0 for j in (theirs if control else ours) or ())
-    order = (-request.x[:, -1]).argsort(kind="stable")[:size] if request.prior else np.arange(size)
+    own_scores = np.array(request.prior) if settings.apprentice else request.x[:, -1]  # else the learner sees them
+    order = (-own_scores).argsort(kind="stable")[:size] if request.prior else np.arange(size)
     match = asked.match if size else None
-    y = model.propose(shared, own, request.x, rng) if size and match is None else None
+    imitated = asked.arm == "imitated"
+    y = model.propose(shared, own, request.x, rng) if size and match is None and not imitated else None
     shown = order if control or y is None else order_shown(y)[:size]
     carried = {} if control or y is None else model.proposal_fields(y)
     if match is not None:
@@ -99,6 +101,8 @@ def propose_list(
         by_caller = np.array_equal(shown, order) if ours == theirs else control
         possible, chance = ours == theirs or not control, match.probability(shown)
         likely = _mixed(shares, settings.temperature, ranking, shown, by_caller, possible, chance)
+    elif imitated:
+        likely = 1.0
     elif shares.sampled == 0.0 or not size:
         likely = _probability(model, draws, y, request.x, shown, order, shared, own, shares.control, ours == theirs)
     else:

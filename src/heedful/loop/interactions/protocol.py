@@ -167,7 +167,8 @@ class Question(NamedTuple):
     """whether items that this person has already rated, or pairs already answered, may be shown again"""
     arm: DecisionArm
     """the policy that decides: "learned", the model; "control", the caller's order (or a random one), for comparison;
-    "sampled", an order drawn at random around the model's; "interleaved", a draft of two learners' rankings"""
+    "sampled", an order drawn at random around the model's; "interleaved", a draft of two learners' rankings;
+    "imitated", the caller's order, which the model learns to make"""
     match: Pairing | None = None
     """the two rankings, for a person whose lists are interleaved; otherwise None"""
     settled: bool = False
@@ -185,6 +186,11 @@ class Question(NamedTuple):
         """True if the list is shown for comparison (the control: in the caller's order, or a random one), not by the
         model."""
         return self.arm == "control"
+
+    @property
+    def by_caller(self) -> bool:
+        """True if the list is in the caller's order, whatever the model says: for comparison, or to be imitated."""
+        return self.arm in ("control", "imitated")
 
 
 class Proposal(NamedTuple):
@@ -326,6 +332,8 @@ class Interaction(Protocol[M]):
     """whether a share of lists may be drawn at random around the model's ranking (setting `sampled`)"""
     interleaves: bool = False
     """whether lists are rankings, so that two learners can draft a list together, and a list can have more pages"""
+    imitates: bool = False
+    """whether its learners can learn to make the caller's order, which serves meanwhile (setting `apprentice`)"""
     compares_arms: bool = True
     """whether a report can compare the model's lists with those of the control"""
     corrects_lists: bool = False
@@ -391,6 +399,10 @@ class Interaction(Protocol[M]):
         The manifest holds the learner's name, the encodings of items and requests, and the settings."""
         if manifest.settings.sampled > 0.0 and not cls.samples_lists:
             raise ValueError(f"sampled: expected 0 in {cls.loop}, got {manifest.settings.sampled:g}")
+        if manifest.settings.apprentice and not cls.imitates:
+            raise ValueError(
+                f"apprentice: expected false in {cls.loop}, which has no caller's order to imitate, got true"
+            )
 
     @classmethod
     def feature_names(cls, manifest: Manifest) -> list[str]:
@@ -517,6 +529,29 @@ class Interaction(Protocol[M]):
         `catalogue` holds the items of the loop. Return "", or the reason as text if the learner failed on it. Only
         kinds whose learners know items by number do anything here."""
         return ""
+
+    def imitate(self, model: M, context: Context) -> bool:
+        """Let `model` learn, in place, to make the order of the decision in `context`; return whether there was
+        anything to learn.
+
+        Only the state that all people share is changed. Kinds with `imitates` have to define it."""
+        return False
+
+    def beside(
+        self, model: M, shared: Any, own: Person | None, request: Request, shown: Ints, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        """Return what the log keeps of a decision in the caller's order: "ranks", the rank, from 1, that the learner
+        would give to each item shown, and "scores", the caller's, as they were given, if there are some.
+
+        `model` holds the learner, `shared` the published state for all people, `own` what was learned for the person,
+        None without it; `shown` are indices of the m candidates of `request`. The learner sees them in an order drawn
+        with `rng`, so that items which it does not tell apart come in any order, not in the caller's. Raise ValueError,
+        naming the field, if the caller's scores cannot be imitated."""
+        drawn = rng.permutation(len(request.x))
+        ranks = np.empty(drawn.size, np.int64)
+        ranks[drawn[self.order(model, shared, own, request.x[drawn])]] = 1 + np.arange(drawn.size)
+        kept: dict[str, Any] = {"ranks": ranks[shown].tolist()}
+        return kept | ({"scores": [request.scores[j] for j in shown.tolist()]} if request.scores else {})
 
     def teaches(self, model: M, lesson: Any) -> bool:
         """Return whether `model` would learn anything from the training example `lesson`, which `LoopModel.lesson`

@@ -97,6 +97,7 @@ HOW = {
     "control": " by the control, whatever its score",
     "sampled": " of a list that was drawn at random around the scores",
     "interleaved": " of a list that two learners drafted",
+    "imitated": " by the caller's order, whatever its score",
     "imported": " by another system, whatever its score",
 }
 """How an item came to its place, for each arm that does not simply order by score."""

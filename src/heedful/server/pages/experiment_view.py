@@ -256,6 +256,9 @@ def _evidence(found: Promotion) -> str:
     people = count(int(told.get("people") or 0), "person", "people")
     if told.get("method") == "interleaving":
         return f"Interleaving: e-value {told['e_value']:.3g}, {count(told['sessions'], 'session')}, {people}."
+    if told.get("method") == "agreement":
+        lists = count(int(told.get("decisions") or 0), "list")
+        return f"Agreement with your order in at least {brief(told['low'])} of the pairs, by {lists}."
     if told.get("difference") is None:
         return "The log could not tell."
     by = f"{told['measure']} differs by {brief(told['difference'])} ({brief(told['low'])} to {brief(told['high'])})"

@@ -20,7 +20,7 @@ from heedful.loop.experiment import NotReady, promotions
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.registry import interaction_of
 from heedful.loop.records import new_id
-from heedful.loop.serving import NOT_INTERLEAVED
+from heedful.loop.serving import CALLER, NOT_INTERLEAVED
 from heedful.loop.settings import candidate_manifest
 from heedful.server.api import MOST_LEARNERS, check_packaged
 from heedful.server.decisions import accepted, outcome
@@ -232,18 +232,22 @@ def _context(loop: Loop, evidence: bool) -> dict[str, Any]:
         experiment = experiment_view(loop.experiment())
     except LookupError:
         experiment = None
+    apprentice, imitates = loop.apprentice(), loop.projection.imitates
     checked = evidence or loop.version <= AT_ONCE
     promoted = promotions(loop.projection, checked)
     told = NOT_INTERLEAVED.format(loop=interaction.loop)
     return {
         "learners": fitting(loop),
         "serving": loop.manifest.learner,
+        "apprentice": "" if apprentice is None else apprentice.told,
+        "imitates": imitates,
+        "ready": apprentice is not None and apprentice.ready,
         "not_interleaved": "" if interaction.interleaves else sentence(told),
         "experiment": experiment,
         "promotions": [promotion_row(each, checked) for each in promoted],
         "checked": checked,
         "rollback": next((each.seq - 1 for each in promoted if each.in_effect), None),
-        "former": next((each.before for each in promoted if each.in_effect), ""),
+        "former": next((each.before for each in promoted if each.in_effect and each.before != CALLER), ""),
     }
 
 

@@ -18,7 +18,7 @@ from heedful.learners.registry import learner_class
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Setting, Widget
 from heedful.loop.interactions.coactive import texts
-from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
+from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb, can_imitate
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
 from heedful.loop.interactions.lists import (
     check_show,
@@ -58,7 +58,7 @@ class Coactive(Interaction[Model]):
     loop = "a loop of rankings"
     forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
     model_type = Model
-    samples_lists = interleaves = corrects_lists = True
+    samples_lists = interleaves = corrects_lists = imitates = True
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
@@ -77,6 +77,8 @@ class Coactive(Interaction[Model]):
             raise ValueError(
                 f"learner: expected one with a space and weights(state), linear in the features, got {spec}"
             )
+        if manifest.settings.apprentice and not can_imitate(learner):
+            raise ValueError(f"apprentice: expected a learner that takes corrections of any list, got {spec}")
         return learner
 
     def caveats(self) -> list[str]:
@@ -173,6 +175,11 @@ class Coactive(Interaction[Model]):
             parts += [offset, own.lessons]  # it counts for more, the more lessons there were
         return [np.asarray(part).tobytes() for part in parts]
 
+    def imitate(self, model: Model, context: Context) -> bool:
+        """Let `model` learn that the order of the decision in `context` is better than its own; return whether it
+        could."""
+        return model.imitate(context)
+
     # ------------------------------------------------------------------------ reading
 
     def order(self, model: Model, shared: Any, own: Person | None, x: Floats) -> Ints:
@@ -266,8 +273,9 @@ class Coactive(Interaction[Model]):
         step does.
 
         It does not for thumbs, which are a logistic step, nor for a `person` with weights of their own, as what these
-        count depends on how much feedback the person gave."""
-        additive = bool(getattr(model.learner, "additive", False))
+        count depends on how much feedback the person gave, nor where the learner imitates, as what it learns of an
+        order depends on its own."""
+        additive = bool(getattr(model.learner, "additive", False)) and not self.manifest.settings.apprentice
         return additive and feedback.form != "thumb" and own_state(model.people, person) is None
 
     def candidate(self, spec: str) -> Model:
@@ -463,6 +471,8 @@ def _because(arm: str, margin: float) -> str:
         return "the loop's ranking and that of a candidate learner drafted this list together, in turn"
     if arm == "sampled":
         return "this list was drawn at random around what was learned, so that every list has a known probability"
+    if arm == "imitated":
+        return "the caller's order was shown, which the model learns to make; the margin is its own at that time"
     if arm == "imported":
         return "somebody else made this order; the margin is what the model said of it at that time"
     if margin < 0.0:

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.fold import copy_arrays, generators
-from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores
+from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores, top
 from heedful.loop.model import Context, Person
-from heedful.loop.records import DecisionRecord, FeedbackRecord
+from heedful.loop.records import DecisionRecord, FeedbackRecord, given_scores
 from heedful.spaces.ranking import difference, with_base_weight
 
 Array = npt.NDArray[np.float64]
@@ -169,6 +169,30 @@ class Model:
             return Thumb(z, lesson.sign)
         return lesson._replace(x=self._personal(self.shared, person, lesson.x))
 
+    def imitate(self, context: Context) -> bool:
+        """Let the learner for all people learn the order of a decision that was shown in the caller's order, in place.
+
+        To the learner that order is a better object than its own proposal. Items that it does not tell apart are taken
+        to stand the other way round in its proposal, those with equal scores of the caller's as it has them. Return
+        False if there is nothing to learn: all scores are equal, there is one candidate, or the learner needs a list of
+        its own."""
+        record, x, _ = context
+        shown, told = list(record.shown), given_scores(record)
+        if len(x) < 2 or (told and len(set(told)) == 1):
+            return False
+        seen = set(shown)
+        back = np.array([*(j for j in range(len(x) - 1, -1, -1) if j not in seen), *shown[::-1]], np.int64)
+        y = back[top(scores(x[back], self.effective(self.shared, None)), len(x))]
+        plain = self._plain(None, y)
+        if plain is None:
+            return False
+        if told:
+            at, score = {j: i for i, j in enumerate(y.tolist())}, dict(zip(shown, told))
+            shown.sort(key=lambda j: (-score[j], at[j]))
+        better = np.array([*shown, *(j for j in y.tolist() if j not in seen)], np.int64)
+        self.shared = self.learner.update(self.shared, x, plain, better)
+        return True
+
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         """Return the training example that a piece of feedback makes; None if there is nothing to learn in it.
 
@@ -248,7 +272,9 @@ class Model:
             pairs = drafted_pairs(record)
             return Drafted(pairs) if len(pairs) else None
         # Nothing was swapped there: which of two neighbours is better cannot be told from where they stood.
-        return None if record.arm in ("control", "sampled", "interleaved") else self._plain(record, displayed)
+        return (
+            None if record.arm in ("control", "sampled", "interleaved", "imitated") else self._plain(record, displayed)
+        )
 
     def _made(self, record: DecisionRecord, displayed: Ints) -> Any:
         """Return the learner's proposal of a logged decision, from the parts that its record keeps.
@@ -279,6 +305,15 @@ class Model:
         again."""
         carried: list[tuple[str, Any]] = list(y._asdict().items())[1:] if hasattr(y, "_asdict") else []
         return {name: _json(part) for name, part in carried}
+
+
+def can_imitate(learner: Any) -> bool:
+    """Return whether `learner` can learn from any list that another order is better, not only from lists that it drew
+    itself."""
+    if hasattr(learner, "plain"):
+        return True
+    probe = learner.propose(learner.init(generators(0)[2]), np.zeros((2, learner.n_features)), generators(0)[2])
+    return not isinstance(probe, tuple)
 
 
 def _order(learner: Any, state: Any, x: Floats) -> Ints:

@@ -46,6 +46,7 @@ from heedful.loop.interactions.telling import Part
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import Feedback, FeedbackRecord
+from heedful.loop.request import Request
 from heedful.loop.settings import Manifest
 from heedful.spaces.ordinal import MOST_RANKS
 
@@ -69,7 +70,7 @@ class Ordinal(Interaction[GradingModel]):
     loop = "a loop of grades"
     forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
-    samples_lists = interleaves = True
+    samples_lists = interleaves = imitates = True
     default_learner = "averaged-prank"
     options = (LoopOption("grades", "Predict the grade of each item, 1 to K, and learn from grades.", int, "K"),)
 
@@ -181,6 +182,24 @@ class Ordinal(Interaction[GradingModel]):
 
         Reading a snapshot needs it as a template for the states in the file."""
         return model.nobody()
+
+    def imitate(self, model: GradingModel, context: Context) -> bool:
+        """Let `model` learn the caller's scores of the items shown as their grades; return whether there were some."""
+        return model.imitate(context)
+
+    def beside(
+        self, model: GradingModel, shared: Any, own: Person | None, request: Request, shown: Ints, rng: Any
+    ) -> dict[str, Any]:
+        """Return what the log keeps of a decision in the caller's order: the ranks of the learner, and the caller's
+        scores.
+
+        These have to be grades, from 1 to k; the arguments are those of `Interaction.beside`. Raise ValueError if one
+        is not."""
+        for name, score in zip(request.called, request.scores):
+            if score is not None and (not 1 <= score <= self._k or score != int(score)):
+                expected = f"expected the grade, a whole number from 1 to {self._k}, of what the learner imitates"
+                raise ValueError(f"prior[{describe(name)}]: {expected}, got {score:g}")
+        return super().beside(model, shared, own, request, shown, rng)
 
     def predictor(self, model: GradingModel, person: str | None) -> list[bytes] | None:
         """Return, as bytes, the arrays that the grades predicted for `person` come from: weights, thresholds, the

@@ -194,6 +194,20 @@ class GradingModel:
             self.people[context.person] = person
         return True
 
+    def imitate(self, context: Context) -> bool:
+        """Let the learner for all people learn the grades that the caller gave to the items of a decision, in place.
+
+        They are the caller's scores of the items shown, learned one by one in the order shown. Return False if there
+        are none; a score that is no grade is left out."""
+        k = self.learner.space.k
+        given = context.record.proposal.get("scores") or ()
+        grades = [(j, int(score)) for j, score in zip(context.record.shown, given) if score in range(1, k + 1)]
+        rng = generators(0)[2]
+        for row, (_, grade) in zip(self._whole(context.x[[j for j, _ in grades]]), grades):
+            y = self.learner.propose(self.shared, row, rng)
+            self.shared = self.learner.update(self.shared, row, y, grade)
+        return bool(grades)
+
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Grades | None:
         """Return the training example that a piece of feedback makes, items with their grades; None if it grades
         nothing.

@@ -1,0 +1,193 @@
+"""How well the learner of a loop imitates the ranker that serves, and whether it may serve itself.
+
+In a loop with the setting `apprentice` every decision shows the order of the caller's scores, or the candidates as they
+come if there are none, until the loop's learner is promoted. With each decision the log keeps the rank that the learner
+would have given to each item shown, before it learned from that order (`Interaction.beside`). From these, `look` counts
+
+    pairs    of the first k items of a list, those that the caller's scores tell apart: the share that the learner puts
+             in the same order; of a list of one item, whether it is the learner's first
+    first    whether the learner's first item is the caller's, or one with an equal score
+
+Both are averaged over recent decisions, the newest 500 to 1,000. As the learner changes, what is estimated is the
+average, over these decisions, of the agreement to be expected of the learner as it was at each. The interval holds at
+any time: recent decisions begin at decision 0, 500, 1,000, ..., and the interval of the j-th beginning has the error
+alpha / ((j + 1) (j + 2)), which add up to alpha.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from heedful.core.notebooks import table
+from heedful.evaluation.confidence import Drifting
+from heedful.loop.records import DecisionRecord, given_scores
+from heedful.loop.serving import CALLER, read_promotion
+
+if TYPE_CHECKING:
+    from heedful.loop.projection import Projection
+
+WINDOW = 500
+"""Recent decisions begin at a multiple of this number of decisions, and are at least so many, once there are."""
+ALPHA = 0.05
+"""The probability, at most, with which the interval of an agreement ever misses."""
+
+
+class Agreement(NamedTuple):
+    """The share of pairs, or of first items, in which the learner agrees with the caller's order."""
+
+    share: float | None
+    """the mean over the decisions compared; None if there are none"""
+    low: float
+    """the lower limit of what is expected of the learner as it was at these decisions"""
+    high: float
+    """the upper limit"""
+
+
+class Apprentice(NamedTuple):
+    """How well the learner of a loop imitates the caller's order, and whether it may serve in its place."""
+
+    learner: str
+    """the loop's own learner, by name and parameters"""
+    serves: int
+    """the sequence number of the promotion since which a learner serves; 0 as long as the caller's order does"""
+    asked: float
+    """the share of pairs that has to be agreed on before the learner is promoted: the setting `agreement`"""
+    pairs: Agreement
+    """the share of the pairs in a list that the learner puts in the caller's order"""
+    first: Agreement
+    """the share of lists in which the learner's first item is the caller's, too"""
+    decisions: int
+    """how many recent decisions are compared; if a learner serves, the last before its promotion"""
+    since: int
+    """the sequence number after which these decisions came"""
+    alpha: float
+    """the probability with which either interval ever misses, at most"""
+    against_promotion: tuple[str, ...]
+    """why the learner may not be promoted now, a sentence each; () if it may, or if it serves already"""
+
+    ready: bool
+    """whether the learner asks to be promoted: it does not serve, and nothing speaks against it"""
+    told: str
+    """all of this in a few sentences"""
+
+    def _repr_html_(self) -> str:
+        rows = [("pairs in the same order", *self.pairs), ("same first item", *self.first)]
+        return table(f"{self.learner} as an apprentice", ["", "share", "low", "high"], rows, [self.told])
+
+
+def _in_words(found: Apprentice) -> str:
+    """Return `found` in a few sentences."""
+    share, low, _ = found.pairs
+    figures = "No list can be compared so far."
+    if share is not None:
+        figures = (
+            f"In the last {found.decisions:,} lists compared it put {100.0 * share:.1f} % of the pairs in {CALLER} "
+            f"(expected: at least {100.0 * low:.1f} %), and the same item first in "
+            f"{100.0 * (found.first.share or 0.0):.0f} %."
+        )
+    if found.serves:
+        return f"{found.learner} imitated {CALLER} until it was promoted (event {found.serves:,}). {figures}"
+    if found.ready:
+        return f"{found.learner} asks to be promoted: it imitates {CALLER} well enough. {figures}"
+    once = f"It asks to be promoted once at least {100.0 * found.asked:g} % are expected."
+    return f"{found.learner} imitates {CALLER}, which serves. {figures} {once}"
+
+
+def agreement_of(record: DecisionRecord, k: int) -> tuple[float, float] | None:
+    """Return (share of pairs that the learner put in the caller's order, 1 if it has the same first item else 0) of one
+    decision, by its first `k` items.
+
+    None if the decision was not made to be imitated, or the caller's scores tell no two items apart."""
+    if record.arm != "imitated" or not record.shown:
+        return None
+    ranks = np.array(record.proposal.get("ranks", ())[:k])
+    if len(ranks) != min(k, len(record.shown)):
+        return None
+    score = np.array(given_scores(record)[:k]) if given_scores(record) else -np.arange(float(len(ranks)))
+    best = float((ranks[score == score[0]] == 1).any())
+    if len(ranks) == 1:
+        return best, best
+    above, below = np.nonzero(score[:, None] > score[None, :])
+    return None if not above.size else (float((ranks[above] < ranks[below]).mean()), best)
+
+
+class Tally:
+    """The shares of decisions in their order, by pairs and by first items, and the intervals of their averages."""
+
+    def __init__(self, beginning: int = 0, alpha: float = ALPHA) -> None:
+        """Begin with no decision; `beginning` counts the times that recent decisions have begun before (j)."""
+        self._sequence = Drifting(alpha / ((beginning + 1) * (beginning + 2)))
+        self._state = self._sequence.init((2,))
+        self.decisions = 0
+
+    def take(self, pairs: float, first: float) -> None:
+        """Add the shares of one decision."""
+        self._state = self._sequence.update(self._state, np.array([pairs, first]))
+        self.decisions += 1
+
+    def agreements(self) -> tuple[Agreement, Agreement]:
+        """Return the agreement by pairs and by first items."""
+        low, high = self._sequence.interval(self._state)
+        n = self.decisions
+        means = (self._state.total / n).tolist() if n else [None, None]
+        first, second = (Agreement(*each) for each in zip(means, low.tolist(), high.tolist()))
+        return first, second
+
+
+def look(projection: Projection, up_to: int | None = None) -> Apprentice | None:
+    """Return how well a loop's learner imitates the caller's order, by its recent decisions; None in a loop without the
+    setting `apprentice`.
+
+    `projection` is the loop's log with its model. Decisions up to event `up_to` count: None is the end of the log or,
+    if a learner serves, its first promotion in effect."""
+    settings, log = projection.settings, projection.log
+    if not settings.apprentice:
+        return None
+    retractions = log.retractions()
+    serves = next((seq for seq in log.places("promote") if seq not in retractions), 0)
+    most = (serves or 2**62) if up_to is None else up_to
+    places = [seq for seq in log.places("decision") if seq <= most]
+    beginning = max(len(places) // WINDOW - 1, 0)
+    since = places[beginning * WINDOW] - 1 if places else 0
+    tally = Tally(beginning)
+    for event in log.events(since, kinds=["decision"]):
+        if event.seq > most:
+            break
+        if event.seq in retractions:
+            continue
+        shares = agreement_of(projection.decision(event).record, settings.k)
+        if shares is not None:
+            tally.take(*shares)
+    pairs, first = tally.agreements()
+    against: tuple[str, ...] = ()
+    if pairs.low < settings.agreement and not serves:
+        been = (
+            "no list can be compared so far"
+            if pairs.share is None
+            else f"it is expected to put at least {pairs.low:.3f}"
+        )
+        been += "" if pairs.share is None else f" of the pairs in {CALLER}"
+        against = (f"{been}, and {settings.agreement:g} is asked for",)
+    promoted = log.at(serves) if serves else None
+    learner = projection.manifest.learner if promoted is None else read_promotion(promoted.payload).learner
+    found = Apprentice(
+        learner, serves, settings.agreement, pairs, first, tally.decisions, since, ALPHA, against,
+        ready=not serves and not against, told="",
+    )  # fmt: skip
+    return found._replace(told=_in_words(found))
+
+
+def evidence_of(found: Apprentice) -> dict[str, Any]:
+    """Return the numbers that speak for or against letting the learner serve, {name: value}, as the event of a
+    promotion stores them."""
+    return {
+        "method": "agreement",
+        "asked": found.asked,
+        "agreement": found.pairs.share,
+        "low": found.pairs.low,
+        "same_first": found.first.share,
+        "decisions": found.decisions,
+        "alpha": found.alpha,
+    }
