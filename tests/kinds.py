@@ -63,10 +63,10 @@ def _comparison(path: Path, learner: str | None = None, **how: Any) -> Loop:
     return choice_loop(path, learner, **{"control": 0.2, "n_items": 12, "n_features": n_features} | how)
 
 
-def _best_worst(path: Path, learner: str | None = None, n_items: int = 12) -> Loop:
+def _best_worst(path: Path, learner: str | None = None, n_items: int = 12, **how: Any) -> Loop:
     items = rows(12, 3)
     encoding = infer(items, identifier="id", kinds={f"f{i}": "number" for i in range(3)})
-    settings = Settings(control=0.2)
+    settings = Settings(**{"control": 0.2} | how)
     return Loop.create(path, encoding=encoding, items=items[:n_items], learner=learner or FIFTH, settings=settings)
 
 

@@ -327,15 +327,14 @@ class Drifting(NamedTuple):
     def _most(self, spread: Array) -> Array:
         """Return the S at which the mean of exp(l S - psi(l) V) over the l is 2 / alpha, for each V in `spread`."""
         cost = (-np.log1p(-_BETS) - _BETS) * spread[..., None]
-        below = np.zeros_like(spread)
-        above = np.min((cost + math.log(2.0 * _BETS.size / self.alpha)) / _BETS, axis=-1)  # one of them reaches it
-        for _ in range(50):
-            middle = (below + above) / 2.0
-            log_mean = np.logaddexp.reduce(_BETS * middle[..., None] - cost, axis=-1) - math.log(_BETS.size)
-            reached = log_mean >= math.log(2.0 / self.alpha)
-            below, above = np.where(reached, below, middle), np.where(reached, middle, above)
-        found: Array = above
-        return found
+        wanted = math.log(2.0 * _BETS.size / self.alpha)
+        most: Array = np.min((cost + wanted) / _BETS, axis=-1)  # one of them reaches it alone
+        for _ in range(12):  # Newton's steps from above: the logarithm of the sum is convex, so none goes too far
+            terms = _BETS * most[..., None] - cost - wanted
+            weights = np.exp(terms)
+            total = weights.sum(axis=-1)
+            most = most - np.log(total) * total / (weights @ _BETS)
+        return most
 
 
 _BETS = 0.9 / 1.6 ** np.arange(10)

@@ -98,10 +98,13 @@ def _check_stop(record: Mapping[str, Any]) -> None:
 def _check_promotion(record: Mapping[str, Any]) -> None:
     _check_texts(record, {"learner": 1000, "before": 1000}, {"learner_version": 1000, "by": 1000, "reason": 1000})
     evidence, forced = record.get("evidence"), record.get("forced", [])
-    if not isinstance(evidence, Mapping) or evidence.get("method") not in ("interleaving", "log"):
-        expected = 'an object whose method is "interleaving" or "log"'
+    if not isinstance(evidence, Mapping) or evidence.get("method") not in ("interleaving", "log", "agreement"):
+        expected = 'an object whose method is "interleaving", "log" or "agreement"'
         raise ValueError(f"evidence: expected {expected}, got {describe(evidence)}")
     check_between("evidence.alpha", evidence.get("alpha"), 1e-6, 0.5)
+    if evidence["method"] == "agreement":
+        check_between("evidence.low", evidence.get("low"), 0.0, 1.0)
+        check_count("evidence.decisions", evidence.get("decisions"), least=0)
     if not isinstance(forced, list):
         raise ValueError(f"forced: expected a list of sentences, got {describe(forced)}")
     for i, told in enumerate(forced):

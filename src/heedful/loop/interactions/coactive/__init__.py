@@ -163,7 +163,7 @@ class Coactive(Interaction[Model]):
 
     def fresh(self) -> Model:
         """Return a model that has learned nothing."""
-        return Model(self.learner, self._shrink)
+        return Model(self.learner, self._shrink, self.manifest.settings.apprentice)
 
     def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
         """Return, as bytes, the weights for all people in `model`, and those of `person` alone unless they are 0.
@@ -286,7 +286,7 @@ class Coactive(Interaction[Model]):
             and_no = ", and does not fix how many grades there are" if other == "ordinal" else ""
             expected = "expected one that is taught what is better"
             raise ValueError(f"learner: {expected}, got {spec}: this loop learns orders{and_no}")
-        return Model(self.make_learner(spec, self.manifest), self._shrink)
+        return Model(self.make_learner(spec, self.manifest), self._shrink, self.manifest.settings.apprentice)
 
     def measures(self) -> tuple[Measure, ...]:
         """Return the measure by which learners are compared: the share of randomly swapped neighbours ranked as people

@@ -59,13 +59,14 @@ class Model:
     version = 1
     """the version of the fold: raised when the same log would give another state"""
 
-    def __init__(self, learner: Any, shrink: float = 0.0) -> None:
+    def __init__(self, learner: Any, shrink: float = 0.0, blind: bool = False) -> None:
         """Make a model of `learner`, over N features of which the last is the caller's score, that has learned nothing.
 
         With `shrink` > 0 an offset is learned for each person, which counts half after that many pieces of their
-        feedback."""
+        feedback. If `blind`, the caller's score is hidden from it: that feature is 0 throughout."""
         self.learner = learner
         self.shrink = shrink
+        self.blind = blind
         # For a person the shared score is the prior, and how much that counts is not theirs to learn.
         self._own = learner._replace(space=learner.space._replace(adjusted=False)) if shrink > 0.0 else learner
         self.shared = self._first()
@@ -110,7 +111,7 @@ class Model:
         `shared` is the learner's state for all people, `person` the person's own state, None without one. The last
         feature is the score that the caller gives a candidate in a request (`prior`)."""
         w = np.array(self.learner.weights(shared), np.float64)
-        w[-1] += 1.0
+        w[-1] += 0.0 if self.blind else 1.0
         if person is not None:
             v = np.array(self._own.weights(person.state), np.float64)
             w[:-1] += self._share(person) * v[:-1]
