@@ -5,8 +5,8 @@
 * Coverage: 1,000 runs of 3,000 decisions, alpha = .05, looked at after each, with recent decisions that begin as in
   `heedful.loop.apprentice`. A decision's agreement is the share of 1 or of 10 pairs, each in the caller's order with a
   probability that rises, falls, stays, jumps down, or depends on the agreement so far. A run misses if the average of
-  these probabilities over recent decisions is ever outside the interval. Next to it, in 50 runs, the same for `Betting`,
-  which is for a fixed mean.
+  these probabilities over recent decisions is ever outside the interval. Next to it, in 50 runs, the same for
+  `Betting`, which is for a fixed mean.
 * Learning: a loop's model, `fair-pairs` or `perceptron`, imitates a ranker that scores 10 candidates of 8 features by
   w . x plus noise, of which 5 are shown; 20 runs each. After how many of the first 1,000 decisions its agreement is
   found to be at least 0.8, and what it is over the last 500 of 1,500.

@@ -156,7 +156,8 @@ class Decider:
 
         A random generator keyed by the decision's id (`generator_for`) draws whether the list is the model's, the
         caller's own order for comparison (control), or drawn at random around the model's, and all else that is random.
-        While the model imitates the caller's order, every list is in that order. Raise ValueError if there is too little to show, and RuntimeError if the learner fails."""
+        While the model imitates the caller's order, every list is in that order. Raise ValueError if there is too
+        little to show, and RuntimeError if the learner fails."""
         id, request, person, deferred, repeats, before = asked
         settings = self.settings
         state, own = self.projection.reading_of(request.x, person)
