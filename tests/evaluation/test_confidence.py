@@ -91,8 +91,8 @@ def test_the_average_of_changing_expectations_is_missed_no_more_often_than_state
 
 
 def test_its_ends_are_where_the_mixture_reaches_what_it_may() -> None:
-    """Howard et al. (2021), Theorem 4: the mean over l of exp(l S - psi(l) V) is 2 / alpha at either end, with sums taken
-    from all values again."""
+    """Howard et al. (2021), Theorem 4: the mean over l of exp(l S - psi(l) V) is 2 / alpha at either end, with sums
+    taken from all values again."""
     x, alpha = np.random.default_rng(11).beta(5.0, 2.0, 80), 0.1
     sequence = Drifting(alpha)
     state = sequence.init()
