@@ -39,9 +39,12 @@ def test_mean_weights_are_told_everywhere(
 ) -> None:
     frozen = record(tmp_path / "l.heedful", claimed)
     with Loop.open(tmp_path / "l.heedful") as loop:
-        found = loop.evaluate(frozen).learners[1].values[1]
+        evaluation = loop.evaluate(frozen)
+    found = evaluation.learners[1].values[1]
     assert found.mean_weight == pytest.approx(3.0 if wrong else 1.0, abs=0.9 if wrong else 0.3)
     assert ("logged probabilities are wrong" in found.warning) == bool(found.warning) == wrong
+    assert (f"{frozen}, list value: {found.warning}" in evaluation._repr_html_()) == wrong
+    assert f"{frozen}, swapped pairs: no answer prefers one of two neighbours" in evaluation._repr_html_()
     with served(tmp_path, Options()) as url, closing(Caller(url)) as ask, closing(Visitor(url)) as visitor:
         answer: Any = ask.post("/v1/loops/l/evaluations", {"learners": [frozen]}).value
         with Client(url) as client:

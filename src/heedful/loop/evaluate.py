@@ -148,7 +148,10 @@ class Evaluation(NamedTuple):
     def _repr_html_(self) -> str:
         rows = [(each.learner, value.measure, value.value, value.low, value.high, value.verdict)
                 for each in self.learners for value in each.values]  # fmt: skip
-        return table("What the log says", ["learner", "measure", "value", "low", "high", "than the loop's own"], rows)
+        notes = [f"{each.learner}, {value.measure}: {value.warning or f'{value.refused}. {value.remedy}'.strip()}"
+                 for each in self.learners for value in each.values if value.warning or value.refused]  # fmt: skip
+        columns = ["learner", "measure", "value", "low", "high", "than the loop's own"]
+        return table("What the log says", columns, rows, notes)
 
 
 def evaluate(
