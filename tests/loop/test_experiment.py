@@ -221,6 +221,71 @@ def test_the_gate_promotes_a_worse_or_an_equal_candidate_as_seldom_as_stated(
         assert promoted <= 0.05 * runs + 3.0 * np.sqrt(runs * 0.05 * 0.95)
 
 
+def test_what_comes_after_an_experiment_is_not_its_own(tmp_path: Path) -> None:
+    """Neither lists of later experiments, nor those of the loop alone; late answers to its own lists are."""
+    with fixed_loop(tmp_path / "l", control=0.0) as loop:
+        loop.start_experiment(UP, share=0.5, id="e")
+        live(loop, np.random.default_rng(0), 40)
+        late = next(f"late-{i}" for i in range(99) if takes_part("e", 0.5, f"late-{i}"))
+        shown = loop.decide(person=late, id="late", show=4).shown
+        loop.stop_experiment()
+        before = loop.experiment()
+        assert before.decisions == 41
+        live(loop, np.random.default_rng(1), 30)
+        loop.start_experiment(f"{DOWN}.0", share=0.5, id="f")
+        live(loop, np.random.default_rng(2), 30, people=80)
+        assert loop.experiment("e") == before
+        assert loop.experiment("f").decisions == 30
+        loop.feedback("late", clicks=[shown[0]])
+        after = loop.experiment("e")
+        assert after.verdict.sessions == before.verdict.sessions + 1
+        assert after.agreement == before.agreement
+        assert after.answered == before.answered._replace(answered=before.answered.answered + 1)
+
+
+def test_lists_of_a_promotion_that_was_rolled_back_are_not_those_of_the_experiment(tmp_path: Path) -> None:
+    with fixed_loop(tmp_path / "l", control=0.0) as loop:
+        loop.start_experiment(UP, share=0.5, id="e")
+        live(loop, np.random.default_rng(0), 40)
+        before, version = loop.experiment(), loop.projection.log.last()[0]
+        loop.promote(force=True)
+        live(loop, np.random.default_rng(1), 30)
+        assert loop.experiment() == before._replace(running=False)
+        loop.rollback(version)
+        assert loop.experiment() == before
+        live(loop, np.random.default_rng(1), 5)
+        assert loop.experiment().decisions == before.decisions + 5
+
+
+def test_people_who_answer_less_or_more_are_no_fault_of_the_lists(tmp_path: Path) -> None:
+    """A few people with many lists each: by chance those who take part answer less often, whatever they are shown."""
+    inside = [f"p{i}" for i in range(99) if takes_part("e", 0.5, f"p{i}")][:4]
+    outside = [f"p{i}" for i in range(99) if not takes_part("e", 0.5, f"p{i}")][:4]
+    with fixed_loop(tmp_path / "l", control=0.0) as loop:
+        loop.start_experiment(f"{DOWN}.0", share=0.5, id="e")
+        for i in range(240):
+            person = (inside + outside)[i % 8]
+            shown = loop.decide(person=person, id=f"d{i}", show=4).shown
+            often = 2 if person in inside[:2] else 6 if person in inside[2:] + outside[2:] else 10
+            loop.feedback(f"d{i}", **({"clicks": [shown[0]]} if i // 8 % 12 < often else {"none": True}))
+        answered = loop.experiment().answered
+        assert (answered.interleaved, answered.learned) == (120, 120)
+        assert answered.answered < answered.learned_answered - 30
+        assert not answered.worse
+
+
+def test_lists_that_people_answer_less_often_are_not_promoted(tmp_path: Path) -> None:
+    with fixed_loop(tmp_path / "l", control=0.0) as loop:
+        loop.start_experiment(UP, share=0.5, id="e")
+        for i in range(300):
+            made = loop.decide(person=f"p{i % 100}", id=f"d{i}", show=4)
+            if made.arm != "interleaved" or i % 10 == 0:
+                loop.feedback(made.id, clicks=[made.shown[0]])
+        found = loop.experiment()
+        assert found.answered.worse
+        assert any(told.startswith("interleaved lists are answered less often") for told in found.against_promotion)
+
+
 # ---------------------------------------------------------------------------- promotion, and back
 
 

@@ -19,13 +19,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from heedful.core.notebooks import table
-from heedful.evaluation.confidence import BetaBinomial
 from heedful.evaluation.interleaving import Match, Plan, Verdict, plan, split_evidence
+from heedful.evaluation.ratio import ratio
 from heedful.loop import apprentice, records
 from heedful.loop.evaluate import evaluate
 from heedful.loop.log import Event
 from heedful.loop.records import Answer, DecisionRecord
-from heedful.loop.serving import ExperimentRecord, PromotionRecord, read_experiment, read_promotion, takes_part
+from heedful.loop.serving import (
+    KINDS,
+    ExperimentRecord,
+    Orders,
+    PromotionRecord,
+    orders,
+    read_experiment,
+    read_promotion,
+    takes_part,
+)
 
 if TYPE_CHECKING:
     from heedful.loop.projection import Projection
@@ -121,11 +130,12 @@ class Answered(NamedTuple):
     answered: int
     """those of them with an answer in favour of an item"""
     learned: int
-    """lists of the learner that serves, shown meanwhile to people who do not take part"""
+    """lists of the learner that serves, shown to people who do not take part while the experiment ran"""
     learned_answered: int
     """those of them with an answer in favour of an item"""
     worse: bool
-    """whether interleaved lists are answered less often, at the error rate of the experiment"""
+    """whether interleaved lists are answered less often, each person counting alike, at the error rate of the
+    experiment"""
 
 
 class Experiment(NamedTuple):
@@ -149,7 +159,7 @@ class Experiment(NamedTuple):
     running: bool
     """whether it goes on"""
     decisions: int
-    """how many decisions the loop has made since then"""
+    """how many decisions the loop has made while it ran"""
     verdict: Verdict
     """which side people prefer ("b", the candidate, "a", the learner that serves, or "undecided"), with the evidence"""
     credit: float | None
@@ -238,17 +248,25 @@ def look(projection: Projection, event: Event, up_to: int = 2**62) -> Experiment
     `projection` is the loop's log with its model, `event` the event with which the experiment began."""
     record = read_experiment(event.payload)
     sums = _Sums(projection, event, record)
-    retractions = projection.log.retractions()
-    for each in projection.log.events(event.seq, kinds=["decision", "feedback"]):
+    log, runs = projection.log, True
+    retractions = log.retractions()
+    for each in log.events(event.seq, kinds=["decision", "feedback", "rollback", *KINDS]):
         if each.seq > up_to:
             break
         if each.kind == "decision":
-            sums.decide(each)
+            sums.decide(each, runs)
+        elif each.kind == "rollback":  # it may end the experiment, or bring it back
+            runs = _runs(event, orders(log, log.retractions(each.seq), each.seq))
+        elif each.kind != "feedback":
+            runs = False
         elif each.seq not in retractions:
             sums.answer(each)
-    orders = projection.experiment
-    running = orders is not None and orders[0].seq == event.seq
-    return sums.found(running)
+    now = projection.experiment
+    return sums.found(now is not None and now[0].seq == event.seq)
+
+
+def _runs(experiment: Event, orders: Orders) -> bool:
+    return orders.running is not None and orders.running.seq == experiment.seq
 
 
 class _Shown(NamedTuple):
@@ -283,29 +301,30 @@ class _Sums:
         self._overlaps: dict[str, list[float]] = {}
         self._in, self._would, self._places = Counter[str](), Counter[str](), dict[str, list[int]]()
 
-    def decide(self, event: Event) -> None:
-        """Count the decision in `event`, and keep it until it is answered."""
+    def decide(self, event: Event, runs: bool) -> None:
+        """Count the decision in `event`, and keep it until it is answered; `runs`: whether the experiment ran then."""
         known = self._projection.decision(event)
         record, person = known.record, known.person
-        if record.arm == "imported":
+        match = record.proposal if record.arm == "interleaved" else None
+        ours = match is not None and match.get("experiment") == self._event.id
+        if record.arm == "imported" or not (runs or ours):
             return
         self._decisions += 1
         if record.rival and record.shown and record.arm == "learned":
             self._compare([known.names[j] for j in record.shown], list(record.rival), person)
         if person is None:
             return
-        self._people[person] = takes_part(self._event.id, self._record.share, person)
-        match = record.proposal if record.arm == "interleaved" else None
+        inside = self._people[person] = takes_part(self._event.id, self._record.share, person)
         # The page before may be that of another system, or from before the experiment: then only a draft begins here.
         alone = event.seq if match or not record.after else 0
         session = self._first[event.id] = self._first.get(record.after, alone) if record.after else alone
-        if match is not None and match.get("experiment") != self._event.id:
+        if match is not None and not ours:
             return
         if match is not None:
             first, second = self._coins
             ones = sum(match["coins"])
             self._coins = [first + len(match["coins"]) - ones, second + ones]
-        if session and (match is not None or (record.arm == "learned" and record.shown)):
+        if session and (match is not None or (record.arm == "learned" and record.shown and not inside)):
             self._shown[event.seq] = _Shown(session, person, match, record, event)
 
     def _compare(self, shown: list[str], rival: list[str], person: str | None) -> None:
@@ -368,14 +387,14 @@ class _Sums:
         )  # fmt: skip
 
     def _answered(self) -> Answered:
-        lists = dict[int, bool]()
-        for shown in self._shown.values():
-            lists.setdefault(shown.session, shown.match is not None)
-        counts = Counter((drafted, session in self._useful) for session, drafted in lists.items())
-        ours, theirs = (np.array([float(counts[side, told]) for told in (True, False)]) for side in (True, False))
-        sequence = BetaBinomial(self._record.alpha / 2.0)
-        worse = bool(ours.sum() and theirs.sum() and sequence.limits(*ours)[1] < sequence.limits(*theirs)[0])
-        return Answered(int(ours.sum()), int(ours[0]), int(theirs.sum()), int(theirs[0]), worse)
+        sides = dict[str, list[float]](), dict[str, list[float]]()  # by person: 1 for each list answered, else 0
+        sessions = dict[int, _Shown]()
+        for page in self._shown.values():
+            sessions.setdefault(page.session, page)
+        for session, shown in sessions.items():
+            sides[shown.match is not None].setdefault(shown.person, []).append(float(session in self._useful))
+        (theirs, _, low), (ours, high, _) = (_told_shares(side, self._record.alpha / 2.0) for side in sides)
+        return Answered(len(ours), int(sum(ours)), len(theirs), int(sum(theirs)), high < low)
 
     def _agreement(self) -> Agreement:
         first, overlap = np.mean(self._compared, axis=0).tolist() if self._compared else (None, None)
@@ -386,6 +405,14 @@ class _Sums:
         people = [PersonAgreement(who, len(each), float(np.mean(each))) for who, each in self._overlaps.items()]
         people.sort(key=lambda each: (each.overlap, -each.decisions, each.person))
         return Agreement(len(self._compared), first, overlap, tuple(moves[:LISTED]), tuple(people[:LISTED]))
+
+
+def _told_shares(lists: Mapping[str, list[float]], alpha: float) -> tuple[list[float], float, float]:
+    """Return (all of the numbers, 0 or 1, of a person's `lists`, upper end, lower end) of an interval for their mean,
+    in which each person counts alike; it misses with probability `alpha` at most."""
+    shares = np.array([np.mean(each) for each in lists.values()])
+    _, low, high = ratio(shares, np.ones(shares.size), alpha=alpha)
+    return [one for each in lists.values() for one in each], high, low
 
 
 def _split(own: int, candidate: int, expected: float) -> Split:
