@@ -35,7 +35,7 @@ MAY = {
     "estimators": "core jit spaces worlds inference learners",
     "loop": "evaluation core jit storage data features spaces worlds inference learners",
     "studies": "core storage data features inference loop",
-    "io": "core data evaluation features spaces loop",
+    "io": "core storage data evaluation features spaces loop",
     "client": "core data loop",
     "server": "core storage data features learners loop studies io",
     "cli": "core jit storage data features spaces worlds inference learners experiments papers loop studies io client "

@@ -258,8 +258,20 @@ def root(
     debug: Annotated[
         bool, typer.Option("--debug", help="Show where an error comes from (anywhere on the line).")
     ] = False,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="HEEDFUL_DATABASE",
+            help="A PostgreSQL database, postgresql://..., that loops are in instead of folders.",
+        ),
+    ] = None,
 ) -> None:
     """Online preference learning: show something, take the reaction, do better next time."""
+    if database:
+        from heedful.cli.common import use_database
+
+        use_database(database)
     _help(context)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.console import BadInput, Failure, note
+from heedful.storage.address import Address, Place, is_address, place_of
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -30,11 +31,30 @@ Own = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
 
-def place(name: str) -> Path:
+def use_database(url: str) -> None:
+    """Let the loops of this command be in the PostgreSQL database at `url`. Raise BadInput if that is no such URL."""
+    if not is_address(url) or "#" in url:
+        raise BadInput(f"--database: expected postgresql://USER@HOST/DATABASE, got {shorten(repr(url))}")
+    os.environ["HEEDFUL_DATABASE"] = url
+
+
+def database() -> Address | None:
+    """Return the database in which the loops of this command are; None if they are in folders."""
+    url = os.environ.get("HEEDFUL_DATABASE")
+    return Address(url) if url else None
+
+
+def place(name: str) -> Place:
     """Return the folder of the loop `name`: NAME.heedful, or NAME itself if it ends in .heedful or contains a slash.
 
-    The folder need not exist. Raise BadInput if the name is blank.
+    With --database it is the address of the loop NAME, or TENANT/NAME, in the database; "postgresql://...#NAME" is one
+    itself. The loop need not exist. Raise BadInput if the name is blank.
     """
+    if is_address(name):
+        return place_of(name)
+    there = database()
+    if there is not None and name.strip():
+        return there / name
     separators = [mark for mark in (os.sep, os.altsep, "/") if mark]
     if not name.strip():
         raise BadInput(f"NAME: expected the name of a loop, got {name!r}")
@@ -42,10 +62,12 @@ def place(name: str) -> Path:
     return Path(name if as_it_is else f"{name}.heedful")
 
 
-def find_loop(name: str) -> Path:
+def find_loop(name: str) -> Place:
     """Return the folder of the existing loop `name` (see `place`). Raise BadInput, which says how to make one, if there
-    is none."""
+    is none. In a database, opening it tells whether it exists."""
     folder = place(name)
+    if isinstance(folder, Address):
+        return folder
     if not (folder / "log.db").is_file():
         wrong = "this folder holds no loop" if folder.is_dir() else "no such loop"
         raise BadInput(f"{folder}: {wrong}; make one: {shell_quote(['heedful', 'init', name, 'ITEMS.csv'])}")
@@ -89,6 +111,8 @@ def open_loop(name: str, own: str | None, *, rehearse_only: bool = False) -> Ite
             loop = Loop.open(folder, learner=own)
     except (KeyError, IndexError):
         raise
+    except (FileNotFoundError, ModuleNotFoundError) as error:
+        raise BadInput(f"{folder}: {error.strerror}" if isinstance(error, OSError) else str(error)) from error
     except LookupError as error:
         raise BadInput(f"{error} (here: --own SPEC)") from error
     except (ValueError, TimeoutError) as error:

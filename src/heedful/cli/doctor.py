@@ -73,10 +73,11 @@ def _show(finding: Finding) -> None:
     console().print(line)
 
 
-def _inspect(folder: Path, own: str | None) -> Iterator[Finding]:
+def _inspect(folder: Place, own: str | None) -> Iterator[Finding]:
     from heedful.loop import Loop
 
-    yield from _files(folder)
+    if isinstance(folder, Path):
+        yield from _files(folder)
     try:
         loop = Loop.open(folder, learner=own)
     except (KeyError, IndexError):

@@ -285,10 +285,12 @@ def _create(
                 query_features=said,
             )
     except FileExistsError as error:
-        if not (folder / "log.db").is_file():
+        if isinstance(folder, Path) and not (folder / "log.db").is_file():
             raise BadInput(f"{folder}: {error.strerror}, and no loop: expected another NAME") from error
         go_on = f"heedful decide {name} goes on with it; to begin again, remove it, with all that it learned"
         raise BadInput(f"{folder}: {error.strerror}: {go_on}") from error
+    except ModuleNotFoundError as error:
+        raise Failure(str(error)) from error
     except FileNotFoundError as error:
         raise BadInput(f"{error.filename}: {error.strerror}" if error.strerror else str(error)) from error
     return loop, rows

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.common import Json, asking
+from heedful.cli.common import Json, asking, database
 from heedful.cli.console import BadInput, Failure, console, new_table, note, print_json
 
 if TYPE_CHECKING:
@@ -26,14 +26,15 @@ def open_keys(folder: Path) -> Iterator[Keys]:
 
     Raise BadInput if there is no such folder or if something is refused, and Failure if the database cannot be read.
     """
-    if not folder.is_dir():
+    home = database() or folder
+    if isinstance(home, Path) and not home.is_dir():
         raise BadInput(f"--folder: expected a folder that is there, got {str(folder)!r}")
     from heedful.server.keys import Keys
     from heedful.storage import Damaged
 
     with asking():
         try:
-            with closing(Keys(folder)) as held:
+            with closing(Keys(home)) as held:
                 yield held
         except Damaged as error:
             raise Failure(str(error)) from error

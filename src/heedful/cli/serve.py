@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from heedful.cli.common import database
 from heedful.cli.console import BadInput, Failure, check_server, note
 
 if TYPE_CHECKING:
     from heedful.server.context import Options
     from heedful.server.keys import Key
+    from heedful.storage import Place
 
 MIB = 2**20
 
 
 def serve(
     folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Whose loops, DIR/NAME.heedful, are served.", show_default="here")
-    ] = Path("."),
+        Path | None,
+        typer.Argument(metavar="[DIR]", help="Whose loops, DIR/NAME.heedful, are served.", show_default="here"),
+    ] = None,
     host: Annotated[
         str, typer.Option(metavar="HOST", help="The address to listen on; beyond loopback it takes a key.")
     ] = "127.0.0.1",
@@ -44,6 +47,20 @@ def serve(
     idle: Annotated[
         float, typer.Option(metavar="S", help="Seconds until a loop that nobody asks for is closed.", min=1.0)
     ] = 300.0,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where other servers of the same --database send clients for loops that this one owns.",
+            show_default="http://HOST:PORT",
+        ),
+    ] = None,
+    lease: Annotated[
+        float,
+        typer.Option(
+            metavar="S", help="Seconds after which another server of the --database takes over.", min=0.5, max=600
+        ),
+    ] = 2.0,
     own: Annotated[
         list[str] | None,
         typer.Option("--own", metavar="SPEC", help="A learner of your own that loops have; may be repeated."),
@@ -57,15 +74,27 @@ def serve(
     Exit codes: 1 it cannot listen, or the keys cannot be read; 2 bad input; otherwise that of the signal that ended it.
     """
     check_server("serve", "heedful serve")
-    if not folder.is_dir():
+    home: Place = Path(".") if folder is None else folder
+    if folder is None and (there := database()) is not None:
+        home = there
+    if isinstance(home, Path) and not home.is_dir():
         raise BadInput(f"DIR: expected a folder that is there, got {str(folder)!r}")
-    if (folder / "log.db").is_file():
+    if isinstance(home, Path) and (home / "log.db").is_file():
         raise BadInput(f"DIR: expected the folder that loops are in, got one of them: {str(folder)!r}")
     from heedful.server.codecs import Limits
     from heedful.server.context import Options
 
     limits = Limits(int(max_body * MIB), max_batch, timeout, int(max_json * MIB))
-    _run(folder, host, port, Options(limits, rate, tuple(own or ()), most_open, idle))
+    near = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    about = Options(limits, rate, tuple(own or ()), most_open, idle, address=address or near, lease=lease)
+    _run(home, host, port, about)
+
+
+def _creates(home: Place) -> str:
+    """Return the command that makes a key for the loops in `home`."""
+    if isinstance(home, Path):
+        return f"heedful keys create NAME --folder {quote(str(home))}"
+    return f"heedful --database {quote(str(home))} keys create NAME"
 
 
 def _who(keys: Sequence[Key], create: str) -> str:
@@ -78,7 +107,7 @@ def _who(keys: Sequence[Key], create: str) -> str:
     return f"there is no key yet: everybody on this machine may do everything; {create}"
 
 
-def _run(folder: Path, host: str, port: int, options: Options) -> None:
+def _run(folder: Place, host: str, port: int, options: Options) -> None:
     from heedful.server.main import listening, serve
     from heedful.storage import Damaged
 
@@ -90,7 +119,7 @@ def _run(folder: Path, host: str, port: int, options: Options) -> None:
             n = len(app.service.loops.names("main"))
             told = f"serving {folder} ({n} {'loop' if n == 1 else 'loops'})"
             note(f"{told} at http://{shown}:{listener.getsockname()[1]}; Ctrl-C ends it")
-            note(_who(app.service.keys.all(), f"heedful keys create NAME --folder {quote(str(folder))}"))
+            note(_who(app.service.keys.all(), f"{_creates(folder)}"))
             serve(app, listener)
     except PermissionError as error:
         if error.errno is None:

@@ -12,9 +12,10 @@ from heedful.loop.packing import LoggedDecision
 from heedful.loop.projection import PendingEvent, Projection
 from heedful.loop.records import Answer
 from heedful.loop.serving import ExperimentRecord, orders, read_experiment
+from heedful.storage import Address
 
 
-def rehearse(path: str | Path, *, learner: str | None = None) -> Loop:
+def rehearse(path: str | Path | Address, *, learner: str | None = None) -> Loop:
     """Open the loop in the folder `path` for a dry run of `import_lines`: it answers as the loop would, and writes
     nothing.
 

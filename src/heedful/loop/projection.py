@@ -11,6 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from heapq import merge
 from sys import getsizeof
 from typing import Any, NamedTuple
@@ -45,7 +46,7 @@ from heedful.loop.serving import (
 from heedful.loop.settings import Manifest, built_learner, candidate_manifest, check_named
 from heedful.loop.strangers import why_nothing_learned
 from heedful.loop.versions import declared_version
-from heedful.storage import Address, Busy, Closed, Damaged, Place
+from heedful.storage import Address, Busy, Closed, Damaged, Owned, Place
 
 MARKS, BETWEEN = 4, 250
 """How many states of the model are kept in memory for undoing, and the fewest lessons between two of them."""
@@ -191,8 +192,9 @@ class Projection:
         self.failed: dict[int, str] = {}
         """feedback that the learner failed on and the model leaves out: sequence number -> what went wrong, in words"""
         if self.log.unfinished():
-            self.forget_derived()
-            self.log.finish_erasing()
+            with suppress(Owned):  # whoever owns the loop finishes that
+                self.forget_derived()
+                self.log.finish_erasing()
         self.rebuild()
 
     # ------------------------------------------------------------------------ who serves, who is tried
@@ -599,17 +601,19 @@ class Projection:
         lesson = self._model.lesson(step.context, feedback, step.extra)
         return lesson is not None and self.interaction.teaches(self._model, lesson)
 
-    def _catch_up(self) -> int:
-        """Learn from what other processes wrote and return the log's last sequence number. The caller has begun a
-        transaction."""
+    def _catch_up(self, head: int | None = None) -> int:
+        """Learn from what other processes wrote and return the log's last sequence number.
+
+        The caller has begun a transaction; or else `head` is how far to learn, while another process goes on writing.
+        """
         if self._stale:  # an interruption, a failure to read: what is in memory may lack something
             self.log.look_for_forgotten()
             self.forget_cached()
             self.rebuild()
-        head = self.log.head()
+        head = self.log.head() if head is None else max(head, self._head)
         if head != self._head:
             self._stale = True
-            others = list(self.log.events(self._head))
+            others = [event for event in self.log.events(self._head) if event.seq <= head]
             if any(event.kind in ("undo", "forget", "rollback", *KINDS) for event in others):
                 self.log.look_for_forgotten()
                 self.forget_cached()
@@ -668,9 +672,13 @@ class Projection:
 
     def catch_up(self) -> None:
         """Learn from what other processes have written since the last commit, and publish the model. Waits for other
-        writers."""
-        with self.turn, self.log.writing():
-            self._catch_up()
+        writers, unless one of them owns the loop."""
+        with self.turn:
+            if not self.log.store.owns:
+                self._catch_up(self.log.last()[0])
+                return
+            with self.log.writing():
+                self._catch_up()
 
     def is_behind(self) -> bool:
         """Return whether another process has written events that this process has not taken in yet."""

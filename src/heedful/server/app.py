@@ -11,6 +11,7 @@ from heedful.server import pages, routes
 from heedful.server.codecs import Receive, Send
 from heedful.server.context import Options, ServerContext
 from heedful.server.pages import FIRST
+from heedful.storage import Address, place_of
 
 ASGI = Callable[[Any, Receive, Send], Awaitable[None]]
 
@@ -63,6 +64,6 @@ async def nothing(scope: Any, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def create_app(folder: str | Path, options: Options | None = None) -> App:
-    """Return the ASGI application that serves the loops of `folder`."""
-    return App(ServerContext(Path(folder), options))
+def create_app(folder: str | Path | Address, options: Options | None = None) -> App:
+    """Return the ASGI application that serves the loops of `folder`, or of a PostgreSQL database, "postgresql://..."."""
+    return App(ServerContext(place_of(folder), options))

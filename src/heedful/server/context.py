@@ -20,7 +20,7 @@ from heedful.server.loops import Loops
 from heedful.server.metrics import Metrics, Texts
 from heedful.server.problems import Problem, bad_input, out_of_files
 from heedful.server.sessions import Sessions
-from heedful.storage import Closed, Damaged, Moved
+from heedful.storage import Closed, Damaged, Moved, Owned, Place
 
 T = TypeVar("T")
 
@@ -53,6 +53,11 @@ class Options(NamedTuple):
     """whether the folder is removed when the server ends, as in the demo"""
     example: str = ""
     """the loop that pages of other loops point newcomers to, as in the demo; "" for none"""
+    address: str = ""
+    """where other servers of the same database send clients for a loop that this server owns, "http://192.0.2.7:8710";
+    "" for nowhere"""
+    lease: float = 2.0
+    """seconds for which this server stays the owner of a loop in a database when it does not renew that"""
     shared: str = ""
     """the URL by which participants reach the server, "http://192.0.2.7:8711"; "" for the one by which the link was
     made"""
@@ -61,8 +66,8 @@ class Options(NamedTuple):
 class ServerContext:
     """The state of a server: everything that the requests to a folder of loops share."""
 
-    def __init__(self, folder: Path, options: Options | None = None) -> None:
-        """Prepare to serve the loops in `folder`, without opening a socket or a loop.
+    def __init__(self, folder: Place, options: Options | None = None) -> None:
+        """Prepare to serve the loops in `folder`, or in the database of an address, without opening a socket or a loop.
 
         Raise ValueError if the file of keys, sessions and links cannot be read."""
         self.folder = folder
@@ -77,7 +82,15 @@ class ServerContext:
         self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")
         """threads for look-ups of sessions and links alone: any visitor can cause one, and it must not take a loop's
         thread"""
-        self.loops = Loops(folder, self.pool, own=options.own, most_open=options.most_open, idle=options.idle)
+        self.loops = Loops(
+            folder,
+            self.pool,
+            own=options.own,
+            most_open=options.most_open,
+            idle=options.idle,
+            lease=options.lease,
+            address=options.address,
+        )
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="heedful-reading")
         self._rested = 0.0  # when the next one may be read
         self._turns: dict[tuple[str, str], asyncio.Lock] = {}
@@ -113,6 +126,8 @@ class ServerContext:
     async def start(self) -> None:
         """Start the task that closes idle loops."""
         self._tasks = [asyncio.create_task(self._close_idle())]
+        if not isinstance(self.folder, Path):
+            self._tasks = [*self._tasks, asyncio.create_task(self.loops.stay_owner())]
 
     async def stop(self) -> None:
         """Close all loops, which writes a snapshot of each that has learned something since its last, and end all
@@ -147,6 +162,11 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
         return error.with_traceback(None)
     if isinstance(error, FileExistsError):
         return Problem("exists", "there is a loop of that name")
+    if isinstance(error, Owned):
+        told = "another server owns this loop at the moment; nothing was changed: send it there, or again"
+        return Problem(
+            "unavailable", told, headers={"Retry-After": "1"}, **({"owner": error.owner} if error.owner else {})
+        )
     if isinstance(error, TimeoutError | InterruptedError):
         told = "somebody else has been writing for too long; nothing was changed: send it again"
         return Problem("unavailable", told, headers={"Retry-After": "1"})

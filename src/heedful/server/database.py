@@ -8,9 +8,10 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from heedful import storage
-from heedful.storage import Connection, Damaged, Schema
+from heedful.storage import Address, Connection, Damaged, Place, Schema
 
 SCHEMA = Schema(
     "database of keys",
@@ -72,6 +73,22 @@ SCHEMA = Schema(
 """The tables. Ids are in the order of creation, digests are SHA-256 (of a key, a session's token, a link's token),
 times are microseconds since 1970, UTC; scopes are words separated by spaces, a rate is in requests per second.
 `links.founded` is when the loop was created: another loop of the same name is another study."""
+
+
+if TYPE_CHECKING:
+    from heedful.server.tables import Tables
+
+
+def open_database(home: Place) -> Database | Tables:
+    """Return the database of keys, sessions and links for the loops in `home`: the file `server.db` of a folder, or
+    tables in the loops' own database.
+
+    Raise Damaged, a ValueError, if it is something else, is damaged, or was written by a newer heedful."""
+    if isinstance(home, Address):
+        from heedful.server.tables import Tables
+
+        return Tables(home)
+    return Database(Path(home) / "server.db")
 
 
 class Database(storage.Database):

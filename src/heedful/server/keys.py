@@ -15,14 +15,14 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from pathlib import Path
 from types import EllipsisType
 from typing import Any, NamedTuple
 
 from heedful.core.validation import describe, is_number
 from heedful.loop.records import check_id
-from heedful.server.database import Database
-from heedful.storage import Connection, Damaged
+from heedful.server.database import Database, open_database
+from heedful.server.tables import Watch
+from heedful.storage import Connection, Damaged, Place
 
 SCOPES = ("decide", "feedback", "read", "admin")
 SHAPE = re.compile(r"hk_[a-z0-9]{8}_[A-Za-z0-9_-]{43}")
@@ -63,11 +63,12 @@ class Keys:
 
     Several processes may use it at once."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open the keys of `folder`.
+    def __init__(self, home: Place) -> None:
+        """Open the keys of the loops in `home`, a folder or a database.
 
         Raise Damaged, a ValueError, if `server.db` is something else, is damaged, or was written by a newer heedful."""
-        self._database = Database(Path(folder) / "server.db")
+        self._database = open_database(home)
+        self._far = None if isinstance(self._database, Database) else Watch(self._database, self._rows)
         self.path = self._database.path
         self._file = str(self.path)
         self._watching = threading.Lock()
@@ -135,6 +136,10 @@ class Keys:
         """Close the connection to the file."""
         with self._watching:
             self._unwatch()
+        if self._far is not None:
+            self._far.close()
+        if not isinstance(self._database, Database):
+            self._database.close()
 
     # ------------------------------------------------------------------------ reading
 
@@ -152,7 +157,10 @@ class Keys:
         """Return a fingerprint of the file (device, inode, times, size), which takes a microsecond; None without a
         file.
 
-        It changes when a key is made or changed, unless that was within the same tick of the clock."""
+        It changes when a key is made or changed, unless that was within the same tick of the clock. In PostgreSQL it is
+        the number of the last change that a thread has seen."""
+        if self._far is not None:
+            return tuple(self._far.stamp)
         try:
             seen = os.stat(self._file)
         except FileNotFoundError:
@@ -164,6 +172,10 @@ class Keys:
 
         `stamp` is the one that an earlier call returned, None for the first call. Raise TimeoutError if another process
         keeps writing for longer than `wait` seconds."""
+        if self._far is not None:
+            self._far.start()
+            found, keys = self._far.stamp, list[Key](self._far.keys)
+            return None if found == stamp else (found, keys)
         with self._watching:
             try:
                 return self._since(stamp, wait)
@@ -174,32 +186,32 @@ class Keys:
                 raise
 
     def _since(self, stamp: Stamp | None, wait: float) -> tuple[Stamp, list[Key]] | None:
-        trace = self.trace()
-        if trace is None:
+        database, trace = self._database, self.trace()
+        if trace is None or not isinstance(database, Database):
             self._unwatch()
             return None if stamp == () else ((), [])
         if self._watch is None or trace[:2] != self._watched:  # another file may lie there now: a restored back-up
             self._unwatch()
-            self._watch, self._watched = self._database.connect(), trace[:2]
+            self._watch, self._watched = database.connect(), trace[:2]
             self._opened += 1
-        with self._database.errors(), self._database.transaction(self._watch, writes=False):
+        with database.errors(), database.transaction(self._watch, writes=False):
             self._watch.execute(f"PRAGMA busy_timeout = {wait * 1000:.0f}")
             # Another number after every commit of any other connection, those of this process as well.
             [version] = self._watch.execute("PRAGMA data_version").fetchone()
             found = (*self._watched, self._opened, version)
             if found == stamp:
                 return None
-            return found, self._rows(self._watch) if self._database.is_filled(self._watch) else []
+            return found, self._rows(self._watch) if database.is_filled(self._watch) else []
 
     def _unwatch(self) -> None:
         if self._watch is not None:
             self._watch.close()
         self._watch = None
 
-    def _rows(self, connection: Connection) -> list[Key]:
+    def _rows(self, connection: Any) -> list[Key]:
         return [self._key(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM keys ORDER BY id")]
 
-    def _key_of(self, connection: Connection, prefix: str) -> Key:
+    def _key_of(self, connection: Any, prefix: str) -> Key:
         row = connection.execute(f"SELECT {_COLUMNS} FROM keys WHERE prefix = ?", [prefix]).fetchone()
         if row is None:
             raise _no_such_key(prefix)

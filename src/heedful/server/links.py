@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from hmac import compare_digest
 from hmac import new as new_hmac
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.core.validation import check_count, describe, is_number
-from heedful.server.database import Database
+from heedful.server.database import open_database
+from heedful.storage import Place
 
 LENGTH = 43
 """Characters of a link's token: 256 random bits."""
@@ -101,11 +101,11 @@ _COLUMNS = ", ".join(Link._fields)
 class Links:
     """The links of a folder of loops, in its file `server.db`, which is created with the first key or link."""
 
-    def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
-        """Open the links of `folder`; `clock` gives seconds since 1970.
+    def __init__(self, home: Place, *, clock: Callable[[], float] = time.time) -> None:
+        """Open the links of the loops in `home`, a folder or a database; `clock` gives seconds since 1970.
 
         Raise Damaged, a ValueError, if `server.db` is something else, is damaged, or was written by a newer heedful."""
-        self._database = Database(Path(folder) / "server.db")
+        self._database = open_database(home)
         self._clock = clock
         self._seen: dict[bytes, tuple[Link, float]] = {}
 

@@ -13,13 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heedful.loop import Loop
 from heedful.loop.snapshots import LOG
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem, out_of_files
-from heedful.storage import Moved
+from heedful.storage import Address, Moved, Place
+
+if TYPE_CHECKING:
+    from heedful.loop.log.store import Store
+    from heedful.loop.log.table import Directory
 
 MAIN = "main"
 SUFFIX = ".heedful"
@@ -44,12 +48,27 @@ class Loops:
     while."""
 
     def __init__(
-        self, folder: Path, pool: Executor, *, own: Sequence[str] = (), most_open: int = 200, idle: float = 300.0
+        self,
+        folder: Place,
+        pool: Executor,
+        *,
+        own: Sequence[str] = (),
+        most_open: int = 200,
+        idle: float = 300.0,
+        lease: float = 2.0,
+        address: str = "",
     ) -> None:
-        """Serve the loops of `folder`, opening and closing them in threads of `pool`.
+        """Serve the loops of `folder`, or of a database, opening and closing them in threads of `pool`.
 
         `own` names learners that are the user's code (FILE.py:Class). At most `most_open` loops are kept open, each for
-        `idle` seconds after its last use."""
+        `idle` seconds after its last use. Of a loop in a database this server is the owner for `lease` seconds from
+        when it first writes, and renews that; others send clients to `address` meanwhile."""
+        self._lease, self._address = lease, address
+        self._directory: Directory | None = None
+        if isinstance(folder, Address):
+            from heedful.loop.log.table import Directory
+
+            self._directory = Directory(folder)
         self.folder = folder
         self.most_open = most_open
         self.idle = idle
@@ -61,21 +80,25 @@ class Loops:
 
     # ------------------------------------------------------------------------ which there are
 
-    def path(self, tenant: str, name: str) -> Path:
-        """Return the path of the tenant's loop `name`, whether it exists or not."""
+    def path(self, tenant: str, name: str) -> Place:
+        """Return where the tenant's loop `name` is, whether it exists or not."""
         return self._home(tenant) / f"{name}{SUFFIX}"
 
-    def _home(self, tenant: str) -> Path:
+    def _home(self, tenant: str) -> Place:
         return self.folder if tenant == MAIN else self.folder / tenant
 
     def names(self, tenant: str) -> list[str]:
         """Return the names of the tenant's loops, sorted, without opening any."""
+        home = self._home(tenant)
+        if self._directory is not None or isinstance(home, Address):
+            there = [key.rpartition("/") for key in self._directory.names()] if self._directory is not None else []
+            return [name for owner, _, name in there if (owner or MAIN) == tenant and _NAME.fullmatch(name)]
         try:
-            found = [entry.name for entry in self._home(tenant).iterdir() if entry.name.endswith(SUFFIX)]
+            found = [entry.name for entry in home.iterdir() if entry.name.endswith(SUFFIX)]
         except (FileNotFoundError, NotADirectoryError):
             return []
         names = sorted(name.removesuffix(SUFFIX) for name in found)
-        return [name for name in names if _NAME.fullmatch(name) and (self.path(tenant, name) / LOG).is_file()]
+        return [name for name in names if _NAME.fullmatch(name) and _is_loop(home / f"{name}{SUFFIX}")]
 
     @property
     def workers(self) -> Mapping[tuple[str, str], LoopWorker]:
@@ -102,16 +125,17 @@ class Loops:
             if (moving := self._moving.get(key)) is None:
                 break
             await asyncio.shield(moving)
-        if not _NAME.fullmatch(name) or not (self.path(tenant, name) / LOG).is_file():
+        if not _NAME.fullmatch(name) or not _is_loop(self.path(tenant, name)):
             raise not_found()
         return await self._move(key, partial(self._open_loop, self.path(tenant, name)))
 
-    async def create(self, tenant: str, name: str, make: Callable[[Path], Loop]) -> LoopWorker:
+    async def create(self, tenant: str, name: str, make: Callable[[Place], Loop]) -> LoopWorker:
         """Create the tenant's loop `name` and return its worker; `make` creates a loop in the folder that it is given.
 
         Raise FileExistsError if there is one of that name."""
-        if tenant != MAIN:
-            self._home(tenant).mkdir(mode=0o700, exist_ok=True)
+        home = self._home(tenant)
+        if tenant != MAIN and isinstance(home, Path):
+            home.mkdir(mode=0o700, exist_ok=True)
         key = tenant, name
         while (moving := self._moving.get(key)) is not None:
             await asyncio.shield(moving)
@@ -126,6 +150,7 @@ class Loops:
         self._moving[key] = moved = aio.create_future()
         try:
             loop = await aio.run_in_executor(self._pool, opening)
+            loop.projection.log.store.keep_owning(self._lease, self._address)
             worker = self._open[key] = LoopWorker(loop, self._pool)
         finally:
             del self._moving[key]
@@ -137,9 +162,11 @@ class Loops:
                 closing.add_done_callback(self._closing.discard)
         return worker
 
-    def _open_loop(self, path: Path) -> Loop:
+    def _open_loop(self, path: Place) -> Loop:
         try:
             return Loop.open(path)
+        except FileNotFoundError:
+            raise not_found() from None
         except (KeyError, IndexError) as error:
             raise RuntimeError(f"{path}: {type(error).__name__}: {error}") from error
         except LookupError as error:
@@ -158,6 +185,42 @@ class Loops:
                 continue
         log.error("%s: %s; start the server with --own SPEC", path, told)
         raise Problem("damaged", "this loop's learner is code that the server was not started with")
+
+    # ------------------------------------------------------------------------ loops in a database
+
+    async def stay_owner(self) -> None:
+        """Renew this server's ownership of loops, four times in the time that it lasts; and keep up with loops that
+        others own, so that this server can take over at once."""
+        following = asyncio.ensure_future(self._follow())
+        aio = asyncio.get_running_loop()
+        try:
+            while True:
+                await asyncio.sleep(self._lease / 4)
+                stores = [worker.projection.log.store for worker in self._open.values()]
+                try:
+                    await aio.run_in_executor(self._pool, _renew, stores)
+                except Exception as error:
+                    log.warning("the ownership of loops could not be renewed: %s", error)
+        finally:
+            following.cancel()
+
+    async def _follow(self) -> None:
+        aio = asyncio.get_running_loop()
+        while self._directory is not None:
+            await asyncio.sleep(self._lease / 2)
+            try:
+                owned = await aio.run_in_executor(self._pool, self._directory.owned)
+                for key in owned:
+                    tenant, _, name = key.rpartition("/")
+                    at = tenant or MAIN, name
+                    if at not in self._open and len(self._open) < self.most_open:
+                        await self.open(*at)
+                    worker = self._open.get(at)
+                    if worker is not None and not worker.projection.log.store.owns:
+                        with worker:
+                            await worker.run(worker.projection.look)
+            except Exception as error:
+                log.warning("loops of other servers could not be followed: %s", error)
 
     def _too_many(self) -> list[tuple[str, str]]:
         """Return the (tenant, name) of loops to close so that at most `most_open` stay open, the longest unused
@@ -223,6 +286,16 @@ class Loops:
             if not self._open:
                 return
             await asyncio.sleep(0.05)
+
+
+def _renew(stores: Sequence[Store]) -> None:
+    for store in stores:
+        store.renew()
+
+
+def _is_loop(path: Place) -> bool:
+    """Return whether there is a loop at `path`; in a database, opening it tells."""
+    return isinstance(path, Address) or (path / LOG).is_file()
 
 
 def not_found() -> Problem:

@@ -22,6 +22,7 @@ from heedful.server.app import App, create_app
 from heedful.server.context import Options
 from heedful.server.problems import FILES
 from heedful.server.protocol import Protocol
+from heedful.storage import Address, Place, place_of
 
 log = logging.getLogger("heedful.server")
 
@@ -143,7 +144,7 @@ def most_connections(files: int | None, options: Options) -> int | None:
 
 
 @contextmanager
-def listening(folder: Path, host: str, port: int, options: Options) -> Iterator[tuple[App, socket.socket]]:
+def listening(folder: Place, host: str, port: int, options: Options) -> Iterator[tuple[App, socket.socket]]:
     """Yield (the application for the loops in `folder`, a socket on `host` and `port` on which to serve it).
 
     `port` 0 finds a free port; `options` are those of the server. Raise PermissionError, without an errno, if the host
@@ -199,11 +200,11 @@ def own_address() -> str:
 
 
 @contextmanager
-def served(folder: str | Path, options: Options | None = None) -> Iterator[str]:
+def served(folder: str | Path | Address, options: Options | None = None) -> Iterator[str]:
     """Run a server for the loops in `folder` in a thread of this process, for tests and trials.
 
     Yield its address, "http://127.0.0.1:PORT"; it stops when the block ends."""
-    with listening(Path(folder), "127.0.0.1", 0, Options() if options is None else options) as (app, listener):
+    with listening(place_of(folder), "127.0.0.1", 0, Options() if options is None else options) as (app, listener):
         server = Server(config(app), app)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from heedful.core.validation import describe
 from heedful.loop import Loop
 from heedful.server.problems import of_rows
-from heedful.storage import Closed, Damaged
+from heedful.storage import Closed, Damaged, Place
 
 
-def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
+def found(given: Mapping[str, Any]) -> Callable[[Place], Loop]:
     """Return a function that creates a loop in the folder it is given, as the JSON fields `given` of a request describe
     it.
 
     They name the learner, the items, the encodings and the settings. The function raises ValueError, naming the field,
     if one makes no sense."""
 
-    def make(folder: Path) -> Loop:
+    def make(folder: Place) -> Loop:
         from heedful.features import TEXTS, declare, encode_names, infer
         from heedful.loop.interactions.registry import default_learner, interaction_type, interactions
         from heedful.loop.settings import Settings

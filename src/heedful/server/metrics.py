@@ -12,6 +12,8 @@ from pathlib import Path
 from time import monotonic as clock
 from typing import Any
 
+from heedful.storage import Place
+
 BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 """Upper bounds of the classes of the histograms of durations, in seconds."""
 
@@ -66,7 +68,7 @@ class Metrics:
         durations.add(seconds)
 
 
-def exposition(metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Path, tenant: str | None) -> bytes:
+def exposition(metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Place, tenant: str | None) -> bytes:
     """Return the metrics of `tenant` in Prometheus's text format; None for all tenants, with those of the process.
 
     `workers` are the open loops by (tenant, name), `folder` is where loops are, for the free disk space."""
@@ -84,7 +86,7 @@ class Texts:
     """The server's metrics as text for Prometheus: made in another thread, for each tenant at most once in `EVERY`
     seconds."""
 
-    def __init__(self, metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Path, pool: Executor) -> None:
+    def __init__(self, metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Place, pool: Executor) -> None:
         """Make texts of `metrics`, of the open loops `workers`, and of the disk that has `folder`, in a thread of
         `pool`."""
         self._about = metrics, workers, folder
@@ -106,7 +108,7 @@ class Texts:
 
 class _Collector:
     def __init__(
-        self, metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Path, tenant: str | None
+        self, metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Place, tenant: str | None
     ) -> None:
         self._metrics, self._workers, self._folder, self._tenant = metrics, workers, folder, tenant
 
@@ -155,7 +157,8 @@ class _Collector:
         yield from (version, items, groups, written, notes)
         if self._tenant is None:
             free = gauge("heedful_disk_free_bytes", "Where the loops are.")
-            free.add_metric((), shutil.disk_usage(self._folder).free)
+            if isinstance(self._folder, Path):
+                free.add_metric((), shutil.disk_usage(self._folder).free)
             yield free
             opened = gauge("heedful_open_loops", "Loops that are open.")
             opened.add_metric((), len(self._workers))

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
-from pathlib import Path
 from typing import NamedTuple
 
-from heedful.server.database import Database
+from heedful.server.database import open_database
+from heedful.storage import Place
 
 IDLE = 12 * 3600.0
 """Seconds without a request after which a session ends."""
@@ -36,12 +36,13 @@ class _Seen(NamedTuple):
 class Sessions:
     """The sessions of a folder of loops, in its file `server.db`, next to the API keys that they belong to."""
 
-    def __init__(self, folder: Path, *, idle: float = IDLE, clock: Callable[[], float] = time.time) -> None:
-        """Open the sessions of `folder`; they end after `idle` seconds without a request. `clock` gives seconds since
-        1970.
+    def __init__(self, home: Place, *, idle: float = IDLE, clock: Callable[[], float] = time.time) -> None:
+        """Open the sessions of the loops in `home`, a folder or a database.
+
+        They end after `idle` seconds without a request. `clock` gives seconds since 1970.
 
         Raise Damaged, a ValueError, if `server.db` is something else, is damaged, or was written by a newer heedful."""
-        self._database = Database(Path(folder) / "server.db")
+        self._database = open_database(home)
         self._idle, self._clock = idle, clock
         self._seen: dict[bytes, _Seen] = {}  # good ones alone
 
@@ -51,7 +52,7 @@ class Sessions:
 
         The session of the token `instead_of` ends, and expired ones are removed."""
         token, former = secrets.token_urlsafe(32), _digest(instead_of or "")
-        oldest = "SELECT digest FROM sessions WHERE prefix = ? ORDER BY ends DESC LIMIT -1 OFFSET ?"
+        oldest = "SELECT digest FROM sessions WHERE prefix = ? ORDER BY ends DESC LIMIT 1000000000 OFFSET ?"
         with self._database.writing() as connection:
             connection.execute("DELETE FROM sessions WHERE ends <= ? OR digest = ?", (self._now(), former))
             connection.execute(f"DELETE FROM sessions WHERE digest IN ({oldest})", (prefix, MOST - 1))

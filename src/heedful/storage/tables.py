@@ -81,4 +81,39 @@ STEPS: tuple[tuple[str, ...], ...] = (
         )""",
         "ALTER TABLE heedful.snapshot ALTER content SET STORAGE EXTERNAL",
     ),
+    (
+        "ALTER TABLE heedful.version ADD COLUMN changes bigint NOT NULL DEFAULT 0",
+        """CREATE TABLE heedful.keys (
+            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            prefix text NOT NULL UNIQUE,
+            name text NOT NULL,
+            tenant text NOT NULL,
+            scopes text NOT NULL,
+            rate double precision,
+            digest bytea NOT NULL UNIQUE,
+            created bigint NOT NULL,
+            revoked bigint
+        )""",
+        """CREATE TABLE heedful.sessions (
+            digest bytea NOT NULL PRIMARY KEY,
+            prefix text NOT NULL,
+            ends bigint NOT NULL
+        )""",
+        """CREATE TABLE heedful.links (
+            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            handle text NOT NULL UNIQUE,
+            digest bytea NOT NULL UNIQUE,
+            tenant text NOT NULL,
+            loop text NOT NULL,
+            founded bigint NOT NULL,
+            segment text NOT NULL,
+            created bigint NOT NULL,
+            ends bigint NOT NULL,
+            revoked bigint,
+            secret bytea NOT NULL,
+            most bigint NOT NULL,
+            begun bigint NOT NULL,
+            shows boolean NOT NULL DEFAULT false
+        )""",
+    ),
 )

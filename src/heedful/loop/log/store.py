@@ -59,6 +59,14 @@ class Store(Protocol):
     def owns(self) -> bool:
         """whether this process may write, as far as it knows; False while another process owns the loop"""
 
+    def keep_owning(self, seconds: float, address: str) -> None:
+        """Stay the owner of the loop for `seconds` after a commit or `renew`, where stores have owners.
+
+        Other processes send clients to `address` meanwhile."""
+
+    def renew(self) -> bool:
+        """Stay the owner for as long again; return False if this process is not the owner."""
+
     # ------------------------------------------------------------------------ writing
 
     def writing(self, patient: bool = True, durable: bool = True) -> AbstractContextManager[None]:

@@ -147,6 +147,10 @@ class LogTable:
         """whether this process owns the loop, as far as it knows, or may take it whenever it writes"""
         return self.hold == 0.0 or self._epoch >= 0
 
+    def keep_owning(self, seconds: float, address: str) -> None:
+        """Stay the owner of the loop for `seconds` after a commit or `renew`, at the `address` for clients."""
+        self.hold, self.address = seconds, address
+
     def renew(self) -> bool:
         """Stay the owner for `hold` more seconds; return False if this process is not the owner any more."""
         query = (
@@ -445,6 +449,32 @@ class LogTable:
         """Do nothing: the database looks after its write-ahead log."""
 
     move_write_ahead = begin_write_ahead_anew = leave_write_ahead
+
+
+class Directory:
+    """The loops that are in a database."""
+
+    def __init__(self, address: Address) -> None:
+        """List the loops in the database of `address`; nothing is opened yet."""
+        self._server = Server(Address(address.url), STEPS)
+        self._reader = Reader(self._server)
+
+    def names(self) -> list[str]:
+        """Return the names of all loops, NAME or TENANT/NAME, sorted; [] if there are no tables."""
+        return [name for [name] in self._read("SELECT name FROM heedful.loop ORDER BY name")]
+
+    def owned(self) -> list[str]:
+        """Return the names of the loops that some process owns now."""
+        leases = "heedful.lease ON lease.loop = loop.number WHERE lease.expires > clock_timestamp()"
+        return [name for [name] in self._read(f"SELECT name FROM heedful.loop JOIN {leases}")]
+
+    def _read(self, query: str) -> list[Any]:
+        [[there]] = self._reader.rows("SELECT to_regclass('heedful.lease') IS NOT NULL")
+        return self._reader.rows(query) if there else []
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._reader.close()
 
 
 class Shelf:

@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import parse_qsl, urlencode
@@ -176,7 +177,8 @@ def folder_for(service: ServerContext, request: Request) -> str:
     near = request.client is not None and request.client.host in LOOPBACK
     named = _NEARBY.fullmatch(request.headers.get("host", "")) is not None
     between = any(name in request.headers for name in BETWEEN)
-    return quote(str(service.folder.resolve())) if near and named and not between else "DIR"
+    there = service.folder.resolve() if isinstance(service.folder, Path) else service.folder
+    return quote(str(there)) if near and named and not between else "DIR"
 
 
 def back(to: str, **query: str) -> Response:

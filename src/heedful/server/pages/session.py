@@ -14,18 +14,20 @@ from heedful.server.context import ServerContext
 from heedful.server.keys import SHAPE
 from heedful.server.pages.page import back, folder_for, form_of, in_thread, page
 from heedful.server.problems import Problem
+from heedful.storage import Place
 
 FORM = 2**12
 """The most bytes of the form for signing in, which anyone may send."""
 
 
 @lru_cache
-def cookies(folder: Path) -> tuple[str, str]:
+def cookies(folder: Place) -> tuple[str, str]:
     """Return the names of the session cookie: (over https, over http).
 
     They differ between folders of loops, since browsers do not separate the cookies of two servers on different ports
     of one machine."""
-    name = f"heedful-session-{sha256(os.fsencode(folder.resolve())).hexdigest()[:8]}"
+    there = os.fsencode(folder.resolve()) if isinstance(folder, Path) else str(folder).encode()
+    name = f"heedful-session-{sha256(there).hexdigest()[:8]}"
     return f"__Host-{name}", name
 
 

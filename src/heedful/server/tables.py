@@ -1,0 +1,139 @@
+"""The keys, sessions and links of a server in a PostgreSQL database: the tables that `server.db` holds otherwise."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from heedful.storage import Address, Unreachable
+from heedful.storage.postgres import Connection, Server, plain
+from heedful.storage.tables import STEPS
+
+LOOK = 0.5
+"""Seconds between two looks whether keys have changed."""
+_TABLE = re.compile(r"\b(FROM|INTO|UPDATE) (keys|sessions|links)\b")
+
+log = logging.getLogger("heedful.server")
+
+
+@lru_cache(100)
+def _translate(query: str) -> str:
+    return plain(_TABLE.sub(r"\1 heedful.\2", query))
+
+
+class Tables:
+    """The tables of keys, sessions and links, with one connection that is made again when it is lost."""
+
+    def __init__(self, address: Address) -> None:
+        """Use the tables in the database of `address`, which need not exist; only `writing(create=True)` creates
+        them."""
+        self.path = Address(address.url)
+        self._server = Server(self.path, STEPS)
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._there = False
+
+    def _connected(self) -> Connection:
+        if self._connection is None or self._connection.broken:
+            self._connection = self._server.connect(_translate)
+        return self._connection
+
+    def exists(self) -> bool:
+        """Return whether the tables are there. Raise Unreachable if the database cannot be reached."""
+        with self._lock, self._server.errors():
+            return self._is_there(self._connected())
+
+    def _is_there(self, connection: Connection) -> bool:
+        self._there = self._there or self._server.check(connection)
+        return self._there
+
+    @contextmanager
+    def reading(self, wait: float | None = None) -> Iterator[Connection | None]:
+        """Yield a connection on which to read; None if there are no tables.
+
+        It waits at most `wait` seconds for another thread (None: 5). Raise TimeoutError after that."""
+        if not self._lock.acquire(timeout=self._server.wait if wait is None else wait):
+            raise TimeoutError(f"{self.path}: another thread uses the keys")
+        try:
+            with self._server.errors():
+                connection = self._connected()
+                yield connection if self._is_there(connection) else None
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def writing(self, create: bool = False) -> Iterator[Connection]:
+        """Yield a connection within a transaction that writes, one at a time; `create` creates missing tables.
+
+        What was written is on the disk when the block ends, and rolled back if it raises."""
+        with self._lock, self._server.errors():
+            connection = self._connected()
+            if create:
+                self._server.install(connection)
+            with self._server.transaction(connection):
+                # Also the lock that others wait for, so that what the block reads holds until it writes.
+                connection.execute("UPDATE heedful.version SET changes = changes + 1")
+                yield connection
+
+    def changes(self, connection: Connection) -> int:
+        """Return a number that grows with everything that is written."""
+        [[found]] = connection.execute("SELECT changes FROM heedful.version").fetchall()
+        return int(found)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+
+
+class Watch:
+    """A thread that looks for changes of the keys, so that no request waits for the database."""
+
+    def __init__(self, tables: Tables, rows: Callable[[Connection], list[Any]]) -> None:
+        """Watch `tables`; `rows(connection)` reads all keys."""
+        self._tables, self._rows = tables, rows
+        self.stamp: tuple[int, ...] = ()
+        """the number of the last change that was seen"""
+        self.keys: list[Any] = []
+        """every key as of then"""
+        self._looked: float | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heedful-keys", daemon=True)
+
+    def start(self) -> None:
+        """Look once, then begin to look again and again. Do nothing if that has begun."""
+        if self._looked is None:
+            self.look()
+            self._thread.start()
+
+    def look(self) -> None:
+        """Read the keys if they have changed. Raise Unreachable if the database cannot be reached."""
+        with self._tables.reading() as connection:
+            stamp = () if connection is None else (self._tables.changes(connection),)
+            if connection is not None and stamp != self.stamp:
+                self.keys = self._rows(connection)
+            self.stamp, self._looked = stamp, time.monotonic()
+
+    def _run(self) -> None:
+        told = False
+        while not self._ended.wait(LOOK):
+            try:
+                self.look()
+                told = False
+            except (Unreachable, TimeoutError) as error:
+                if not told:  # until it can be reached, what is known holds
+                    log.warning("%s", error)
+                told = True
+            except Exception:
+                log.exception("the keys could not be read")
+
+    def close(self) -> None:
+        """End the thread."""
+        self._ended.set()
