@@ -79,3 +79,15 @@ def home(store: str, request: pytest.FixtureRequest) -> Place:
         return Address(request.getfixturevalue("postgres"), secrets.token_hex(6))
     folder: Path = request.getfixturevalue("tmp_path")
     return folder
+
+
+@pytest.fixture
+def vault(home: Place) -> Place:
+    """A place for new loops, as `home`, where no key, session or link was ever made."""
+    if isinstance(home, Address):
+        import psycopg
+
+        with psycopg.connect(home.url, autocommit=True) as connection:
+            connection.execute("DROP SCHEMA IF EXISTS heedful CASCADE")
+        return Address(home.url)
+    return home

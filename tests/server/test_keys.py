@@ -30,13 +30,14 @@ from heedful.server.database import SCHEMA
 from heedful.server.keys import SCOPES, SHAPE, Key, Keys, in_order, tenant_name
 from heedful.server.links import Links
 from heedful.server.sessions import Sessions
-from heedful.storage import Database
+from heedful.storage import Database, Place
 from loops import small_loop
 
 
 @pytest.fixture
-def keys(tmp_path: Path) -> Iterator[Keys]:
-    with closing(Keys(tmp_path)) as held:
+def keys(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Keys]:
+    """The keys of a folder or, in tests that ask for `vault`, of each store."""
+    with closing(Keys(request.getfixturevalue("vault") if "vault" in request.fixturenames else tmp_path)) as held:
         yield held
 
 
@@ -63,7 +64,7 @@ def test_looking_makes_nothing(keys: Keys, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_key_is_made(keys: Keys, tmp_path: Path) -> None:
+def test_a_key_is_made(keys: Keys, vault: Place) -> None:
     before = time.time_ns() // 1000
     key, text = keys.create("ci")
     assert SHAPE.fullmatch(text)
@@ -77,11 +78,11 @@ def test_a_key_is_made(keys: Keys, tmp_path: Path) -> None:
     assert keys.exist()
     other, _ = keys.create("two", tenant="acme-2", scopes=["read", "decide", "read"], rate=3)
     assert (other.tenant, other.scopes, other.rate) == ("acme-2", {"decide", "read"}, 3.0)
-    with closing(Keys(tmp_path)) as again:
+    with closing(Keys(vault)) as again:
         assert again.all() == [key, other]
 
 
-def test_keys_are_listed_in_the_order_of_making_and_no_two_are_alike(keys: Keys) -> None:
+def test_keys_are_listed_in_the_order_of_making_and_no_two_are_alike(keys: Keys, vault: Place) -> None:
     made = [keys.create(f"k{i}") for i in range(50)]
     assert keys.all() == [key for key, _ in made]
     assert len({text[12:] for _, text in made}) == len({key.prefix for key, _ in made}) == 50
@@ -173,7 +174,7 @@ def test_the_text_of_a_key_is_nowhere(
 # ---------------------------------------------------------------------------- changing
 
 
-def test_a_key_is_revoked_once(keys: Keys) -> None:
+def test_a_key_is_revoked_once(keys: Keys, vault: Place) -> None:
     (first, _), (second, _) = keys.create("a"), keys.create("b")
     ended = keys.revoke(first.prefix)
     assert ended == first._replace(revoked=ended.revoked)
@@ -189,7 +190,7 @@ def test_a_key_is_revoked_once(keys: Keys) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["hk_00000000", "", "ci", "HK_AB12CD34", 5, None, "' OR 1=1 --", "%"])
-def test_only_what_is_there_is_changed(keys: Keys, prefix: Any) -> None:
+def test_only_what_is_there_is_changed(keys: Keys, vault: Place, prefix: Any) -> None:
     key, _ = keys.create("ci")
     for ask in (lambda: keys.revoke(prefix), lambda: keys.change(prefix, name="x")):
         with pytest.raises(LookupError, match="prefix: expected one that `heedful keys list` shows"):
@@ -197,7 +198,7 @@ def test_only_what_is_there_is_changed(keys: Keys, prefix: Any) -> None:
     assert keys.all() == [key]
 
 
-def test_what_is_given_is_changed(keys: Keys) -> None:
+def test_what_is_given_is_changed(keys: Keys, vault: Place) -> None:
     key, _ = keys.create("ci", rate=5)
     assert keys.change(key.prefix) == key
     assert keys.change(key.prefix, scopes=["feedback"]) == (now := key._replace(scopes=frozenset({"feedback"})))
@@ -233,7 +234,7 @@ RATE_WANTED = "expected requests per second, from 0.001 to 1,000,000, or nothing
         ({"rate": "5"}, f"rate: {RATE_WANTED} '5'"),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_name(keys: Keys, given: dict[str, Any], told: str) -> None:
+def test_what_makes_no_sense_is_refused_by_name(keys: Keys, vault: Place, given: dict[str, Any], told: str) -> None:
     key, _ = keys.create("ci")
     with pytest.raises(ValueError, match=f"^{re.escape(told)}"):
         keys.create(**({"name": "x"} | given))
@@ -265,7 +266,7 @@ TENANTS = [
 
 
 @pytest.mark.parametrize("tenant", TENANTS)
-def test_a_tenant_is_the_name_of_a_folder_and_nothing_else(keys: Keys, tenant: Any) -> None:
+def test_a_tenant_is_the_name_of_a_folder_and_nothing_else(keys: Keys, vault: Place, tenant: Any) -> None:
     told = "expected 1 to 40 of a-z, 0-9 and -, the first of them no -, got "
     with pytest.raises(ValueError, match=f"^tenant: {told}"):
         keys.create("x", tenant=tenant)

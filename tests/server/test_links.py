@@ -14,6 +14,7 @@ import pytest
 from heedful.server.database import Database
 from heedful.server.keys import Keys
 from heedful.server.links import LENGTH, NOBODY, Links
+from heedful.storage import Place
 from heedful.studies.answers import OWN
 
 
@@ -27,25 +28,25 @@ class Clock:
         return self.now
 
 
-def test_a_link_is_good_until_it_ends(tmp_path: Path) -> None:
+def test_a_link_is_good_until_it_ends(vault: Place) -> None:
     clock = Clock()
-    links = Links(tmp_path, clock=clock)
+    links = Links(vault, clock=clock)
     assert links.all("main", "logos", 7) == []
     link, token = links.create("main", "logos", 7, segment="customers", seconds=3600)
     assert len(token) == LENGTH
     assert links.at(token) == link
     assert (link.loop, link.segment, link.founded) == ("logos", "customers", 7)
     clock.now += 3599.9
-    assert Links(tmp_path, clock=clock).at(token) == link == links.at(token)
+    assert Links(vault, clock=clock).at(token) == link == links.at(token)
     clock.now += 0.2
     assert links.at(token) is None
     assert links.all("main", "logos", 7) == [link]
     assert links.all("main", "logos", 8) == links.all("acme", "logos", 7) == []
 
 
-def test_a_link_is_ended_at_once_here_and_within_a_second_elsewhere(tmp_path: Path) -> None:
+def test_a_link_is_ended_at_once_here_and_within_a_second_elsewhere(vault: Place) -> None:
     clock = Clock()
-    links, other = Links(tmp_path, clock=clock), Links(tmp_path, clock=clock)
+    links, other = Links(vault, clock=clock), Links(vault, clock=clock)
     link, token = links.create("main", "logos", 7)
     assert other.at(token) == link
     assert not links.revoke("main", "other", link.handle)
@@ -79,8 +80,8 @@ def test_what_is_remembered_needs_no_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "x" * LENGTH, "x" * 42, "../" * 14 + "x", "é" * LENGTH, "x" * 10_000])
-def test_what_is_no_token_opens_nothing(tmp_path: Path, token: str) -> None:
-    links = Links(tmp_path)
+def test_what_is_no_token_opens_nothing(vault: Place, token: str) -> None:
+    links = Links(vault)
     assert links.at(token) is None
     links.create("main", "logos", 7)
     assert links.at(token) is None
@@ -97,27 +98,27 @@ def test_only_a_digest_is_kept_and_there_is_still_no_key(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("segment", ["/", "a/b", "<b>", " a", "a ", "x" * 61, "a\nb", "_a", ".."])
-def test_segments_that_are_no_names_are_refused(tmp_path: Path, segment: str) -> None:
+def test_segments_that_are_no_names_are_refused(vault: Place, segment: str) -> None:
     with pytest.raises(ValueError, match=r"^segment: expected 1 to 60 letters"):
-        Links(tmp_path).create("main", "logos", 7, segment=segment)
+        Links(vault).create("main", "logos", 7, segment=segment)
 
 
 @pytest.mark.parametrize("segment", [OWN, NOBODY])
-def test_segments_are_not_called_as_others_are(tmp_path: Path, segment: str) -> None:
+def test_segments_are_not_called_as_others_are(vault: Place, segment: str) -> None:
     with pytest.raises(ValueError, match=rf"^segment: expected another name than you and guest, got '{segment}'"):
-        Links(tmp_path).create("main", "logos", 7, segment=segment)
+        Links(vault).create("main", "logos", 7, segment=segment)
 
 
 @pytest.mark.parametrize("seconds", [0, 59, 1e9, float("nan"), True])
-def test_links_last_a_minute_to_a_year(tmp_path: Path, seconds: float) -> None:
+def test_links_last_a_minute_to_a_year(vault: Place, seconds: float) -> None:
     with pytest.raises(ValueError, match=r"^lasts: expected a minute to a year"):
-        Links(tmp_path).create("main", "logos", 7, seconds=seconds)
+        Links(vault).create("main", "logos", 7, seconds=seconds)
 
 
 @pytest.mark.parametrize("people", [0, -1, 1.5, True, 100_001, "9"])
-def test_how_many_a_link_lets_in_is_a_whole_number(tmp_path: Path, people: Any) -> None:
+def test_how_many_a_link_lets_in_is_a_whole_number(vault: Place, people: Any) -> None:
     with pytest.raises(ValueError, match=r"^people: expected a whole number, 1 "):
-        Links(tmp_path).create("main", "logos", 7, people=people)
+        Links(vault).create("main", "logos", 7, people=people)
 
 
 def test_so_many_are_let_in_and_no_more_whoever_counts(tmp_path: Path) -> None:
@@ -138,8 +139,8 @@ def test_so_many_are_let_in_and_no_more_whoever_counts(tmp_path: Path) -> None:
     assert not links.begin(ended[1])
 
 
-def test_who_somebody_is_is_what_the_link_has_signed(tmp_path: Path) -> None:
-    one, other = (Links(tmp_path).create("main", "logos", 7)[0] for _ in range(2))
+def test_who_somebody_is_is_what_the_link_has_signed(vault: Place) -> None:
+    one, other = (Links(vault).create("main", "logos", 7)[0] for _ in range(2))
     cookie = one.cookie()
     who = one.person(cookie)
     assert who is not None
@@ -152,8 +153,8 @@ def test_who_somebody_is_is_what_the_link_has_signed(tmp_path: Path) -> None:
     assert other.person(cookie) is None
 
 
-def test_what_a_link_shows_is_kept(tmp_path: Path) -> None:
-    links = Links(tmp_path)
+def test_what_a_link_shows_is_kept(vault: Place) -> None:
+    links = Links(vault)
     [asks, shows] = [links.create("main", "a", 1, shows=each)[1] for each in (False, True)]
     assert [links.at(token).shows for token in (asks, shows)] == [False, True]  # type: ignore[union-attr]
-    assert [each.shows for each in Links(tmp_path).all("main", "a", 1)] == [False, True]
+    assert [each.shows for each in Links(vault).all("main", "a", 1)] == [False, True]

@@ -16,6 +16,7 @@ from heedful.server.keys import Keys
 from heedful.server.main import served
 from heedful.server.pages import FIRST, PAGES
 from heedful.server.sessions import Sessions
+from heedful.storage import Place
 from loops import small_loop
 
 
@@ -29,8 +30,9 @@ class Clock:
 
 
 @pytest.fixture
-def keys(tmp_path: Path) -> Iterator[Keys]:
-    held = Keys(tmp_path)
+def keys(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Keys]:
+    """The keys of a folder or, in tests that ask for `vault`, of each store."""
+    held = Keys(request.getfixturevalue("vault") if "vault" in request.fixturenames else tmp_path)
     yield held
     held.close()
 
@@ -38,9 +40,9 @@ def keys(tmp_path: Path) -> Iterator[Keys]:
 # ---------------------------------------------------------------------------- what is kept
 
 
-def test_a_session_is_found_by_its_token_alone_and_ends(keys: Keys, tmp_path: Path) -> None:
+def test_a_session_is_found_by_its_token_alone_and_ends(keys: Keys, vault: Place) -> None:
     key, _ = keys.create("ci")
-    sessions = Sessions(tmp_path)
+    sessions = Sessions(vault)
     token = sessions.create(key.prefix)
     assert sessions.prefix_of(token) == key.prefix
     for wrong in ("", token[:-1], token[:-1] + ("a" if token[-1] != "a" else "b"), f"{token}a", "ü" * 43):
@@ -58,9 +60,9 @@ def test_only_a_digest_of_it_is_on_the_disk(keys: Keys, tmp_path: Path) -> None:
     assert token.encode() not in kept
 
 
-def test_it_ends_when_nobody_came_for_long_and_a_visit_prolongs_it(keys: Keys, tmp_path: Path) -> None:
+def test_it_ends_when_nobody_came_for_long_and_a_visit_prolongs_it(keys: Keys, vault: Place) -> None:
     prefix, clock = keys.create("ci")[0].prefix, Clock()
-    sessions = Sessions(tmp_path, idle=1000.0, clock=clock)
+    sessions = Sessions(vault, idle=1000.0, clock=clock)
     visited, left = sessions.create(prefix), sessions.create(prefix)
     for _ in range(5):
         clock.now += 600
@@ -72,9 +74,9 @@ def test_it_ends_when_nobody_came_for_long_and_a_visit_prolongs_it(keys: Keys, t
     assert sessions.prefix_of(visited) is None
 
 
-def test_what_has_ended_goes(keys: Keys, tmp_path: Path) -> None:
+def test_what_has_ended_goes(keys: Keys, vault: Place) -> None:
     prefix, clock = keys.create("ci")[0].prefix, Clock()
-    sessions = Sessions(tmp_path, idle=1000.0, clock=clock)
+    sessions = Sessions(vault, idle=1000.0, clock=clock)
     tokens = [sessions.create(prefix) for _ in range(3)]
     clock.now += 1001
     sessions.create(prefix)
