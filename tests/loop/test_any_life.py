@@ -31,7 +31,7 @@ from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines, rehearse
 from heedful.loop.experiment import NotReady
 from heedful.loop.interactions.comparison import Comparison
-from heedful.loop.records import plain
+from heedful.loop.records import Decision, plain
 from heedful.loop.serving import takes_part
 from heedful.loop.settings import Manifest
 from kinds import Kind, each_kind
@@ -87,6 +87,7 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             self.running: tuple[str, float, str] | None = None  # the experiment: its id, the share, the candidate
             self.promoted: frozenset[str] = frozenset()  # the promotions that are in effect
             self.promotions: list[str] = []
+            self.pages: dict[str, str] = {}  # by page: the decision that it continues
             self.tried: dict[str, list[str]] = {}  # by experiment: the decisions since it began
             self.foreign: set[str] = set()  # the decisions made while another learner than the first served
             self.seen = 0
@@ -223,30 +224,69 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
                 d = loop.decide(given, id=id, deferred=deferred, **asked)
                 assert self.loop(which + 1).decide(given, id=id, **asked) == d
                 assert d.version == version
-            assert (
-                len(set(d.shown))
-                == len(d.shown)
-                == self.reference.size(show if how == "recorded" else asked["show"], len(eligible))
-            )
+            left = len(eligible)
+            assert len(d.shown) == self.reference.size(show if how == "recorded" else asked["show"], left)
+            drafts = self.running is not None and takes_part(*self.running[:2], person) and how != "recorded"
+            assert d.arm in (("interleaved", "control") if drafts else ("learned", "control", "imported"))
+            self.take(loop, d, names, rows, person, eligible, deferred, asked.get("prior"))
+
+        def take(
+            self, loop: Loop, d: Decision, names: Any, rows: Any, person: Any, eligible: Any, deferred: bool, prior: Any
+        ) -> None:
+            """Keep a decision that was made just now, if it is as the reference says."""
+            assert len(set(d.shown)) == len(d.shown)
             assert set(d.shown) <= set(eligible)
-            known = loop.projection.find_decision(id)
+            known = loop.projection.find_decision(d.id)
             assert known is not None
-            self.check_prior(known.record.prior, asked.get("prior"))
             record = known.record
-            self.decisions[id] = Shown(
+            self.check_prior(record.prior, prior)
+            self.decisions[d.id] = Shown(
                 names, rows, list(d.shown), person, d.arm, d.predicted, record.prior, record.proposal
             )
             self.counts["decision"] += 1
             if deferred:
-                self.waiting.add(id)
+                self.waiting.add(d.id)
             for decisions in self.tried.values():
-                decisions.append(id)
-            drafts = self.running is not None and takes_part(*self.running[:2], person) and how != "recorded"
-            assert d.arm in (("interleaved", "control") if drafts else ("learned", "control", "imported"))
+                decisions.append(d.id)
             if self.serving != self.first:
-                self.foreign.add(id)
+                self.foreign.add(d.id)
             elif self.exact or not self.reference.exact:
-                self.reference.check_decision(self.fold(), self.decisions[id], eligible)
+                self.reference.check_decision(self.fold(), self.decisions[d.id], eligible)
+
+        @precondition(lambda self: self.decisions)
+        @rule(which=SOME, pick=SOME, order=st.permutations(kind.names), show=st.integers(1, 4), repeats=st.booleans())
+        def page(self, which: int, pick: int, order: Any, show: int, repeats: bool) -> None:
+            """What goes on with the list of an earlier decision shows the rest of it, on the same side."""
+            after, loop, id = self.pick(self.decisions, pick), self.loop(which), self.new("d")
+            before, names = self.decisions[after], [name for name in order if name in self.items]
+            person = before.person
+            asked = {"person": person, "after": after}
+            if not loop.projection.interaction.interleaves:
+                with pytest.raises(ValueError, match="asks questions and shows no pages"):
+                    loop.decide(names, id=id, **asked)
+                return
+            asked |= self.reference.asked({"show": show} | dict.fromkeys(kind.fields), len(names))
+            asked |= {"repeats": repeats} if "repeats" in kind.fields else {}
+            pages = [after]
+            while pages[-1] in self.pages:
+                pages.append(self.pages[pages[-1]])
+            gone = {name for page in pages for name in self.decisions[page].shown}
+            left = [name for name in names if name not in gone]
+            eligible = self.fold().eligible(left, person, asked)
+            if not eligible:  # the page would be empty
+                return
+            d = loop.decide(names, id=id, **asked)
+            assert self.loop(which + 1).decide(names, id=id, **asked) == d
+            self.pages[id] = after
+            assert len(d.shown) == self.reference.size(asked["show"], len(eligible))
+            if before.arm == "imported":
+                drafts = self.running is not None and takes_part(*self.running[:2], person)
+                assert d.arm in (("interleaved", "control") if drafts else ("learned", "control"))
+            else:
+                drafted = next((self.decisions[page].proposal.get("experiment") for page in pages), None)
+                ended = before.arm == "interleaved" and (self.running or ("",))[0] != drafted
+                assert d.arm == ("learned" if ended else before.arm)
+            self.take(loop, d, left, [self.items[name] for name in left], person, eligible, False, None)
 
         def check_prior(self, kept: Any, scores: list[float] | None) -> None:
             """The caller's scores as the log keeps them: mean 0, variance 1; none where all are equal."""
@@ -535,6 +575,7 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
 
         # -------------------------------------------------------------------- elsewhere
 
+        @precondition(lambda self: self.happened)
         @rule(which=SOME, batch=st.sampled_from([1, 3, 1000]))
         def carry(self, which: int, batch: int) -> None:
             """Exported and imported it is the same loop, by a dry run too; a second time nothing is new."""
