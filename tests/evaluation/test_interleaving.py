@@ -202,6 +202,18 @@ def test_the_mean_position_credit_is_that_of_clicks_in_every_slot_there_is(size:
     assert found == pytest.approx(sum(rate[j, i] * (gain[BCDA.index(j)] - gain[ABCD.index(j)]) for j, i in cells))
 
 
+def test_picks_are_fair_to_clicks_by_position_and_position_credit_is_not() -> None:
+    """Whatever the rankings and the place that people click on: either side picked it equally often. By positions, a
+    ranker that puts the last item on top is preferred: why no promotion rests on that credit."""
+    for slot in range(4):
+        for a, b in rankings(4):
+            found = [draft for draft in drafts(a, b, 4) if slot < len(draft.items)]
+            if found and set(a) == set(b):
+                assert np.mean([session_outcome(draft, [draft.items[slot]]) for draft in found]) == 0.5
+    lifted = (3, 0, 1, 2)
+    assert mean(lambda d: position_credit(ABCD, lifted, d, [d.items[0]]), ABCD, lifted, 4) == pytest.approx(0.25)
+
+
 def test_a_click_on_what_was_not_shown_is_refused() -> None:
     draft = interleave(ABCD, BCDA, 2, np.random.default_rng(0))
     for credit in (session_outcome, lambda d, j: position_credit(ABCD, BCDA, d, j)):

@@ -349,6 +349,7 @@ def test_a_promotion_says_if_its_evidence_was_forgotten_since(tmp_path: Path) ->
         made = loop.promote()
         assert made.forced == ()
         assert made.evidence["verdict"] == "b"
+        assert made.evidence["judged_by"] == "teams"
         assert loop.promotions()[0].changed == ""
         loop.forget("p1")
         [found] = loop.promotions()

@@ -43,6 +43,12 @@ BROKEN = 1000.0
 """The e-value from which on a split by chance is taken to be another than was stated."""
 LISTED = 20
 """How many items, and how many people, an `Agreement` lists."""
+JUDGED_BY = "teams"
+"""What the verdict of an experiment, and so the gate of a promotion, counts: which side picked more of what people
+chose.
+
+The credit by positions is an estimate beside it. It is not fair where clicks depend on positions alone: a candidate
+that puts any item of the bottom on top would be preferred. Picks are fair there: a coin puts either side first."""
 LEAST_PEOPLE = 10
 """The fewest people whose answers in the log may promote a learner that was not tried in an experiment."""
 
@@ -164,7 +170,7 @@ class Experiment(NamedTuple):
     """which side people prefer ("b", the candidate, "a", the learner that serves, or "undecided"), with the evidence"""
     credit: float | None
     """how much better B ranks what people chose: the mean over people of 1 / rank in B - 1 / rank in A, weighted by the
-    inverse probability of the place where it was shown; None without a session"""
+    inverse probability of the place where it was shown; None without a session. The verdict does not count it"""
     credit_error: float | None
     """its standard error over people; None with fewer than two people"""
     agreement: Agreement
@@ -223,7 +229,7 @@ class Promotion(NamedTuple):
     def changed(self) -> str:
         """a sentence saying how the evidence has changed since the promotion; "" if it has not"""
         then, now = self.evidence, self.now
-        if then == now:
+        if now and all(now.get(name) == then[name] for name in then):
             return ""
         if not now:
             return "the evidence cannot be computed again: a learner, or the experiment, is not at hand"
@@ -464,6 +470,7 @@ def evidence_of(found: Experiment) -> dict[str, Any]:
         "sessions": said.sessions,
         "people": said.people,
         "alpha": found.alpha,
+        "judged_by": JUDGED_BY,
     }
 
 
