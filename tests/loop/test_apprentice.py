@@ -256,6 +256,57 @@ def test_what_another_system_made_is_imitated_too(kind: Kind, tmp_path: Path) ->
         assert found.against_promotion == ("no list can be compared so far, and 0.8 is asked for",)
 
 
+def test_of_a_list_of_another_system_the_order_shown_counts(tmp_path: Path) -> None:
+    """Whatever scores came with it."""
+    one, two = (small_loop(tmp_path / name, "perceptron", apprentice=True) for name in "ab")
+    with one, two:
+        one.record(NAMES[:4], ["i2", "i0", "i3", "i1"], id="r", prior=[4.0, 3.0, 2.0, 1.0])
+        two.record(NAMES[:4], ["i2", "i0", "i3", "i1"], id="r")
+        assert bits(one) == bits(two) == bits_from_scratch(one)
+        assert one.rank(NAMES[:4])[0] == "i2"
+
+
+def test_equal_scores_teach_nothing(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "loop", "perceptron", apprentice=True) as loop:
+        nothing = loop.weights
+        for i in range(5):
+            loop.decide(NAMES[i:], prior=[2.0] * (12 - i))
+        assert (loop.weights, status(loop).decisions) == (nothing, 0)
+        loop.decide(NAMES, prior=[2.0] * 11 + [1.0], show=3)  # of those not shown one is worse
+        assert loop.weights != nothing
+
+
+@pytest.mark.parametrize("learner", ["perceptron", "fair-pairs", "averaged-prank:n_ranks=5"])
+def test_a_loop_that_shows_one_item_learns_which(learner: str, tmp_path: Path) -> None:
+    with small_loop(tmp_path / "loop", learner, apprentice=True, k=1) as loop:
+        for i in range(120):
+            fields = {name: value for name, value in asked(i).items() if name != "show"}
+            if not loop.facts:
+                fields["prior"] = {name: float(TASTE @ F[name]) for name in fields["candidates"]}
+            assert len(loop.decide(**fields).shown) == 1
+        found = status(loop)
+        assert found.decisions == 120
+        assert found.pairs == found.first
+        assert found.pairs.share > 0.6
+        assert loop.verify() == []
+
+
+def test_the_next_page_goes_on_in_the_callers_order(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "loop", "perceptron", apprentice=True, control=0.0) as loop:
+        best = sorted(NAMES, key=lambda name: -float(TASTE @ F[name]))
+        score = {name: float(TASTE @ F[name]) for name in NAMES}
+        first = loop.decide(NAMES, prior=score, show=4, person="ann", id="one")
+        second = loop.decide(NAMES, prior=score, show=4, person="ann", id="two", after="one")
+        assert (first.shown + second.shown, second.arm) == (tuple(best[:8]), "imitated")
+        loop.promote(force=True)
+        before = bits(loop)
+        third = loop.decide(NAMES, prior=score, show=4, person="ann", id="three", after="two")
+        assert (third.shown, third.arm) == (tuple(best[8:]), "imitated")
+        assert loop.decide(NAMES, prior=score, person="ann", id="other").arm == "learned"
+        assert bits(loop) == before == bits_from_scratch(loop)
+        assert loop.verify() == []
+
+
 def test_feedback_teaches_as_ever(tmp_path: Path) -> None:
     """Corrections do in any list, clicks where the learner does not need swaps; explained and evaluated with them."""
     with small_loop(tmp_path / "loop", "perceptron", apprentice=True) as loop:
@@ -442,6 +493,30 @@ def test_it_asks_serves_and_goes_back(trained: Loop) -> None:
     assert (bits(loop), loop.decide(**asked(501)).arm) == (imitating, "imitated")
     assert not loop.promotions()[0].in_effect
     assert status(loop).ready
+
+
+def test_once_it_serves_no_order_teaches(trained: Loop) -> None:
+    """Neither one of its own, nor one of another system; the version moves with feedback alone."""
+    trained.promote()
+    version, before = trained.version, bits(trained)
+    serve(trained, range(160, 165), answers=1000)
+    trained.record(NAMES[:4], NAMES[3::-1], id="r0")
+    assert (trained.version, bits(trained)) == (version, before)
+    assert trained.feedback("d160", id="c", better=[trained.projection.find_decision("d160").names[0]]).learned
+    assert trained.verify() == []
+    path = trained.path
+    trained.close()
+    with Loop.open(path) as loop:
+        taught = bits(loop)
+        assert loop.version > version
+        loop.rollback(version - 1)  # to before the promotion
+        assert (bits(loop), loop.projection.imitates) == (before, True)
+        loop.record(NAMES[:4], NAMES[3::-1], id="r1")
+        assert bits(loop) != before
+        loop.rollback(version + 7)
+        assert (bits(loop), loop.projection.imitates) == (taught, False)
+        assert taught == bits_from_scratch(loop)
+        assert [each.in_effect for each in loop.promotions()] == [True]
 
 
 def test_before_that_it_is_refused_with_the_figures(tmp_path: Path) -> None:

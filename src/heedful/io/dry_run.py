@@ -97,9 +97,9 @@ class _LogWithMore(Log):
         held = [self._by_seq[seq] for seq in seqs if seq in self._by_seq]
         return [*super().many([seq for seq in seqs if seq not in self._by_seq]), *held]
 
-    def places(self, kind: str, after: int = 0) -> list[int]:
-        held = [event.seq for event in self._by_seq.values() if event.kind == kind and event.seq > after]
-        return [*super().places(kind, after), *held]
+    def places(self, kind: str, after: int = 0, up_to: int = 2**62) -> list[int]:
+        held = [seq for seq, event in self._by_seq.items() if event.kind == kind and after < seq <= up_to]
+        return [*super().places(kind, after, up_to), *held]
 
     def retractions(self, up_to: int | None = None) -> Retractions:
         undos = [event for event in self.many(self.places("undo")) if up_to is None or event.seq <= up_to]

@@ -23,7 +23,7 @@ import numpy as np
 from heedful.core.notebooks import table
 from heedful.evaluation.confidence import Drifting
 from heedful.loop.records import DecisionRecord, given_scores
-from heedful.loop.serving import CALLER, read_promotion
+from heedful.loop.serving import CALLER, first_promotion, read_promotion
 
 if TYPE_CHECKING:
     from heedful.loop.projection import Projection
@@ -146,9 +146,9 @@ def look(projection: Projection, up_to: int | None = None) -> Apprentice | None:
     if not settings.apprentice:
         return None
     retractions = log.retractions()
-    serves = next((seq for seq in log.places("promote") if seq not in retractions), 0)
+    serves = first_promotion(log, retractions)
     most = (serves or 2**62) if up_to is None else up_to
-    places = [seq for seq in log.places("decision") if seq <= most]
+    places = log.places("decision", up_to=most)
     beginning = max(len(places) // WINDOW - 1, 0)
     since = places[beginning * WINDOW] - 1 if places else 0
     tally = Tally(beginning)

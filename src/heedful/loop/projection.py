@@ -39,6 +39,7 @@ from heedful.loop.serving import (
     Follower,
     Orders,
     Running,
+    first_promotion,
     orders,
     read_experiment,
     read_promotion,
@@ -589,7 +590,7 @@ class Projection:
                 self._put(event, anew)
             elif event.kind == "decision":
                 self._remember(event)
-                if self._apprentice:
+                if self.imitates:
                     self._watch(event, anew)
             version = event.version if event.kind == "decision" else self._version
             reason = self.failed.get(event.seq) or (None if feedback is None else why_nothing_learned(feedback))
@@ -642,7 +643,7 @@ class Projection:
         imitate."""
         if event.kind == "item":
             self._put(event)
-        elif event.kind == "decision" and self._apprentice:
+        elif event.kind == "decision" and self.imitates:
             self._watch(event)
         elif event.kind == "feedback":
             decided = self.log.at(event.target or 0)
@@ -662,7 +663,7 @@ class Projection:
                 self.offer(self._model, event)
 
     def _watch(self, event: Event, folded: bool = False) -> None:
-        """Let the model learn to make the order of the decision in `event`, in a loop with the setting `apprentice`.
+        """Let the model learn to make the order of the decision in `event`, while it imitates.
 
         `folded` says that the model has it already."""
         self._version = max(event.seq, self._version)
@@ -708,9 +709,25 @@ class Projection:
 
     @property
     def folded(self) -> tuple[str, ...]:
-        """the kinds of events that models are made of besides feedback: "item" where learners learn about single items,
-        "decision" in a loop with the setting `apprentice`"""
-        return (*(("item",) if self.interaction.folds_items else ()), *(("decision",) if self._apprentice else ()))
+        """the kinds of new events that the model learns from besides feedback: "item" where learners learn about single
+        items, "decision" while the learner imitates"""
+        return (*(("item",) if self.interaction.folds_items else ()), *(("decision",) if self.imitates else ()))
+
+    def others(self, after: int = 0, up_to: int | None = None) -> Iterator[Event]:
+        """Yield the events besides feedback that models are made of, in order: after sequence number `after`, up to
+        `up_to` (None: the end of the log).
+
+        They are items that are put on offer or withdrawn, in kinds of feedback whose models depend on that, and, in a
+        loop with the setting `apprentice`, decisions made before its learner was promoted and not rolled back."""
+        most, retractions = 2**62 if up_to is None else up_to, self.log.retractions(up_to)
+        serves = first_promotion(self.log, retractions, most) or 2**62
+        orders = self._apprentice and after < serves
+        kinds = [*(["item"] if self.interaction.folds_items else []), *(["decision"] if orders else [])]
+        for event in self.log.events(after, kinds) if kinds else ():
+            if event.seq > most or (event.seq > serves and kinds == ["decision"]):
+                return
+            if event.kind == "item" or (event.seq < serves and event.seq not in retractions):
+                yield event
 
     def imitate(self, model: LoopModel, event: Event) -> bool:
         """Let `model` learn to make the order of the decision in `event`; return whether there was anything to learn.
@@ -878,20 +895,17 @@ class Projection:
         each item that was put on offer or withdrawn. In a loop with the setting `apprentice` they learn on the way to
         make the orders of its decisions (`imitate`): model j those after event spans[j][0] up to spans[j][1], or all if
         `spans` is None."""
-        if not self.folded:
+        if not (self._apprentice or self.interaction.folds_items):
             yield from self.lessons(after, up_to)
             return
-        retractions = self.log.retractions(up_to)
-        others = ((event, None, None) for event in self.log.events(after, kinds=self.folded))
+        others = ((event, None, None) for event in self.others(after, up_to))
         for event, decision, feedback in merge(self.lessons(after, up_to), others, key=lambda step: step[0].seq):
             if decision is not None and feedback is not None:
                 yield event, decision, feedback
-            elif up_to is not None and event.seq > up_to:
-                return
             elif event.kind == "item":
                 for model in models:
                     self.offer(model, event)
-            elif event.seq not in retractions:
+            else:
                 for j, model in enumerate(models):
                     if spans is None or spans[j][0] < event.seq <= spans[j][1]:
                         self.imitate(model, event)
@@ -903,7 +917,7 @@ class Projection:
         self._direct(retractions)
         self._followers = None
         self._marks = [mark for mark in self._marks if not retractions.changes(mark.position)]
-        head, version = self.log.last(self.interaction.folds_items, self._apprentice)
+        head, version = self.log.last(self.interaction.folds_items, self.imitates)
         model = self.fold(head)
         self._retractions, self._head, self._version, self._model = retractions, head, version, model
         self._stale = False

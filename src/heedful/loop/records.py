@@ -354,11 +354,13 @@ def check_time(name: str, value: Any) -> int:
 
 def given_scores(record: DecisionRecord) -> list[float]:
     """Return the caller's score of each item shown in a decision in the caller's order, which a learner imitates; [] if
-    none was given.
+    none was given, or the order is not that of scores.
 
-    A missing score is the mean of the others. Decisions that another system made have standardised scores."""
-    given = record.proposal.get("scores") if record.arm == "imitated" else None
-    if given is None:
+    A missing score is the mean of the others."""
+    if record.arm != "imitated":
+        return []
+    given = record.proposal.get("scores")
+    if given is None:  # of a later page, for instance
         return [record.prior[j] for j in record.shown] if record.prior else []
     there = [score for score in given if score is not None]
     return [sum(there) / len(there) if score is None else float(score) for score in given] if there else []

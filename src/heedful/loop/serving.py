@@ -34,7 +34,7 @@ CALLER = "the caller's order"
 """What serves, in place of a learner, while the learner of a loop with the setting `apprentice` imitates it."""
 IMITATED = ("imitated", "imported")
 """The arms of decisions whose order the learner of such a loop imitates: those in the caller's order, and those that
-another system made."""
+another system made, until the learner is promoted."""
 NOT_INTERLEAVED = "{loop} asks questions and shows no rankings, which alone can be interleaved"
 """Why there are no experiments in a loop, in words; `loop` describes a loop of its kind."""
 
@@ -108,6 +108,15 @@ def orders(log: Log, retractions: Retractions, up_to: int = 2**62) -> Orders:
             served |= {} if before == CALLER else {before: None}
         running = event if event.kind == "experiment" else None
     return Orders(promoted, running, tuple(served))
+
+
+def first_promotion(log: Log, retractions: Retractions, up_to: int = 2**62) -> int:
+    """Return the sequence number, at most `up_to`, of the first promotion in a loop's `log` that is not rolled back; 0
+    if there is none.
+
+    Until then the learner of a loop with the setting `apprentice` imitates. `retractions` says which events are rolled
+    back."""
+    return next((seq for seq in log.places("promote") if seq <= up_to and seq not in retractions), 0)
 
 
 def check_can_start(projection: Projection) -> None:

@@ -224,11 +224,7 @@ class _Inquiry:
             for lesson in projection.lessons(up_to=version)
             if lesson[0].seq not in self._past.failed
         )
-        if not (kinds := projection.folded):
-            return lessons
-        gone = projection.log.retractions(version)
-        others = (event for event in projection.log.events(0, kinds=kinds) if event.seq <= version)
-        return merge(lessons, (each for each in others if each.kind == "item" or each.seq not in gone), key=_seq)
+        return merge(lessons, projection.others(0, version), key=_seq)
 
     def _in_memory(self) -> list[Step | Event] | None:
         """Return all that `_steps` yields; None if it is too much to leave feedback out one by one, or takes too much

@@ -75,11 +75,8 @@ class LogReader:
         offer do, too, and `decisions` whether decisions do.
         """
         # The plus keeps SQLite on the table: from its end, the first that is met.
-        kinds = (
-            "'feedback', 'undo', 'forget', 'rollback', 'promote'"
-            + (", 'item'" if items else "")
-            + (", 'decision'" if decisions else "")
-        )
+        others = (", 'item'" if items else "") + (", 'decision'" if decisions else "")
+        kinds = f"'feedback', 'undo', 'forget', 'rollback', 'promote'{others}"
         made_of = f"SELECT seq FROM event WHERE +kind IN ({kinds}) ORDER BY seq DESC LIMIT 1"
         [head, version] = self._one(f"SELECT coalesce(max(seq), 0), coalesce(({made_of}), 0) FROM event")
         return head, version
@@ -108,10 +105,11 @@ class LogReader:
 
     # ------------------------------------------------------------------------ many events
 
-    def places(self, kind: str, after: int = 0) -> list[int]:
-        """Return the sequence numbers of the events of `kind` that come after sequence number `after`, in order."""
-        query = "SELECT seq FROM event WHERE kind = ? AND seq > ? ORDER BY +seq"
-        return [seq for [seq] in self._scan(query, (kind, after))]
+    def places(self, kind: str, after: int = 0, up_to: int = 2**62) -> list[int]:
+        """Return the sequence numbers of the events of `kind` that come after sequence number `after`, up to `up_to`,
+        in order."""
+        query = "SELECT seq FROM event WHERE kind = ? AND seq > ? AND seq <= ? ORDER BY +seq"
+        return [seq for [seq] in self._scan(query, (kind, after, up_to))]
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), page: int = 5000) -> Iterator[Event]:
         """Yield the events after sequence number `after`, in order, of these `kinds`, or of all if it is empty.

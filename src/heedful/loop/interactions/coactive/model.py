@@ -179,7 +179,7 @@ class Model:
         its own."""
         record, x, _ = context
         shown, told = list(record.shown), given_scores(record)
-        if len(x) < 2 or (told and len(set(told)) == 1):
+        if len(x) < 2 or (told and not record.prior):
             return False
         seen = set(shown)
         back = np.array([*(j for j in range(len(x) - 1, -1, -1) if j not in seen), *shown[::-1]], np.int64)
