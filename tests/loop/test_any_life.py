@@ -88,7 +88,7 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             self.promoted: frozenset[str] = frozenset()  # the promotions that are in effect
             self.promotions: list[str] = []
             self.pages: dict[str, str] = {}  # by page: the decision that it continues
-            self.tried: dict[str, list[str]] = {}  # by experiment: the decisions since it began
+            self.tried: dict[str, list[str]] = {}  # by experiment: the decisions made while it ran
             self.foreign: set[str] = set()  # the decisions made while another learner than the first served
             self.seen = 0
 
@@ -246,8 +246,8 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             self.counts["decision"] += 1
             if deferred:
                 self.waiting.add(d.id)
-            for decisions in self.tried.values():
-                decisions.append(d.id)
+            if self.running is not None:
+                self.tried[self.running[0]].append(d.id)
             if self.serving != self.first:
                 self.foreign.add(d.id)
             elif self.exact or not self.reference.exact:
