@@ -41,18 +41,31 @@ def install() -> bool:
     """Install Debian's package, saying so; False where that cannot be done."""
     if not (hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get")):
         return False
-    print("heedful: no PostgreSQL here; installing Debian's package postgresql (apt-get), for the tests of its store")
+    print(
+        "heedful: no PostgreSQL here; installing Debian's packages postgresql and pgbouncer (apt-get), for the tests of its store"
+    )
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", "postgresql"]):
+    packages = ["postgresql", "pgbouncer"]  # the second is the pooler of tests/server/test_takeover.py
+    for command in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *packages]):
         if subprocess.run(["apt-get", *command], env=quiet).returncode:
             return False
-    return programs() is not None
+    return is_there()
+
+
+def is_there() -> bool:
+    """Whether there are PostgreSQL and PgBouncer."""
+    return programs() is not None and pooler() is not None
+
+
+def pooler() -> str | None:
+    """The path of PgBouncer; None if there is none."""
+    return shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 
 
 # ---------------------------------------------------------------------------- a server while tests run
 
 
-def _as_user() -> list[str]:
+def as_user() -> list[str]:
     """What stands before a command so that an unprivileged user runs it: PostgreSQL refuses root."""
     if os.geteuid() != 0:
         return []
@@ -67,7 +80,7 @@ def _as_user() -> list[str]:
 
 def _start(folder: Path) -> str:
     """Start a server in the folder and return the URL of its database postgres."""
-    at, user = programs(), _as_user()
+    at, user = programs(), as_user()
     assert at is not None
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -105,7 +118,7 @@ def _start(folder: Path) -> str:
 def _stop(folder: Path) -> None:
     at = programs()
     assert at is not None
-    command = [*_as_user(), at / "pg_ctl", "stop", "--mode", "immediate", "--pgdata", folder / "data"]
+    command = [*as_user(), at / "pg_ctl", "stop", "--mode", "immediate", "--pgdata", folder / "data"]
     subprocess.run(command, cwd="/", stdin=subprocess.DEVNULL, capture_output=True)
 
 
@@ -169,7 +182,7 @@ def main() -> None:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # what is installed talks in between
     if named := os.environ.get("HEEDFUL_TEST_DATABASE"):
         print(f"heedful: loops in a database are tried on the server at {urlsplit(named).hostname}")
-    elif programs() is not None or install():
+    elif is_there() or install() or programs() is not None:
         print(f"heedful: loops in a database are tried with {programs()}")
     elif os.environ.get("CI"):
         sys.exit(f"heedful: {WANTED}")

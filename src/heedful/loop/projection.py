@@ -952,15 +952,24 @@ class Projection:
         on: a start from the snapshot would neither try that again nor report it. No other process can write meanwhile,
         so a person whom it is forgetting is not in the snapshot.
         """
-        with self.turn, self.log.writing():
-            head = self._catch_up()
-            if left := sorted(seq for seq in self.failed if seq not in self._retractions):
-                event = self.log.at(left[0])
-                named = event.id if event is not None else left[0]
-                raise IncompleteModel(f"the learner failed on feedback {named}: undo it, or mend the learner")
-            path = snapshots.save(self.shelf, self._model, head, self.log, self.stamp() | {"moves": list(self.moves)})
+        with self.turn:
+            self.catch_up()
+            drawn, of = self._draw(), self._head
+            with self.log.writing():
+                if self._catch_up() != of:  # another process has written meanwhile
+                    drawn = self._draw()
+                path = snapshots.keep(self.shelf, self._head, drawn)
         self._since_snapshot = 0
         return path
+
+    def _draw(self) -> Any:
+        """Return a snapshot of the model as it is now, to be written. Raise IncompleteModel as `snapshot` does."""
+        if left := sorted(seq for seq in self.failed if seq not in self._retractions):
+            event = self.log.at(left[0])
+            named = event.id if event is not None else left[0]
+            raise IncompleteModel(f"the learner failed on feedback {named}: undo it, or mend the learner")
+        stamped = self.stamp() | {"moves": list(self.moves)}
+        return snapshots.draw(self.shelf, self._model, self._head, self.log, stamped)
 
     def keep(self) -> None:
         """Write a snapshot of the model; if that fails, add a warning to `notes` and go on, since the log has

@@ -121,10 +121,14 @@ class FolderShelf:
         read."""
         return read_arrays(snapshot_path(self._folder, position))
 
-    def write(self, position: int, arrays: dict[str, Any], about: dict[str, Any]) -> Path:
+    def prepare(self, arrays: dict[str, Any], about: dict[str, Any]) -> Any:
+        """Return what `write` takes for these arrays by name, and the values about them."""
+        return arrays, about
+
+    def write(self, position: int, prepared: Any) -> Path:
         """Write a snapshot and return its path. Raise OSError if that fails."""
         path = snapshot_path(self._folder, position)
-        write_arrays(path, arrays, about)
+        write_arrays(path, *prepared)
         return path
 
     def remove(self, positions: Sequence[int]) -> None:
@@ -176,12 +180,10 @@ def _as_today(manifest: dict[str, Any]) -> dict[str, Any]:
     return manifest | {"fields": fields, "learner_version": declared_version(manifest["learner_version"])}
 
 
-def save(shelf: Shelf, model: LoopModel, position: int, log: Log, stamped: dict[str, Any]) -> Place:
-    """Write `model`, as it is after event `position` of `log`, to `shelf`, then remove snapshots that are too many;
-    return where it is.
+def draw(shelf: Shelf, model: LoopModel, position: int, log: Log, stamped: dict[str, Any]) -> Any:
+    """Return a snapshot of `model`, as it is after event `position` of `log`, for `keep` to write to `shelf`.
 
-    `stamped` is stored with it: what the model depends on besides the log, such as versions of code (`stamp`). Raise
-    OSError if it cannot be written."""
+    `stamped` is stored with it: what the model depends on besides the log, such as versions of code (`stamp`)."""
     arrays = arrays_of(model.shared, "shared")
     people = sorted(model.people.items())
     stacked = [arrays_of(person.state, "people") for _, person in people]
@@ -189,7 +191,16 @@ def save(shelf: Shelf, model: LoopModel, position: int, log: Log, stamped: dict[
         arrays[name] = np.stack([each[name] for each in stacked])
     arrays["lessons"] = np.array([person.lessons for _, person in people], np.int64)
     arrays["since"] = np.array([person.since for _, person in people], np.int64)
-    there = shelf.write(position, arrays, stamped | _place(log, position) | {"people": [name for name, _ in people]})
+    about = stamped | _place(log, position) | {"people": [name for name, _ in people]}
+    return shelf.prepare(arrays, about)
+
+
+def keep(shelf: Shelf, position: int, drawn: Any) -> Place:
+    """Write the snapshot `drawn` of the model after event `position` to `shelf`, then remove snapshots that are too
+    many; return where it is.
+
+    Raise OSError if it cannot be written."""
+    there = shelf.write(position, drawn)
     shelf.remove(spare(shelf.positions()))
     return there
 

@@ -154,15 +154,15 @@ class Server:
 
     # ------------------------------------------------------------------------ transactions
 
-    def settings(self, seconds: float, durable: bool = True) -> str:
+    def settings(self, seconds: float, durable: bool = True, idle: float | None = None) -> str:
         """Return the statements that begin a transaction in which a statement waits for others at most `seconds`.
 
-        The server ends it if nothing comes for longer than `seconds` or 2, so that a process that was stopped holds no
-        lock. If `durable` is False, the commit does not wait for the disk."""
+        The server ends it if nothing comes for `idle` seconds (None: twice as long as statements wait by default), so
+        that a process that was stopped holds no lock. If `durable` is False, the commit does not wait for the disk."""
         most = max(int(1000 * seconds), 1)
         return (
             f"BEGIN; SET LOCAL lock_timeout = {most}; "
-            f"SET LOCAL idle_in_transaction_session_timeout = {max(most, 2000)}; "
+            f"SET LOCAL idle_in_transaction_session_timeout = {int(1000 * (2 * self.wait if idle is None else idle))}; "
             f"SET LOCAL synchronous_commit = {'on' if durable else 'off'}"
         )
 

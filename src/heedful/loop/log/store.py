@@ -29,7 +29,10 @@ class Shelf(Protocol):
         """Return (arrays by name, the values about them) of a snapshot. Raise OSError or ValueError if it cannot be
         read."""
 
-    def write(self, position: int, arrays: dict[str, Any], about: dict[str, Any]) -> Place:
+    def prepare(self, arrays: dict[str, Any], about: dict[str, Any]) -> Any:
+        """Return what `write` takes for these arrays by name, and the values about them; before a transaction."""
+
+    def write(self, position: int, prepared: Any) -> Place:
         """Write a snapshot within a transaction of the log; return where it is. Raise OSError if that fails."""
 
     def remove(self, positions: Sequence[int]) -> None:

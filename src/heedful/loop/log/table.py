@@ -236,13 +236,13 @@ class LogTable:
         db = self._connection(patient)
         if self._gone:
             raise Moved(f"{self.path}: the loop was deleted while it was open; nothing was written")
-        cursor = db.script(
-            f"{self._server.settings(seconds if patient else self._wait, durable)}; "
-            "SELECT epoch, owner, address, expires > clock_timestamp() FROM heedful.lease "
-            f"WHERE loop = {self.number} FOR UPDATE{'' if patient else ' NOWAIT'}; "
-            f"SELECT coalesce(max(seq), 0) FROM heedful.event WHERE loop = {self.number}"
-        )
         try:
+            cursor = db.script(
+                f"{self._server.settings(seconds if patient else self._wait, durable, idle=self.hold or None)}; "
+                "SELECT epoch, owner, address, expires > clock_timestamp() FROM heedful.lease "
+                f"WHERE loop = {self.number} FOR UPDATE{'' if patient else ' NOWAIT'}; "
+                f"SELECT coalesce(max(seq), 0) FROM heedful.event WHERE loop = {self.number}"
+            )
             answers = [cursor.fetchall() if cursor.description else []]
             while cursor.nextset():
                 answers.append(cursor.fetchall() if cursor.description else [])
@@ -502,9 +502,13 @@ class Shelf:
             raise FileNotFoundError(f"{self.name(position)}: expected a snapshot, got none")
         return unpack_arrays(rows[0][0], self.name(position))
 
-    def write(self, position: int, arrays: dict[str, Any], about: dict[str, Any]) -> Address:
+    def prepare(self, arrays: dict[str, Any], about: dict[str, Any]) -> bytes:
+        """Return a snapshot as bytes. That may take long, and the lock of a transaction is not held for long."""
+        return pack_arrays(arrays, about)
+
+    def write(self, position: int, prepared: Any) -> Address:
         """Write a snapshot, as part of the transaction; return where it is. Raise OSError if it is too large."""
-        content = pack_arrays(arrays, about)
+        content: bytes = prepared
         if len(content) > LARGEST:
             raise OSError(
                 27, f"expected a snapshot of at most {LARGEST} bytes, got {len(content)}", self.name(position)
