@@ -41,9 +41,8 @@ def install() -> bool:
     """Install Debian's package, saying so; False where that cannot be done."""
     if not (hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get")):
         return False
-    print(
-        "heedful: no PostgreSQL here; installing Debian's packages postgresql and pgbouncer (apt-get), for the tests of its store"
-    )
+    told = "no PostgreSQL, or no PgBouncer, here; installing Debian's packages (apt-get)"
+    print(f"heedful: {told}, for the tests of loops in a database")
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     packages = ["postgresql", "pgbouncer"]  # the second is the pooler of tests/server/test_takeover.py
     for command in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *packages]):
