@@ -48,6 +48,26 @@ def choose(loop: Loop, rounds: range, people: int = 25) -> None:
         loop.feedback(f"d{i}", id=f"e{i}", clicks=[max(shown, key=F0.__getitem__)])
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("experiment cars --share 0.5", "--share: expected only with --start or --plan"),
+        ("experiment cars --stop --alpha 0.1", "--alpha: expected only with --start or --plan"),
+        ("experiment cars --plan --frozen", "--frozen: expected only with --start"),
+        (f"experiment cars --start {SECOND} --days 3", "--days: expected only with --plan"),
+        ("experiment cars --plan --share 0", "share: expected a number from 1e-6 to 1, got 0.0"),
+        ("promote cars --list --force", "--force: expected none with --list"),
+        (f"promote cars --list --learner {SECOND}", "--learner: expected none with --list"),
+        ("promote cars --list --by ann", "--by: expected none with --list"),
+    ],
+)
+def test_an_option_that_would_not_count_is_refused(given: str, told: str) -> None:
+    small_loop("cars.heedful", "perceptron").close()
+    bad(heedful(given), told)
+    with Loop.open("cars.heedful") as loop:
+        assert loop.projection.log.counts().keys() == {"loop", "item"}
+
+
 def test_an_experiment_from_the_start_to_the_promotion() -> None:
     """Learners of which one ranks as people choose and the other the other way round."""
     small_loop("cars.heedful", DOWN, control=0.0).close()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -241,9 +242,14 @@ def test_a_restarted_learner_is_the_model_of_a_log_that_begins_there(kind: Kind,
         ("perceptron@soon", "learner: expected NAME@VERSION, with the number of an event, NAME@VERSION.. or"),
         ("perceptron@soon..", r"NAME@DATE.., got perceptron@soon\.\."),
         ("", "learner: expected its name, such as pairwise-logistic"),
+        (["perceptron"], r"learner: expected its name, such as pairwise-logistic, got \['perceptron'\]"),
+        ("perceptron@14", "learner: expected a version from 0 to 13, got 'perceptron@14'"),
+        ("perceptron@14..", "learner: expected a version from 0 to 13, got 'perceptron@14..'"),
+        (f"perceptron@{'9' * 5000}", "learner: expected a version from 0 to 13, got 'perceptron@999"),
+        ("perceptron@٣", "learner: expected NAME@VERSION"),
     ],
 )
-def test_a_wrong_learner_is_refused_by_name(tmp_path: Path, spec: str, told: str) -> None:
+def test_a_wrong_learner_is_refused_by_name(tmp_path: Path, spec: Any, told: str) -> None:
     with small_loop(tmp_path / "l") as loop, pytest.raises(ValueError, match=told):
         loop.evaluate(spec)
 

@@ -16,6 +16,7 @@ from heedful import Loop
 from heedful.data.jsonl import Line
 from heedful.evaluation.interleaving import Match, interleave
 from heedful.io import export_lines, import_lines
+from heedful.loop import experiment
 from heedful.loop.decide import DecisionRequest
 from heedful.loop.records import plain
 from heedful.loop.serving import draft_generator, takes_part
@@ -342,6 +343,32 @@ def test_a_second_process_serves_by_what_the_first_promoted(tmp_path: Path) -> N
         assert known.record.learner.startswith("second-order@")
 
 
+def test_what_another_process_did_meanwhile_is_not_overlooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look at the log and the commit of an experiment, or while the evidence of a promotion is computed."""
+    with small_loop(tmp_path / "a", "perceptron") as one, Loop.open(tmp_path / "a") as two:
+        candidate, evaluate = one.projection.candidate, experiment.evaluate
+
+        def slow_candidate(spec: str) -> Any:
+            one.projection.candidate = candidate
+            two.start_experiment("fair-pairs", share=1.0, id="first")
+            return candidate(spec)
+
+        one.projection.candidate = slow_candidate
+        answer = one.start_experiment("second-order", share=1.0, id="second")
+        assert (answer.status, answer.reason) == ("rejected", "experiment first is running: stop it first")
+        assert one.experiment().id == "first"
+
+        def slow_evaluate(*given: Any, **more: Any) -> Any:
+            monkeypatch.undo()
+            two.promote("fair-pairs", force=True)
+            return evaluate(*given, **more)
+
+        monkeypatch.setattr(experiment, "evaluate", slow_evaluate)
+        with pytest.raises(ValueError, match="learner: fair-pairs was promoted meanwhile"):
+            one.promote("second-order", force=True)
+        assert [each.learner for each in one.promotions()] == ["fair-pairs"]
+
+
 def test_a_promotion_says_if_its_evidence_was_forgotten_since(tmp_path: Path) -> None:
     with fixed_loop(tmp_path / "l", control=0.0) as loop:
         loop.start_experiment(UP, share=1.0)
@@ -544,6 +571,8 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(tmp_path: Path) -> N
             loop.promote()
         with pytest.raises(ValueError, match="expected another than the one that serves"):
             loop.promote("perceptron", force=True)
+        with pytest.raises(ValueError, match="expected another than the one that serves"):
+            loop.promote(" perceptron\n", force=True)
         assert loop.projection.log.last() == events
         loop.start_experiment("second-order", share=0.1, id="e")
         assert loop.start_experiment("second-order", share=0.1, id="e").status == "duplicate"

@@ -243,7 +243,8 @@ def test_what_makes_no_sense_is_refused_by_name(
 
 
 @pytest.mark.parametrize(("query", "field"), [("share=2", "share"), ("days=x", "days"), ("alpha=nan", "alpha"),
-                                              ("people=3", "query")])  # fmt: skip
+                                              ("people=3", "query"), ("days=1_0", "days"), ("days=%D9%A3", "days"),
+                                              ("days=%203", "days")])  # fmt: skip
 def test_a_plan_refuses_a_number_by_name(folder: Path, ask: Caller, query: str, field: str) -> None:
     if not (folder / "plain.heedful").exists():
         small_loop(folder / "plain.heedful", "perceptron").close()

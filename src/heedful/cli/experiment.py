@@ -29,16 +29,24 @@ def experiment(
         ),
     ] = None,
     share: Annotated[
-        float,
-        typer.Option(min=0.0, max=1.0, help="Of the people, whose lists both draft together; 0: it only proposes."),
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Of the people, whose lists both draft together; 0: it only proposes.",
+            show_default="0; of a plan 0.2",
+        ),
+    ] = None,
     frozen: Annotated[
         bool, typer.Option("--frozen", help="Both sides rank as they do now, and learn no more.")
     ] = False,
     stop: Annotated[bool, typer.Option("--stop", help="End the experiment.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Say how long it would take, and begin nothing.")] = False,
-    days: Annotated[float, typer.Option(min=0.001, max=3650.0, help="Of the plan.")] = 14.0,
-    alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="How often the verdict may be wrong.")] = 0.05,
+    days: Annotated[float | None, typer.Option(min=0.001, max=3650.0, help="Of the plan.", show_default="14")] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(min=1e-6, max=0.5, help="How often the verdict may be wrong.", show_default="0.05"),
+    ] = None,
     own: Own = None,
     json: Json = False,
 ) -> None:
@@ -55,14 +63,25 @@ def experiment(
     """
     if sum((start is not None, stop, plan)) > 1:
         raise BadInput("--start, --stop, --plan: expected one of them at most")
+    for option, given, taken in (
+        ("--share", share is not None, start is not None or plan),
+        ("--alpha", alpha is not None, start is not None or plan),
+        ("--frozen", frozen, start is not None),
+        ("--days", days is not None, plan),
+    ):
+        if given and not taken:
+            others = {"--frozen": "--start", "--days": "--plan"}.get(option, "--start or --plan")
+            raise BadInput(f"{option}: expected only with {others}")
+    alpha = 0.05 if alpha is None else alpha
     with open_loop(name, own) as loop, asking():
         if start is not None:
-            print_answers([loop.start_experiment(start, share=share, frozen=frozen, alpha=alpha)], json)
+            print_answers([loop.start_experiment(start, share=share or 0.0, frozen=frozen, alpha=alpha)], json)
         elif stop:
             print_answers([_found(loop.stop_experiment)], json)
         elif plan:
-            planned = loop.plan_experiment(share or 0.2, days=days, alpha=alpha)
-            _print(planned, _plan(planned, share or 0.2), json)
+            part = 0.2 if share is None else share
+            planned = loop.plan_experiment(part, days=14.0 if days is None else days, alpha=alpha)
+            _print(planned, _plan(planned, part), json)
         else:
             apprentice = loop.apprentice()
             if apprentice is not None and not apprentice.serves:
@@ -100,6 +119,9 @@ def promote(
 
     Exit codes: 0 promoted; 1 the loop cannot be read or written; 2 bad input, or there is not enough evidence.
     """
+    for option, given in (("--learner", learner is not None), ("--force", force), ("--by", by), ("--reason", reason)):
+        if listed and given:
+            raise BadInput(f"{option}: expected none with --list, which promotes nobody")
     with open_loop(name, own) as loop, asking():
         if listed:
             found = loop.promotions()

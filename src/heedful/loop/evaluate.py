@@ -167,6 +167,9 @@ def evaluate(
     fails on the log."""
     check_between("alpha", alpha, 1e-6, 0.5)
     own = projection.manifest.learner if own is None else own
+    for spec in specs:
+        if not isinstance(spec, str) or not spec:
+            raise ValueError(f"learner: expected its name, such as {own}, got {describe(spec)}")
     named = [own, *dict.fromkeys(spec for spec in specs if spec != own)]
     folds = [_Fold(projection, spec) for spec in named]
     interaction, after = projection.interaction, max(fold.after for fold in folds)
@@ -206,10 +209,9 @@ class _Fold:
     came after a version or a date ("NAME@VERSION..", "NAME@DATE..", restarted there)."""
 
     def __init__(self, projection: Projection, spec: str) -> None:
-        if not isinstance(spec, str) or not spec:
-            raise ValueError(f"learner: expected its name, such as {projection.manifest.learner}, got {describe(spec)}")
         name, at, when = spec.partition("@")
-        self.spec, self.start, self.frozen = spec, 0, None if not at or when.endswith("..") else _version(when, spec)
+        stops = bool(at) and not when.endswith("..")
+        self.spec, self.start, self.frozen = spec, 0, _version(projection, when, spec) if stops else None
         if at and self.frozen is None:
             self.start = _start(projection, when.removesuffix(".."), spec)
         self._interaction = projection.interaction
@@ -237,15 +239,23 @@ class _Fold:
         return dict(zip(self._interaction.names, found.tolist())) if found.ndim == 1 else {}
 
 
-def _version(told: str, spec: str) -> int:
+def _version(projection: Projection, told: str, spec: str) -> int:
     """Return the version, a sequence number in the log, that the text `told` in a learner's name `spec` states.
 
-    Raise ValueError if it is no number.
+    Raise ValueError if it is no number, or the log has no such event.
     """
-    if not told.isdecimal():
+    if _is_number(told):
+        last = projection.log.last()[0]
+        if len(told) > 18 or int(told) > last:
+            raise ValueError(f"learner: expected a version from 0 to {last}, got {describe(spec)}")
+    else:
         expected = "expected NAME@VERSION, with the number of an event, NAME@VERSION.. or NAME@DATE.."
         raise ValueError(f"learner: {expected}, got {spec}")
     return int(told)
+
+
+def _is_number(told: str) -> bool:
+    return told.isascii() and told.isdecimal()
 
 
 def _start(projection: Projection, told: str, spec: str) -> int:
@@ -253,11 +263,11 @@ def _start(projection: Projection, told: str, spec: str) -> int:
     `spec`.
     """
     try:
-        when = None if told.isdecimal() else check_time("learner", told)
+        when = None if _is_number(told) else check_time("learner", told)
     except ValueError:
         when = None
     if when is None:
-        return _version(told, spec)
+        return _version(projection, told, spec)
     return max((event.seq for event in projection.log.events(kinds=["feedback"]) if event.time < when), default=0)
 
 

@@ -699,7 +699,7 @@ class Loop:
             known = projection.log.find("experiment", event_id)
             if known is None:
                 check_can_start(projection)
-            learner = projection.interaction.full_spec(records.check_text("learner", learner, 1000))
+            learner = projection.interaction.full_spec(records.check_text("learner", learner, 1000).strip())
             candidate = projection.candidate(learner)
             about = ExperimentRecord(
                 learner,
@@ -806,7 +806,7 @@ class Loop:
                 return Promoted(answer, told.learner, told.before, told.evidence, told.forced)
             running, target = projection.experiment, None
             if learner is not None:
-                learner = projection.interaction.full_spec(records.check_text("learner", learner, 1000))
+                learner = projection.interaction.full_spec(records.check_text("learner", learner, 1000).strip())
             before = self.manifest.learner
             watched = apprentice.look(projection) if projection.imitates else None
             if watched is not None:
@@ -825,6 +825,10 @@ class Loop:
             else:
                 projection.candidate(learner)
                 evidence, against = evidence_of_log(projection, learner, before, 0.05)
+            serving = projection.promoted
+            projection.catch_up()  # the evidence may have taken a while
+            if projection.promoted != serving:
+                raise ValueError(f"learner: {self.manifest.learner} was promoted meanwhile, or a promotion rolled back")
             if learner == before:
                 raise ValueError(f"learner: expected another than the one that serves, got {learner}")
             if against and not force:
@@ -876,7 +880,7 @@ class Loop:
         check_count("top", top, least=0)
         check_between("seconds", seconds, 0.0, math.inf)
         self.projection.look()  # another process may have undone something
-        return why(self.projection, id, name, top, float(seconds))
+        return why(self.projection, id, name, top, float(min(seconds, 1e9)))
 
     def evaluate(self, *learners: str, alpha: float = 0.05) -> Evaluation:
         """Return how well the loop's own learner and other `learners` would have predicted the answers in the log, with

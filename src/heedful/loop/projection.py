@@ -535,7 +535,8 @@ class Projection:
         return {(kind, id): event for kind in ids for id, event in self.log.known(kind, ids[kind]).items()}
 
     def _refusal(self, draft: PendingEvent) -> str | None:
-        """Return why an event cannot be appended: it, or what it is about, was forgotten; None if it can be."""
+        """Return why an event cannot be appended: it, or what it is about, was forgotten, or it is an experiment while
+        another one runs; None if it can be."""
         event = draft.event
         if self.log.is_forgotten(event.kind, event.id):
             return f"{event.kind} {event.id} was forgotten"
@@ -544,6 +545,8 @@ class Projection:
         after = draft.decision.record.after if event.kind == "decision" and draft.decision is not None else ""
         if after and self.log.is_forgotten("decision", after):
             return f"the page before, {after}, was forgotten"
+        if event.kind == "experiment" and self.experiment is not None:  # of another process, a moment ago
+            return f"experiment {self.experiment[0].id} is running: stop it first"
         return None
 
     def _answer_repeat(self, event: Event, before: Event) -> Answer:

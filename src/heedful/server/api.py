@@ -232,8 +232,11 @@ async def promotions(request: ApiRequest) -> Any:
 
 def number(query: Mapping[str, str], name: str) -> float:
     """Return the query parameter `name` as a number. Raise ValueError if it is none."""
+    text = query[name]
     try:
-        return float(query[name])
+        if not text.isascii() or "_" in text or text != text.strip():  # which float takes
+            raise ValueError
+        return float(text)
     except ValueError:
         raise ValueError(f"{name}: expected a number, got {describe(query[name])}") from None
 
