@@ -463,6 +463,9 @@ def test_it_asks_serves_and_goes_back(trained: Loop) -> None:
     assert found.pairs.low >= 0.8
     assert found.told.startswith("pairwise-logistic asks to be promoted")
     assert loop.report().apprentice == found
+    with pytest.raises(LookupError) as none:
+        loop.experiment()
+    assert none.value.args == (f"experiment: there was none: {found.told}",)
     with pytest.raises(ValueError, match="learner: expected pairwise-logistic, which imitates the caller's order, got"):
         loop.promote("perceptron")
     with pytest.raises(ValueError, match="experiment: pairwise-logistic imitates the caller's order so far"):

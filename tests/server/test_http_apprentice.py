@@ -99,6 +99,7 @@ def test_over_http_and_by_the_client_it_is_what_the_loop_says(ask: Caller, url: 
         assert ask.get("/v1/loops/l").value["apprentice"] == as_json(found)
         assert ask.get("/v1/loops/l/report").value["apprentice"] == as_json(found)
         assert there.report().apprentice == found
+        assert found.told in is_problem(ask.get("/v1/loops/l/experiments/latest"), "not-found")["detail"]
         told = is_problem(ask.post("/v1/loops/l/promotions", {}), "bad-input", "promote")
         assert found.against_promotion[0] in told["detail"]
         told = is_problem(ask.post("/v1/loops/l/experiments", {"learner": "perceptron"}), "bad-input", "experiment")
@@ -142,6 +143,8 @@ def test_on_the_page_it_asks_and_is_promoted(visitor: Visitor, ask: Caller, url:
         serve(client.loop("l"), range(10))
         page, found = visitor.get(PROOF), apprentice(tmp_path)
         assert page.at("apprentice") == found.told
+        teach = visitor.get("/loops/l?person=ann").at("main")
+        assert "This list is in your own order, which the learner imitates" in teach
         assert "Your own order serves now, and pairwise-logistic imitates it." in page.at("main")
         assert "A candidate can be tried against pairwise-logistic once that serves." in page.at("experiment")
         refused = visitor.post(f"{PROOF}/promote", {"learner": "", "by": "ann"})
@@ -163,5 +166,5 @@ def test_on_the_page_it_asks_and_is_promoted(visitor: Visitor, ask: Caller, url:
     assert "pairwise-logistic serves now." in page.at("main")
     assert "again" not in page.at("promote").partition("heedful rollback l")[2]
     assert "imitated the caller's order until it was promoted" in page.at("apprentice")
-    for path in ("/loops/l", "/loops/l/learned", "/loops/l/why?decision=d5", "/loops/l/health"):
-        assert visitor.get(path).status in (200, 303, 404), path
+    for path in ("", "/learned", "/health", "/why?decision=d5&item=i1"):
+        assert visitor.get(f"/loops/l{path}").status == 200, path

@@ -746,7 +746,10 @@ class Loop:
         else:
             event = log.find("experiment", records.check_id("experiment", id))
         if event is None:
-            raise LookupError("experiment: there was none" if id is None else f"experiment: {id} is not in the log")
+            imitates = self.apprentice() if self.projection.imitates else None
+            there = "" if imitates is None else f": {imitates.told}"
+            told = f"there was none{there}" if id is None else f"{id} is not in the log"
+            raise LookupError(f"experiment: {told}")
         return look(self.projection, event)
 
     def plan_experiment(self, share: float = 0.2, *, days: float = 14.0, alpha: float = 0.05) -> PlannedExperiment:
