@@ -27,7 +27,7 @@ REPEATED = 0.2
 N_ITEMS, N_FEATURES = 8, 4
 NAMES = ("one", "two")
 TRIED = "two"
-"""The loop in which an experiment runs."""
+"""The loop in which learners are tried and promoted."""
 
 
 class Told:
@@ -122,6 +122,32 @@ class Client:
         self.told.undone.add(event)
 
 
+async def administer(asker: Asker, told: Told) -> None:
+    """End the experiment that runs, or promote its candidate, and begin another: again and again."""
+    learners = ["perceptron", "pairwise-logistic"]  # the candidate, and what serves
+    rng = random.Random(told.path.stem)
+
+    async def post(what: str, id: str, value: Any) -> Any:
+        path = f"/v1/loops/{told.path.stem}/{'experiments' if what == 'experiment' else what}"
+        reply = await asker.surely("POST", path, value | {"id": id})
+        assert reply.status == 200, reply
+        answer = reply.value.get("answer", reply.value)
+        kind = {"experiments/stop": "stop", "promotions": "promote"}.get(what, what)
+        told.take(kind, answer["event"], answer["status"], answer["seq"])
+        await asyncio.sleep(rng.uniform(0.0, 0.2))
+
+    n = 0
+    while True:
+        n += 1
+        if rng.random() < 0.5:
+            await post("experiments/stop", f"s{n}", {})
+        else:
+            await post("promotions", f"u{n}", {"force": True})
+            learners.reverse()
+        frozen = rng.random() < 0.3
+        await post("experiment", f"x{n}", {"learner": learners[0], "share": 0.5, "frozen": frozen})
+
+
 def check(told: Told, copy: Path) -> None:
     """Of a copy of the loop as it was left: the server itself has to recover what is there."""
     shutil.copytree(told.path, copy)
@@ -145,7 +171,11 @@ def check(told: Told, copy: Path) -> None:
         }
         assert bits(loop) == bits_from_scratch(loop)
         assert loop.verify() == []
-        assert (loop.projection.published.running is not None) == (told.path.stem == TRIED)
+        said = [(kind, id) for _, kind, id, _ in rows if kind in ("experiment", "stop", "promote")]
+        running = loop.projection.published.running
+        assert (("experiment", running.id) if running else None) == (
+            said[-1] if said and said[-1][0] == "experiment" else None
+        )
         assert sides(loop) == sides(loop, from_scratch=True)
         for id in random.Random(len(rows)).sample(sorted(told.decisions), min(50, len(told.decisions))):
             known, answered = loop.projection.find_decision(id), told.decisions[id]
@@ -162,6 +192,9 @@ async def killed(folder: Path, kills: int, key: str | None) -> tuple[list[Told],
     server = Process(folder).wait()
     clients = [Client(i, server.port, key, told[i % len(told)]) for i in range(CLIENTS)]
     at_work = [asyncio.create_task(client.work()) for client in clients]
+    [tried] = [each for each in told if each.path.stem == TRIED]
+    administrator = Asker(server.port, key)
+    at_work.append(asyncio.create_task(administer(administrator, tried)))
     begins = 0.8
     for n in range(kills):
         start = time.monotonic()
@@ -204,8 +237,8 @@ async def killed(folder: Path, kills: int, key: str | None) -> tuple[list[Told],
         await asyncio.wait(at_work)
         server.end()
         assert "Traceback" not in server.told.read_text(), server.told.read_text()
-    for client in clients:
-        client.asker.close()
+    for asker in (administrator, *(client.asker for client in clients)):
+        asker.close()
     for each in told:
         check(each, folder.with_name("copy"))
     return told, moments
@@ -236,7 +269,7 @@ def test_killed_again_and_again(tmp_path: Path, durable: str, keyed: bool) -> No
     key = None
     if keyed:
         with closing(Keys(folder)) as keys:
-            _, key = keys.create("clients", scopes=["decide", "feedback"])
+            _, key = keys.create("clients", scopes=["decide", "feedback", "admin"])
     kills = KILLS // 2
     told, moments = asyncio.run(killed(folder, kills, key))
     # That it was worth while: all that can happen did.
@@ -248,7 +281,9 @@ def test_killed_again_and_again(tmp_path: Path, durable: str, keyed: bool) -> No
     assert moments["in the middle"] >= kills // 2
     assert moments["while it started"] >= kills // 5
     assert FACTOR == 1 or moments["while it ended"] > 0
+    assert min(statuses[f"{kind} applied"] for kind in ("experiment", "stop", "promote")) > 0
     with Loop.open(folder / f"{TRIED}.heedful") as loop:
-        assert loop.experiment().verdict.sessions > 10
+        tried = [loop.experiment(event.id) for event in loop.projection.log.events(kinds=["experiment"])]
+        assert sum(each.verdict.sessions for each in tried) > 10
     for each in told:
         assert len(list(each.path.glob("snapshot-*.safetensors"))) > 1
