@@ -301,6 +301,10 @@ def test_promoted_it_is_the_loop_that_it_would_have_been_from_the_start(tmp_path
         assert made.forced == loop.experiment().against_promotion
         assert (made.learner, made.before) == ("second-order:epsilon=0.1", "perceptron")
         assert loop.promote(force=True, by="ann", reason="a test", id="up").answer.status == "duplicate"
+        for other in ({"learner": "fair-pairs"}, {"by": "bob"}, {"reason": "another"}):
+            again = loop.promote(**{"force": True, "by": "ann", "reason": "a test", "id": "up"} | other)
+            assert (again.answer.status, again.learner) == ("rejected", "second-order:epsilon=0.1")
+            assert again.answer.reason == "promote up is in the log already, with other content"
         assert bits(loop) == bits_from_scratch(loop) != before
         with small_loop(tmp_path / "b", "second-order:epsilon=0.1", control=0.1) as other:
             lines = [line for line in export_lines(loop) if line["kind"] in ("item", "decision", "feedback")]

@@ -803,13 +803,16 @@ class Loop:
         with projection.turn:
             projection.catch_up()
             known = projection.log.find("promote", event_id)
+            if learner is not None:
+                learner = projection.interaction.full_spec(records.check_text("learner", learner, 1000).strip())
             if known is not None:
                 told = read_promotion(known.payload)
                 answer = Answer("duplicate", event_id, known.seq, self.version)
+                if (learner or told.learner, by, reason) != (told.learner, told.by, told.reason):
+                    told_already = f"promote {event_id} is in the log already, with other content"
+                    answer = projection.reject(event_id, told_already)
                 return Promoted(answer, told.learner, told.before, told.evidence, told.forced)
             running, target = projection.experiment, None
-            if learner is not None:
-                learner = projection.interaction.full_spec(records.check_text("learner", learner, 1000).strip())
             before = self.manifest.learner
             watched = apprentice.look(projection) if projection.imitates else None
             if watched is not None:
