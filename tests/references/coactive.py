@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
@@ -20,6 +20,26 @@ from references import PRIOR, SOME, Fold, Given, Reference, Shown, by_prior, wit
 
 ACTIONS = {"view": 0.1, "buy": 2.0, "hide": -1.0}  # weighed by the greatest: 0.05, 1, -0.5
 FORMS = ["clicks", "better", "edit", "nearest", "thumb", "item", "action", "rating", "grade", "choice", "none"]
+
+
+class Drafted(NamedTuple):
+    """What two learners drafted, and the neighbours in it that a coin put in order, the upper one first."""
+
+    shown: Any
+    pairs: list[tuple[int, int]]
+
+
+def by_coins(decision: Shown) -> list[tuple[int, int]]:
+    """The two picks of each whole round in which each side ranks its own above the other's."""
+    kept, shown = decision.proposal, decision.places
+    begun = 0 if kept.get("opening") is None else 1
+    rounds = range(begun, len(shown) - 1, 2)
+    ranked = {(side, j): rank for side in (0, 1) for j, rank in zip(shown, kept["ranks"][side])}
+    return [
+        (shown[i], shown[i + 1])
+        for i in rounds
+        if ranked[kept["teams"][i + 1], shown[i + 1]] < ranked[kept["teams"][i + 1], shown[i]]
+    ]
 
 
 class CoactiveFold(Fold):
@@ -66,6 +86,8 @@ class CoactiveFold(Fold):
                 D[-1] = 0.0
             return learner.step(state, D)
         x, y, chosen, weight = lesson
+        if isinstance(y, Drafted):
+            return learner.step(state, learner.drafted(state, x, np.array(y.pairs), np.array(chosen)))
         whole = [*chosen, *(j for j in order_shown(y).tolist() if j not in chosen)]
         ybar = np.array(chosen if getattr(learner, "partial", False) else whole, np.int64)
         if weight == 1.0:
@@ -246,8 +268,11 @@ class CoactiveReference(Reference):
             y: Any = np.array(shown, np.int64)
             if self.learner.startswith("fair-pairs"):
                 y = PerturbedRanking(y, -1, np.zeros(0, np.bool_), 1.0)
-                if form == "clicks" and decision.arm in ("control", "interleaved"):
+                if form == "clicks" and decision.arm == "control":
                     return Given(given, None, refused)  # nothing was swapped there
+                if form == "clicks" and decision.arm == "interleaved":
+                    pairs = by_coins(decision)
+                    return Given(given, (x, Drafted(y.shown, pairs), chosen, weight) if pairs else None, refused)
                 if form == "clicks" and decision.arm == "learned" and decision.proposal:  # its own, not another's
                     start, swapped = decision.proposal["start"], decision.proposal["swapped"]
                     # both of a pair were seen
