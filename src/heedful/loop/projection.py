@@ -712,9 +712,9 @@ class Projection:
 
     @property
     def folded(self) -> tuple[str, ...]:
-        """the kinds of new events that the model learns from besides feedback: "item" where learners learn about single
-        items, "decision" while the learner imitates"""
-        return (*(("item",) if self.interaction.folds_items else ()), *(("decision",) if self.imitates else ()))
+        """the kinds of events besides feedback whose order among feedback is part of the model: "item" where learners
+        learn about single items, "decision" in a loop with the setting `apprentice`"""
+        return (*(("item",) if self.interaction.folds_items else ()), *(("decision",) if self._apprentice else ()))
 
     def others(self, after: int = 0, up_to: int | None = None) -> Iterator[Event]:
         """Yield the events besides feedback that models are made of, in order: after sequence number `after`, up to
