@@ -108,6 +108,8 @@ class Mark(NamedTuple):
     """the states of single people, by name"""
     moves: Moves
     """how much feedback the model was made of"""
+    others: tuple[snapshots.Other, ...] = ()
+    """the models that follow the log without serving, those of an experiment"""
 
 
 class PublishedState(NamedTuple):
@@ -296,7 +298,11 @@ class Projection:
         if before.promoted != self._orders.promoted:
             self._use(self._orders)
             self.requests.manifest, self.requests.interaction = self.manifest, self.interaction
-            self._marks, self.failed, self._followers = [], {}, None
+            self._marks, self.failed = [], {}
+            for other in self._others():
+                if other.stamped == self.stamp():  # the candidate that was promoted has learned all of it already
+                    self._marks = [Mark(other.position, other.shared, other.people, other.moves)]
+            self._followers = None
 
     def _follow(self) -> Running | None:
         """Let the learners of the experiment that runs learn from what is new in the log, and return both sides as they
@@ -314,13 +320,36 @@ class Projection:
                 self.note(f"experiment {event.id}: {error}: it waits")
                 return None
             own = Follower(self, self.interaction, record.frozen) if record.frozen else None
-            self._followers = event.id, own, Follower(self, rival, record.frozen)
+            self._followers = event.id, own, (begins := Follower(self, rival, record.frozen))
+            begins.follow(self._head)
+            self._since_snapshot += begins.learned  # or each start would fold them again
         _, own, candidate = self._followers
         side = candidate.follow(self._head)
         if candidate.failed:
             self.note(f"experiment {event.id}: {candidate.failed}: it waits")
             return None
         return Running(event.id, record, None if own is None else own.follow(self._head), side)
+
+    def _others(self) -> tuple[snapshots.Other, ...]:
+        """Return copies of the models of the experiment that runs, as far as they follow the log without serving."""
+        if self._followers is None:
+            return ()
+        found = [each.keep() for each in self._followers[1:] if each is not None]
+        return tuple([each for each in found if each is not None])
+
+    def stored(self, interaction: Interaction[Any], model: LoopModel, head: int, frozen: bool) -> tuple[int, Moves]:
+        """Load the newest stored state up to event `head` into `model`, which has learned nothing and follows the log
+        without serving; `interaction` is that of its learner, `frozen` says whether it learns nothing after `head`.
+
+        Return (its position, how much feedback it is made of), a position of 0 if there is no such state."""
+        stamped = snapshots.stamp(interaction.manifest, interaction.learner, learner_version(interaction.learner))
+        for other in [other for mark in reversed(self._marks) for other in mark.others]:
+            if other.stamped == stamped and other.position <= head:
+                model.shared, model.people = copy_arrays(other.shared), dict(other.people)
+                return other.position, other.moves
+        like, unsaid = interaction.personal(model), lambda _: None
+        found = snapshots.restore(self.shelf, model, like, self.log, head, stamped, unsaid, True, frozen)
+        return found[0], Moves(*found[1])
 
     def note(self, told: str) -> None:
         """Add the warning `told` to `notes`, for the person who runs the loop, unless it is there already."""
@@ -847,7 +876,7 @@ class Projection:
         """Keep a copy of the model as it is now in memory (a `Mark`), and drop the oldest if there are too many."""
         self._marks = [
             *self._marks,
-            Mark(self._head, copy_arrays(self._model.shared), dict(self._model.people), self.moves),
+            Mark(self._head, copy_arrays(self._model.shared), dict(self._model.people), self.moves, self._others()),
         ][-MARKS:]
         self._since_mark = 0
 
@@ -916,12 +945,14 @@ class Projection:
     def rebuild(self) -> None:
         """Make the model again from the log, without what was undone, and publish it."""
         self._stale = True
-        retractions = self.log.retractions()
+        retractions, served = self.log.retractions(), self.learner
         self._direct(retractions)
         self._followers = None
         self._marks = [mark for mark in self._marks if not retractions.changes(mark.position)]
         head, version = self.log.last(self.interaction.folds_items, self.imitates)
         model = self.fold(head)
+        if self.learner is not served:  # a snapshot of what serves now is due
+            self._since_snapshot = max(self._since_snapshot, self._every)
         self._retractions, self._head, self._version, self._model = retractions, head, version, model
         self._stale = False
         self._publish()
@@ -972,7 +1003,7 @@ class Projection:
             named = event.id if event is not None else left[0]
             raise IncompleteModel(f"the learner failed on feedback {named}: undo it, or mend the learner")
         stamped = self.stamp() | {"moves": list(self.moves)}
-        return snapshots.draw(self.shelf, self._model, self._head, self.log, stamped)
+        return snapshots.draw(self.shelf, self._model, self._head, self.log, stamped, self._others())
 
     def keep(self) -> None:
         """Write a snapshot of the model; if that fails, add a warning to `notes` and go on, since the log has

@@ -19,8 +19,12 @@ import msgspec
 import numpy as np
 
 from heedful.core.decoding import decoder
+from heedful.core.fold import copy_arrays
+from heedful.loop.interactions.registry import learner_version
 from heedful.loop.log import Event, Retractions
 from heedful.loop.model import Person
+from heedful.loop.movement import Moves
+from heedful.loop.snapshots import Other, stamp
 
 if TYPE_CHECKING:
     from heedful.jit.kernel import Ints
@@ -214,24 +218,52 @@ class Follower:
         self._projection, self.interaction, self._until = projection, interaction, until
         self.failed = ""
         """why the learner failed, after which it learns nothing more; "" if it did not"""
-        self._position = 0
+        self.learned = 0
+        """how many pieces of feedback it has learned that the state from which it began did not have"""
+        self._position = -1
         self.model: LoopModel = interaction.fresh()
+        self._moves = Moves()
         self._side: Side | None = None
 
     def follow(self, head: int) -> Side:
-        """Learn from what came in the log up to event `head`, and return the state to rank by."""
+        """Learn from what came in the log up to event `head`, and return the state to rank by.
+
+        The first time it begins from a state that is kept, in memory or in a snapshot, if there is one."""
         end = min(head, self._until) if self._until else head
+        if self._position < 0:
+            frozen = end == self._until
+            self._position, self._moves = self._projection.stored(self.interaction, self.model, end, frozen)
         if end > self._position and not self.failed:
             projection = self._projection
             for event, decision, feedback in projection.steps([self.model], self._position, end):
+                before = self._predictor(decision.person)
                 try:
-                    projection.teach(self.model, event, decision, feedback)
+                    learned = projection.teach(self.model, event, decision, feedback)
                 except Exception as error:  # whatever a learner of somebody's own raises
                     name = type(self.interaction.learner).__name__
                     self.failed = f"{name} failed on feedback {event.id}: {type(error).__name__}: {error}"
                     break
+                self.learned += 1
+                moved = learned and (before is None or self._predictor(decision.person) != before)
+                self._moves = Moves(self._moves.given + 1, self._moves.moved + moved)
             self._position, self._side = end, None
         if self._side is None:
             shared = self.interaction.publish(self.model)
             self._side = Side(self.interaction, self.model, shared, self.model.people)
         return self._side
+
+    def _predictor(self, person: str | None) -> list[bytes] | None:
+        """Return what `Interaction.predictor` does, None if the learner fails: it is only counted."""
+        try:
+            return self.interaction.predictor(self.model, person)
+        except Exception:  # whatever a learner of somebody's own raises; it is told where the learner ranks
+            return None
+
+    def keep(self) -> Other | None:
+        """Return a copy of the model as it is now, to begin from later; None if it has learned nothing, or failed."""
+        if self.failed or self._position < 1:
+            return None
+        manifest, model = self.interaction.manifest, self.model
+        stamped = stamp(manifest, self.interaction.learner, learner_version(self.interaction.learner))
+        shared, people = copy_arrays(model.shared), dict(model.people)
+        return Other(manifest.learner, self._position, shared, people, self._moves, stamped)

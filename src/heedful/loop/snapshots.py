@@ -1,6 +1,7 @@
 """Snapshots: the model as it was after one event of the log, in files of the loop's folder or in its database.
 
-A snapshot only saves time. If one is missing or cannot be used, the model is made again from the log.
+A snapshot only saves time. If one is missing or cannot be used, the model is made again from the log. While an
+experiment runs, a snapshot also has the models that follow the log without serving (`Other`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import re
 import shutil
 import stat
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from heedful.loop.interactions.protocol import LoopModel
 from heedful.loop.log import Log
 from heedful.loop.log.store import Shelf
 from heedful.loop.model import Person
+from heedful.loop.movement import Moves
 from heedful.loop.settings import Manifest
 from heedful.loop.versions import declared_version
 from heedful.storage import Address, Place
@@ -162,9 +165,15 @@ def stamp(manifest: Manifest, learner: Any, version: str) -> dict[str, Any]:
         "shrink": manifest.settings.shrink,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "scipy": version_of("scipy"),
+        "scipy": _scipy(),
         "machine": f"{platform.system()} {platform.machine()}",
     }
+
+
+@cache
+def _scipy() -> str:
+    """Return the version of scipy, without importing it; to look it up takes milliseconds."""
+    return version_of("scipy")
 
 
 def _values(written: str) -> str:
@@ -180,19 +189,37 @@ def _as_today(manifest: dict[str, Any]) -> dict[str, Any]:
     return manifest | {"fields": fields, "learner_version": declared_version(manifest["learner_version"])}
 
 
-def draw(shelf: Shelf, model: LoopModel, position: int, log: Log, stamped: dict[str, Any]) -> Any:
+class Other(NamedTuple):
+    """A model that follows the log without serving, such as that of an experiment's candidate, as it was after one
+    event."""
+
+    learner: str
+    """its learner, by name and parameters"""
+    position: int
+    """the sequence number of the last event that it has learned"""
+    shared: Any
+    """the state that all people share"""
+    people: dict[str, Person]
+    """the states of single people, by name"""
+    moves: Moves
+    """how much feedback it was made of"""
+    stamped: dict[str, Any]
+    """what it depends on besides the log (`stamp`)"""
+
+
+def draw(
+    shelf: Shelf, model: LoopModel, position: int, log: Log, stamped: dict[str, Any], others: Sequence[Other] = ()
+) -> Any:
     """Return a snapshot of `model`, as it is after event `position` of `log`, for `keep` to write to `shelf`.
 
-    `stamped` is stored with it: what the model depends on besides the log, such as versions of code (`stamp`)."""
-    arrays = arrays_of(model.shared, "shared")
-    people = sorted(model.people.items())
-    stacked = [arrays_of(person.state, "people") for _, person in people]
-    for name in stacked[0] if stacked else ():
-        arrays[name] = np.stack([each[name] for each in stacked])
-    arrays["lessons"] = np.array([person.lessons for _, person in people], np.int64)
-    arrays["since"] = np.array([person.since for _, person in people], np.int64)
-    about = stamped | _place(log, position) | {"people": [name for name, _ in people]}
-    return shelf.prepare(arrays, about)
+    `stamped` is stored with it: what the model depends on besides the log, such as versions of code (`stamp`). `others`
+    are models that follow the log without serving."""
+    arrays, about = _arrays(model.shared, model.people), stamped | _about(log, position, model.people)
+    told = []
+    for j, other in enumerate(others):
+        arrays |= {f"{j}/{name}": array for name, array in _arrays(other.shared, other.people).items()}
+        told.append(other.stamped | {"moves": list(other.moves)} | _about(log, other.position, other.people))
+    return shelf.prepare(arrays, about | ({"others": told} if told else {}))
 
 
 def keep(shelf: Shelf, position: int, drawn: Any) -> Place:
@@ -203,6 +230,33 @@ def keep(shelf: Shelf, position: int, drawn: Any) -> Place:
     there = shelf.write(position, drawn)
     shelf.remove(spare(shelf.positions()))
     return there
+
+
+def _arrays(shared: Any, people: dict[str, Person]) -> dict[str, Any]:
+    """Return the arrays of a model by name; those of people are stacked in the order of their names."""
+    arrays = arrays_of(shared, "shared")
+    everybody = sorted(people.items())
+    stacked = [arrays_of(person.state, "people") for _, person in everybody]
+    for name in stacked[0] if stacked else ():
+        arrays[name] = np.stack([each[name] for each in stacked])
+    arrays["lessons"] = np.array([person.lessons for _, person in everybody], np.int64)
+    arrays["since"] = np.array([person.since for _, person in everybody], np.int64)
+    return arrays
+
+
+def _about(log: Log, position: int, people: dict[str, Person]) -> dict[str, Any]:
+    return _place(log, position) | {"people": sorted(people)}
+
+
+def _parts(arrays: dict[str, Any], about: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return (arrays by name, values about them) of each model in a snapshot: of the one that served, then of the
+    others."""
+    named = {name: re.fullmatch(r"(\d+)/(.+)", name) for name in arrays}
+    found = [({name: array for name, array in arrays.items() if not named[name]}, about)]
+    for j, other in enumerate(about.get("others", ())):
+        own = {match[2]: arrays[name] for name, match in named.items() if match and int(match[1]) == j}
+        found.append((own, dict(other)))
+    return found
 
 
 def spare(positions: Sequence[int]) -> list[int]:
@@ -238,6 +292,8 @@ def restore(
     head: int,
     stamped: dict[str, Any],
     note: Callable[[str], None],
+    follows: bool = False,
+    frozen: bool = False,
 ) -> tuple[int, tuple[int, int]]:
     """Load the newest snapshot on `shelf` that can be used, at most at position `head`, into `model`, which has
     learned nothing.
@@ -246,31 +302,43 @@ def restore(
     if there is none. `like` is a state of the type that is kept for each person, `stamped` what a model depends on
     today besides the log (`stamp`). A snapshot cannot be used if something in it was undone since; or if it is damaged,
     of another log, or made by other code or another version of Python, numpy or scipy, and then `note` is called with
-    the reason.
+    the reason. A model that did not serve is used if no serving one is there, and looked for in all snapshots if this
+    one `follows` the log without serving, as it may be older than the snapshot. If it is `frozen` at `head`, what was
+    undone after `head` counts.
     """
     for position in shelf.positions():
-        if position > head or log.is_superseded(position):
+        if not follows and (position > head or log.is_superseded(position)):
             continue
         try:
-            arrays, manifest = shelf.read(position)
-            manifest = _as_today(manifest)
-            other = sorted(name for name, value in stamped.items() if manifest.get(name) != value)
-            if "learner" in other:  # of the one that served before a promotion: a rollback may want it
-                continue
-            if other:
-                note(f"{shelf.name(position)}: made with another {', '.join(other)}: the log is folded again")
-                continue
-            place = _place(log, position)
-            if any(manifest.get(name) != value for name, value in place.items()):
-                told = "made of another log, or of what was in this one before: the log is folded again"
-                note(f"{shelf.name(position)}: {told}")
-                continue
-            given, moved = manifest.get("moves", (1, 1))  # of one that does not say, that it moved
-            _fill(model, like, arrays, manifest["people"])
+            parts = _parts(*shelf.read(position))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             note(f"{shelf.name(position)}: {error}: the log is folded again")
             continue
-        return position, (int(given), int(moved))
+        for j, (arrays, about) in enumerate(parts):
+            try:
+                at = int(about["position"]) if j else position
+                if j and frozen and at == head:
+                    if log.forgot_after(position):
+                        continue
+                elif (j or follows) and (at > head or log.is_superseded(at)):
+                    continue
+                about = _as_today(about)
+                other = sorted(name for name, value in stamped.items() if about.get(name) != value)
+                if "learner" in other:  # of the one that served before a promotion: a rollback may want it
+                    continue
+                if other:
+                    note(f"{shelf.name(position)}: made with another {', '.join(other)}: the log is folded again")
+                    continue
+                if any(about.get(name) != value for name, value in _place(log, at).items()):
+                    told = "made of another log, or of what was in this one before: the log is folded again"
+                    note(f"{shelf.name(position)}: {told}")
+                    continue
+                given, moved = about.get("moves", (1, 1))  # of one that does not say, that it moved
+                _fill(model, like, arrays, about["people"])
+            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+                note(f"{shelf.name(position)}: {error}: the log is folded again")
+                continue
+            return at, (int(given), int(moved))
     return 0, (0, 0)
 
 

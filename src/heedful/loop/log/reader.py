@@ -85,8 +85,12 @@ class LogReader:
         """Return whether a model as of event `position` is outdated, as something up to there no longer counts.
 
         That is so if anything up to there was undone or rolled back after it, or anybody was forgotten after it."""
+        return self.forgot_after(position) or self.retractions().changes(position)
+
+    def forgot_after(self, position: int) -> bool:
+        """Return whether anybody was forgotten after event `position`."""
         forgot = "SELECT EXISTS (SELECT 1 FROM event WHERE kind = 'forget' AND seq > ?)"
-        return bool(self._one(forgot, (position,))[0]) or self.retractions().changes(position)
+        return bool(self._one(forgot, (position,))[0])
 
     def retractions(self, up_to: int | None = None) -> Retractions:
         """Return which events are not in effect (undone or rolled back), as of event `up_to`, or of the last if it is
