@@ -292,3 +292,18 @@ def test_an_apprentice_from_the_start_to_the_promotion_and_back(folder: Path) ->
     assert "asks to be promoted" in words(heedful("experiment cars", width=400))
     with Loop.open("cars.heedful") as loop:
         assert bits(loop) == before == bits_from_scratch(loop)
+
+
+def test_one_person_leaves_the_error_of_the_credit_unknown() -> None:
+    with small_loop("cars.heedful", "perceptron", control=0.0) as loop:
+        loop.start_experiment(SECOND, share=1.0)
+        choose(loop, range(2), people=1)
+        assert loop.experiment().credit_error is None
+    told = words(heedful("experiment cars"))
+    assert "credit by positions" in told
+    assert "+-" not in told
+    with Loop.open("cars.heedful") as loop:
+        loop.feedback(loop.decide(person="q", id="q", show=4).id, clicks=["i1"])
+        shown = loop.decide(person="r", id="r", show=4).shown
+        loop.feedback("r", clicks=[shown[1]])
+    assert "+-" in words(heedful("experiment cars"))

@@ -182,16 +182,15 @@ def _experiment(found: Experiment, name: str) -> list[Part]:
     over = "" if found.running else "; it is over"
     parts: list[Part] = [Line(f"{found.learner} against {found.against}: {how}{over}")]
     if found.share:
+        credit = "" if found.credit is None else f"{found.credit:+.4f}"
+        credit += "" if found.credit_error is None else f" +- {found.credit_error:.4f}"
         rows = [
             ("sessions", f"{said.sessions:,}"),
             ("people", f"{said.people:,}"),
             ("of decided ones the candidate won", f"{said.share:.3f} [{said.low:.3f}, {said.high:.3f}]"),
             ("e-value", f"{said.e_value:.4g} (decided from {1.0 / found.alpha:.4g} on)"),
             ("the largest person's share", f"{said.largest:.3f}"),
-            (
-                "credit by positions",
-                "" if found.credit is None else f"{found.credit:+.4f} +- {found.credit_error or 0.0:.4f}",
-            ),
+            ("credit by positions", credit),
             ("coins", f"{found.coins.own:,} : {found.coins.candidate:,}"),
         ]
         parts.append(Table("which one people prefer", ("", ""), tuple(rows)))

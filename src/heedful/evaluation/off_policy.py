@@ -36,8 +36,9 @@ class Estimate(NamedTuple):
     """The estimated `value` of a target ranker (the one whose lists were not shown): the expected sum of the rewards of
     its list of k slots, from 0 to k, with an interval and what it rests on.
 
-    `low` and `high` are an interval that is valid whenever it is looked at; what the log does not support counts 0 at
-    the lower end, and all of its probability at the upper one. `mean_weight` is the mean importance weight, near 1 if
+    `low` and `high` are an interval that is valid at all looks while new people come (see
+    `heedful.evaluation.ratio`); what the log does not support counts 0 at the lower end, and all of its probability at
+    the upper one. `mean_weight` is the mean importance weight, near 1 if
     the log supports all that the target shows; `effective` the effective sample size (sum w)^2 / sum w^2, the least
     over slots; `unsupported` the probability, per slot, of what is not in the log. `warning` says why not to
     trust it, "" if there is no reason.
@@ -46,8 +47,8 @@ class Estimate(NamedTuple):
     value: float
     """E sum_i r_i, the expected sum of the rewards of a list, between 0 and k"""
     low: float
-    """lower end (`high`: upper end) of an interval that is valid whenever it is looked at. For what the log does not
-    support, the lower end counts 0, and the upper one all of its probability
+    """lower end (`high`: upper end) of an interval that is valid at all looks while new people come. For what the log
+    does not support, the lower end counts 0, and the upper one all of its probability
     """
     high: float
     mean_weight: float

@@ -1,4 +1,8 @@
-"""The ratio of two means, with an interval that is valid whenever it is looked at: a weighted share over people.
+"""The ratio of two means with an interval: a weighted share over people.
+
+The interval may be looked at as often as one likes while people come one after the other, each with a part and a weight
+that stay as they are. If the same people come back, these change, and each look is another chance of a miss: the
+interval then holds at one look, and misses more often if it is looked at again and again (`bench/looks.py`).
 
 Person i has a sum of weights w_i >= 0, at most `most`, and a part a_i <= w_i of it: the weight of the answers that are
 counted. The ratio is E a / E w. It equals m where the mean of a_i - m w_i is 0, so it is found by betting against every
@@ -34,8 +38,9 @@ def ratio(
     """Return (value, low, high): the ratio E part / E whole with its interval, from n people in order of arrival.
 
     `part`, `whole` (n,): for each person, the weight that counts and all the weight, at most `most`. If people are
-    independent of each other, the interval contains the ratio for all n at once with probability 1 - `alpha`; with all
-    weights 0 it is (1/2, 0, 1). Raise ValueError unless 0 < alpha < 1 and 0 <= part <= whole <= most.
+    independent of each other, the interval contains the ratio for all n at once with probability 1 - `alpha`, as long
+    as the numbers of each person stay as they are; with all weights 0 it is (1/2, 0, 1). Raise ValueError unless
+    0 < alpha < 1 and 0 <= part <= whole <= most.
     """
     a, w = np.asarray(part, float) / most, np.asarray(whole, float) / most
     if a.ndim != 1 or a.shape != w.shape:

@@ -66,8 +66,8 @@ class Value(NamedTuple):
     value: float | None
     """the estimate, in units of the measure; None if the log does not determine it"""
     low: float | None
-    """the lower end of a confidence sequence: the interval holds at whatever sizes of the log it is looked at; None
-    with `value`"""
+    """the lower end of an interval, which holds at all looks while new people come; while the same people come back, at
+    one look (`heedful.evaluation.ratio`); None with `value`"""
     high: float | None
     """the upper end"""
     comparisons: int
@@ -127,7 +127,7 @@ class Evaluation(NamedTuple):
     measures: tuple[Measure, ...]
     """what the learners are measured by, the main measure first"""
     alpha: float
-    """the probability with which each interval misses, at most, at whatever sizes of the log it is looked at"""
+    """the probability with which each interval misses, at most"""
     after: int
     """only answers after this version (sequence number) are compared: the last version at which a learner is frozen
     or restarted, 0 if none is"""

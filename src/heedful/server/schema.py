@@ -441,7 +441,7 @@ class Value(msgspec.Struct, kw_only=True):
 
     measure: str
     value: Annotated[float | None, Meta(description="null if the log cannot tell")]
-    low: Annotated[float | None, Meta(description="the ends of an interval that may be looked at at any time")]
+    low: Annotated[float | None, Meta(description="the ends of an interval")]
     high: float | None
     comparisons: int
     people: int
@@ -474,7 +474,7 @@ class PositionBias(msgspec.Struct, kw_only=True):
         float | None,
         Meta(description="how often the lower place was chosen for each time that the upper one was; null: infinite"),
     ]
-    low: Annotated[float | None, Meta(description="the ends of an interval that may be looked at at any time")]
+    low: Annotated[float | None, Meta(description="the ends of an interval")]
     high: float | None
     answers: int
 

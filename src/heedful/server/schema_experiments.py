@@ -102,8 +102,8 @@ class Split(msgspec.Struct, kw_only=True):
 
 class Answered(msgspec.Struct, kw_only=True):
     """How many lists were answered in favour of an item: `answered` of `interleaved` lists, and `learned_answered` of
-    `learned`, those of the loop's learner alone. `worse`: interleaved lists are answered less often, at the error rate
-    of the experiment."""
+    `learned`, those of the loop's learner alone. `worse`: interleaved lists are answered less often, each person
+    counting alike, at the error rate of the experiment."""
 
     interleaved: int
     answered: int

@@ -37,7 +37,7 @@ class PositionBias(NamedTuple):
     ratio: float
     """choices at the lower place for each choice at the upper one; below 1 where people look less"""
     low: float
-    """the ends of an interval for it, which may be looked at at any time"""
+    """the ends of an interval for it; how often one may look says `heedful.evaluation.ratio`"""
     high: float
     answers: int
     """answers that chose one of two neighbours at these places, shown in either order at random"""

@@ -200,8 +200,8 @@ def evaluation(found: Evaluation) -> list[Part]:
         by = f"By {count(known.comparisons, 'comparison')} of {people}{alike}"
         weighed = f" (as many as {known.effective:,.0f} of equal weight)" if weighted(known) else ""
         parts += [Line(measure.about), Line(f"{by}{weighed}."), *untold, *_weights(found.learners, values)]
-    told = f"The first is {found.first}. Intervals may be looked at whenever you like"
-    parts.append(Line(f"{told}: each misses, at any time, with probability {found.alpha:.2g} at most."))
+    told = f"The first is {found.first}. Each interval misses with probability {found.alpha:.2g} at most"
+    parts.append(Line(f"{told}, at all looks while new people come; while the same people come back, at one look."))
     learned = [(each.learner, greatest(each)) for each in found.learners if greatest(each)]
     weights = Table("What they learned", ("learner", "greatest weights"), tuple(learned), (0, 1))
     return there([*parts, *position_bias(found), weights])
