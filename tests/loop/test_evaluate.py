@@ -123,7 +123,7 @@ def test_a_learner_that_draws_its_lists_is_referred_to_an_experiment(tmp_path: P
         found = value(loop, "dueling-bandit", 1)
         assert found.value is None
         assert found.refused == "it draws what it shows and does not say how likely"
-        assert "`heedful experiment NAME --start LEARNER --share 0.2`" in found.remedy
+        assert "heedful experiment NAME --start LEARNER --share 0.2" in found.remedy
         loop.start_experiment("dueling-bandit", share=0.2)  # as the remedy says
         assert loop.experiment().learner == "dueling-bandit"
 

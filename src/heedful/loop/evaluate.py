@@ -36,7 +36,7 @@ LISTS = (
 NO_LISTS = "no list with a known probability was answered"
 EXPLORE = "A share of lists drawn at random, with their probabilities."
 EXPERIMENT = (
-    "An experiment, in which people choose from lists of both: `heedful experiment NAME --start LEARNER --share 0.2`."
+    "An experiment, in which people choose from lists of both (heedful experiment NAME --start LEARNER --share 0.2)."
 )
 CHOSEN = "the share of the first three places in which something would have been chosen"
 NO_PLACES = "no list that was drawn at random was answered"
