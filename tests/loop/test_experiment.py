@@ -604,6 +604,23 @@ def test_a_candidate_that_fails_waits_and_the_loop_goes_on(tmp_path: Path) -> No
         assert any("experiment e: Fixed failed on feedback" in note for note in loop.notes)
 
 
+def test_a_candidate_learns_nothing_from_forms_that_it_cannot_use(tmp_path: Path) -> None:
+    """Which the learner before it took."""
+    with small_loop(tmp_path / "l", "perceptron", control=0.0, actions={"buy": 1.0}, shrink=2.0) as loop:
+        loop.start_experiment("dueling-bandit", id="x")
+        for i, form in enumerate([{"thumb": "down"}, {"thumb": "up"}, {"action": "buy"}, {"rating": 4}]):
+            shown = loop.decide(person="p", id=f"d{i}", show=4).shown
+            item = {} if "rating" in form else {"item": shown[2]}
+            given = {"rating": {shown[1]: 4, shown[0]: 1}} if "rating" in form else form
+            assert loop.feedback(f"d{i}", **given, **item).learned
+        assert loop.evaluate("dueling-bandit").learners[-1].lessons == 0
+        loop.promote("dueling-bandit", force=True)
+        assert loop.projection.failed == {}
+        assert not any("failed" in note for note in loop.notes)
+        assert loop.feedback("d0", thumb="up").status == "rejected"
+        assert loop.verify() == []
+
+
 def test_a_candidate_that_cannot_rank_waits_and_the_loop_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "failing.py"
     text = Path(FIXED.partition(":")[0]).read_text()

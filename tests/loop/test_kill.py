@@ -322,7 +322,7 @@ def test_killed_at_every_step_of_a_snapshot(tmp_path: Path) -> None:
         whole = bits(loop)
     for snapshot in list(path.glob("snapshot-*")):
         snapshot.unlink()
-    folders = _copies(path, 8)
+    folders = _copies(path, 12)
     codes = _steps("snapshot", folders)
     assert set(codes) == {9, 0}
     assert codes.count(9) >= 3

@@ -198,7 +198,10 @@ class Model:
         """Return the training example that a piece of feedback makes; None if there is nothing to learn in it.
 
         `context` is the decision answered, `feedback` the decoded record, `extra` (e, N) the N features of e objects
-        that it brought along. An empty click list is no dislike, and only items that were shown are compared."""
+        that it brought along. An empty click list is no dislike, and only items that were shown are compared. There is
+        nothing to learn in a form that the learner cannot use, which a learner that served before it may have taken."""
+        if self.refusal(feedback.form) is not None:
+            return None
         record, x, _ = context
         form, m = feedback.form, x.shape[0]
         chosen = [j if j >= 0 else m - 1 - j for j in feedback.chosen]
