@@ -477,7 +477,7 @@ def test_it_asks_serves_and_goes_back(trained: Loop) -> None:
         (),
         evidence_of(found),
     )
-    assert loop.promote(id="first").answer.status == "duplicate"
+    assert loop.promote(by="ann", reason="agrees", id="first").answer.status == "duplicate"
     assert bits(loop) == imitating == bits_from_scratch(loop)
     served = loop.decide(**asked(500))
     assert served.arm == "learned"

@@ -116,7 +116,8 @@ def test_over_http_and_by_the_client_it_is_what_the_loop_says(ask: Caller, url: 
             "the caller's order",
             "agreement",
         )
-        assert ask.post("/v1/loops/l/promotions", {"id": "first"}).value["answer"]["status"] == "duplicate"
+        again = ask.post("/v1/loops/l/promotions", {"by": "ann", "id": "first"})
+        assert again.value["answer"]["status"] == "duplicate"
         assert there.decide(NAMES, id="after").arm == "learned"
         now = ask.get("/v1/loops/l").value["apprentice"]
         assert (now["serves"], now["ready"], now["pairs"]) == (made.answer.seq, False, as_json(found.pairs))
