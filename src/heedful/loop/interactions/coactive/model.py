@@ -149,8 +149,9 @@ class Model:
 
         `context` is the decision answered, with the N features of its m candidates (m, N), `feedback` the decoded
         record. `extra` (e, N) are the features of e objects that the feedback brought along: a corrected object, or
-        candidates of later decisions. `version` is the sequence number of the feedback."""
-        lesson = self.lesson(context, feedback, extra)
+        candidates of later decisions. `version` is the sequence number of the feedback. There is nothing to learn in a
+        form that the learner cannot use, which a learner that served before it may have taken."""
+        lesson = None if self.refusal(feedback.form) is not None else self.lesson(context, feedback, extra)
         if lesson is None:
             return False
         person: Person | None = None
@@ -198,10 +199,7 @@ class Model:
         """Return the training example that a piece of feedback makes; None if there is nothing to learn in it.
 
         `context` is the decision answered, `feedback` the decoded record, `extra` (e, N) the N features of e objects
-        that it brought along. An empty click list is no dislike, and only items that were shown are compared. There is
-        nothing to learn in a form that the learner cannot use, which a learner that served before it may have taken."""
-        if self.refusal(feedback.form) is not None:
-            return None
+        that it brought along. An empty click list is no dislike, and only items that were shown are compared."""
         record, x, _ = context
         form, m = feedback.form, x.shape[0]
         chosen = [j if j >= 0 else m - 1 - j for j in feedback.chosen]
