@@ -559,10 +559,18 @@ def _pairs(record: DecisionRecord, swap: float) -> tuple[int, Array] | None:
 # ---------------------------------------------------------------------------- feedback as an order
 
 
+class _Reader(Model):
+    """A model that reads feedback of every form and learns nothing."""
+
+    def refusal(self, form: str) -> str | None:
+        """Return None: feedback is read whether a learner could use it or not."""
+        return None
+
+
 def order_reader(learner: Any) -> Model:
     """Return a model that reads feedback as a complete order better than the one shown, over the features of
     `learner`."""
-    return Model(_Order(learner.n_features, learner.space))
+    return _Reader(_Order(learner.n_features, learner.space))
 
 
 def direction(reader: Model, lesson: Lesson | Thumb) -> Array:
