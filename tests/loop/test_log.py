@@ -27,7 +27,8 @@ from heedful.loop import group
 from heedful.loop.group import GroupCommit
 from heedful.loop.log import Event, Log, file
 from heedful.loop.log.schema import SCHEMA
-from heedful.storage import Place, Schema
+from heedful.storage import Place
+from heedful.storage.sqlite import Schema
 from loops import bits, bits_from_scratch, small_loop
 
 TABLES = ("event", "forgotten", "secret")

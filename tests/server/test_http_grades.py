@@ -50,7 +50,7 @@ def as_json(value: Any) -> Any:
 
 def test_every_field_of_a_grading_loop_is_described(url: str, folder: Path) -> None:
     """What only such loops say, too; and they say all that is described but what is of ratings."""
-    ratings = {"ratings", "choices", "thumbs", "query_features", "position_bias"}
+    ratings = {"ratings", "choices", "thumbs", "query_features", "position_bias", "apprentice"}
     small_loop(folder / "described.heedful", "prank:n_ranks=5").close()
     path = "/v1/loops/described"
     with closing(Caller(url)) as ask:

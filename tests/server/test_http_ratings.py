@@ -48,7 +48,10 @@ def as_json(value: Any) -> Any:
 def test_every_field_of_a_loop_of_ratings_is_described(url: str, folder: Path) -> None:
     """What only such loops say, too; and they say all that is described but what is of grades."""
     rating_loop(folder / "described.heedful", control=1.0).close()
-    path, others = "/v1/loops/described", {"grades", "choices", "thumbs", "query_features", "position_bias"}
+    path, others = (
+        "/v1/loops/described",
+        {"grades", "choices", "thumbs", "query_features", "position_bias", "apprentice"},
+    )
     with closing(Caller(url)) as ask:
         decision = ok(ask.post(f"{path}/decisions", {"candidates": [*NAMES[:3], "x"], "id": "d", "person": "p"}))
         ok(ask.post(f"{path}/feedback", {"decision": "d", "rating": {"i1": 2, "i2": 4}}))

@@ -30,7 +30,8 @@ from heedful.server.database import SCHEMA
 from heedful.server.keys import SCOPES, SHAPE, Key, Keys, in_order, tenant_name
 from heedful.server.links import Links
 from heedful.server.sessions import Sessions
-from heedful.storage import Database, Place
+from heedful.storage import Place
+from heedful.storage.sqlite import Database
 from loops import small_loop
 
 

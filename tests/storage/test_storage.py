@@ -13,7 +13,8 @@ import pytest
 
 from heedful.loop.log import Log
 from heedful.server.keys import Keys
-from heedful.storage import Busy, Closed, Connection, Damaged, Database, Schema
+from heedful.storage import Busy, Closed, Damaged
+from heedful.storage.sqlite import Connection, Database, Schema
 
 TWO = Schema(
     "book",

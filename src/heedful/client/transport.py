@@ -123,7 +123,7 @@ class _Transport:
         """Return the Failure for an exception of a call, without the request, which holds the key."""
         if isinstance(error, TimeoutError | self.httpx.TimeoutException):
             sent = not isinstance(error, self.httpx.ConnectTimeout | self.httpx.PoolTimeout)
-            return Failure(f"no answer within {call.timeout:g} s", True, sent)
+            return Failure(f"no answer within {call.timeout:.3g} s", True, sent)
         sent = not isinstance(error, self.httpx.ConnectError | self.httpx.UnsupportedProtocol)
         return Failure(f"no connection to {self.url}: {error}" if not sent else f"cut off: {error}", False, sent)
 

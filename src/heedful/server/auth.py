@@ -15,7 +15,7 @@ from heedful.core.validation import describe
 from heedful.server.keys import SCOPES, Key, Keys, Stamp, check_rate, in_order
 from heedful.server.problems import Problem
 from heedful.server.rate_limit import Bucket
-from heedful.storage import WAIT
+from heedful.storage.sqlite import WAIT
 
 BURST = 2.0, 10.0
 """How many requests may come at once: the rate times the first number (seconds), but at least the second number."""

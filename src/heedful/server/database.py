@@ -10,8 +10,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful import storage
-from heedful.storage import Address, Connection, Damaged, Place, Schema
+from heedful.storage import Address, Damaged, Place, sqlite
+from heedful.storage.sqlite import Connection, Schema
 
 SCHEMA = Schema(
     "database of keys",
@@ -91,7 +91,7 @@ def open_database(home: Place) -> Database | Tables:
     return Database(Path(home) / "server.db")
 
 
-class Database(storage.Database):
+class Database(sqlite.Database):
     """The file `server.db`, with the API keys, sessions and links of a folder of loops.
 
     It need not exist; only `writing(create=True)` creates it."""

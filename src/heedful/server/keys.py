@@ -22,7 +22,8 @@ from heedful.core.validation import describe, is_number
 from heedful.loop.records import check_id
 from heedful.server.database import Database, open_database
 from heedful.server.tables import Watch
-from heedful.storage import Connection, Damaged, Place
+from heedful.storage import Damaged, Place
+from heedful.storage.sqlite import Connection
 
 SCOPES = ("decide", "feedback", "read", "admin")
 SHAPE = re.compile(r"hk_[a-z0-9]{8}_[A-Za-z0-9_-]{43}")

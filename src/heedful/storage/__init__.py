@@ -2,25 +2,21 @@
 
 The logs of loops and the keys of a server are stored through this package; no other package opens a database. Each of
 them describes its tables and runs its SQL on connections from here. `sqlite.py` is the only module that knows SQLite,
-`postgres.py` the only one that knows psycopg, which is imported when a PostgreSQL database is used.
+`postgres.py` the only one that knows psycopg. This module imports neither, so that a command that opens nothing loads
+nothing.
 """
 
 from heedful.storage.address import Address, Place, is_address, place_of
 from heedful.storage.errors import Busy, Closed, Damaged, Moved, Owned, Unreachable
-from heedful.storage.sqlite import WAIT, Connection, Database, Schema
 
 __all__ = [
-    "WAIT",
     "Address",
     "Busy",
     "Closed",
-    "Connection",
     "Damaged",
-    "Database",
     "Moved",
     "Owned",
     "Place",
-    "Schema",
     "Unreachable",
     "is_address",
     "place_of",

@@ -20,7 +20,8 @@ from typing import Any
 from heedful.loop.log.event import COLUMNS, WIDTH
 from heedful.loop.log.schema import APPLICATION, PRAGMAS, SCHEMA, TRIGGERS
 from heedful.loop.log.store import Run
-from heedful.storage import WAIT, Busy, Connection, Damaged, Database, Moved
+from heedful.storage import Busy, Damaged, Moved
+from heedful.storage.sqlite import WAIT, Connection, Database
 
 COMMITTED = 16_000
 """About how many bytes a commit writes in addition to its events: pages of the table and its indices."""

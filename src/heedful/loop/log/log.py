@@ -12,7 +12,8 @@ from heedful.loop.log.event import COLUMNS, Event, checksum, now
 from heedful.loop.log.file import LogFile
 from heedful.loop.log.reader import LogReader
 from heedful.loop.log.store import Store
-from heedful.storage import WAIT, Address
+from heedful.storage import Address
+from heedful.storage.sqlite import WAIT
 
 
 class Log(LogReader):

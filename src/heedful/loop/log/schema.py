@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.storage import Schema
+from heedful.storage.sqlite import Schema
 
 APPLICATION = 0x68656564
 """The number in the header of the database file that marks a log: "heed" in ASCII."""

@@ -19,8 +19,9 @@ from typing import Any
 from heedful.core.serialization import pack_arrays, unpack_arrays
 from heedful.loop.log.event import COLUMNS
 from heedful.loop.log.store import Run
-from heedful.storage import WAIT, Address, Busy, Closed, Damaged, Moved, Owned, Unreachable
+from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Unreachable
 from heedful.storage.postgres import Connection, Reader, Server, plain
+from heedful.storage.sqlite import WAIT
 from heedful.storage.tables import PARTITIONS, STEPS
 
 ASK_AGAIN = 0.05
