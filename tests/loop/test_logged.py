@@ -21,7 +21,7 @@ each_sound = pytest.mark.parametrize("name", SOUND)
 
 @each_sound
 def test_intervals_miss_no_more_often_than_stated(name: str, tmp_path: Path) -> None:
-    """`bench/coverage.py` does it a thousand times."""
+    """`bench/intervals.py` does it a thousand times."""
     found = [look(name, seed, tmp_path / f"l{seed}", (150, 300)) for seed in range(RUNS)]
     for key in truths(name):
         missed = [each.missed[key] for each in found if key in each.missed]

@@ -1,6 +1,6 @@
 """How often the intervals of an evaluation miss what is true, in whole logs of five sorts, and what mean weights say.
 
-`python bench/coverage.py` writes bench/results/coverage.json. 1,000 loops for each sort of log (`tests/logged.py`):
+`python bench/intervals.py` writes bench/results/intervals.json. 1,000 loops for each sort of log (`tests/logged.py`):
 lists that another system drew uniformly, swaps of fair pairs, lists drawn around a fixed ranking (Plackett-Luce), a
 loop that learns and draws, and one that shows the same list to everybody. 300 lists are shown to 250 people of one or
 two sorts, whose tastes are known. A ranker that the log was not made by is evaluated after 100, 200 and 300 lists; told
@@ -85,7 +85,7 @@ def refusals(found: list[Looked]) -> dict[str, Any]:
 
 def before() -> dict[str, dict[str, Any]]:
     """Return the figures that were written before."""
-    path = ROOT / "bench" / "results" / "coverage.json"
+    path = ROOT / "bench" / "results" / "intervals.json"
     found = json.loads(path.read_text()) if path.exists() else {}
     return {name: found[name] for name in LOGS if name in found}
 
@@ -107,7 +107,7 @@ def main() -> None:
             told = sound(found[name]) if name in SOUND else refusals(found[name])
             results[name] = {"logs": len(found[name]), **told, **(weights(found[name]) if name in FAULTY else {})}
         if not asked.quick:
-            record("coverage", {"alpha": ALPHA, **{name: results[name] for name in LOGS if name in results}})
+            record("intervals", {"alpha": ALPHA, **{name: results[name] for name in LOGS if name in results}})
     screen.print(results)
     table = Table("log", "", "logs", "missed", "at most")
     for name in SOUND:
