@@ -83,7 +83,9 @@ def forget(
             typer.confirm(f"Erase all that was decided for and learned from {person!r}?", abort=True, err=True)
         gone = loop.forget(person)
         if json:
-            print_json({"person": person} | gone._asdict() | {"exports": list(gone.exports)})
+            print_json(
+                {"person": person} | gone._asdict() | {"exports": list(gone.exports), "unreached": list(gone.unreached)}
+            )
             return
         screen = console()
         if not gone.events:
@@ -94,4 +96,7 @@ def forget(
         for path in gone.exports:
             where = "what was printed by an export to stdout" if path == "-" else path
             screen.print(f"Out of reach, and may still hold them: {where}", markup=False, soft_wrap=True)
-        screen.print("Back-ups of the folder are out of reach, and may still hold them.")
+        for where in gone.unreached:
+            screen.print(f"Out of reach, and may still hold them: {where}", markup=False, soft_wrap=True)
+        kept = "database" if gone.unreached else "folder"
+        screen.print(f"Back-ups of the {kept} are out of reach, and may still hold them.")

@@ -67,6 +67,9 @@ class Forgotten(NamedTuple):
     """the version of the model without the person"""
     erased: bool = True
     """whether no bytes of the person's events are left in the loop's files; False while another process is reading"""
+    unreached: tuple[str, ...] = ()
+    """what the loop cannot erase them from, in words: of a database its write-ahead log, archive and standbys; () of a
+    folder"""
 
 
 class RolledBack(NamedTuple):
@@ -656,6 +659,8 @@ class Loop:
                 projection.forget_derived()
                 projection.rebuild()
             gone = Forgotten(count, exports if count else (), self.version)
+            if count:
+                gone = gone._replace(unreached=projection.log.store.unreached())
             try:
                 self.finish_forgetting()
             except TimeoutError as error:

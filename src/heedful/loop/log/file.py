@@ -171,6 +171,10 @@ class LogFile:
         self._writer.executemany("DELETE FROM event WHERE seq = ?", [(each,) for each in seqs])
         self._database.create_triggers(self._writer)
 
+    def unreached(self) -> tuple[str, ...]:
+        """Return (): nothing but the file and what `rewrite` empties has deleted events."""
+        return ()
+
     def rewrite(self) -> None:
         """Write the file anew and empty the write-ahead file, so that the bytes of deleted events are gone."""
         # Readers go on meanwhile: SQLite waits until each has finished. It does not wait for another process that is

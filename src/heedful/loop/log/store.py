@@ -95,6 +95,9 @@ class Store(Protocol):
     def rewrite(self) -> None:
         """Remove the bytes of deleted events from the disk. Raise TimeoutError if somebody is reading all the time."""
 
+    def unreached(self) -> tuple[str, ...]:
+        """Return where bytes of deleted events may be that `rewrite` cannot remove, in words."""
+
     def sync(self) -> None:
         """Wait until all that was committed is on the disk."""
 

@@ -372,6 +372,20 @@ class LogTable:
             db.execute(f"DELETE FROM heedful.snapshot WHERE loop = {self.number}")
             db.execute("SELECT set_config('heedful.erasing', '', true)")
 
+    def unreached(self) -> tuple[str, ...]:
+        """Return what has deleted events besides the tables: the write-ahead log, its archive, standbys."""
+        found = ["the database's write-ahead log, until its files are used again"]
+        [[archive]] = self._reader.rows("SELECT current_setting('archive_mode')")
+        if archive != "off":
+            found.append("the archive of the write-ahead log")
+        [[standbys]] = self._reader.rows("SELECT count(*) FROM pg_stat_replication")
+        [[slots]] = self._reader.rows("SELECT count(*) FROM pg_replication_slots WHERE NOT active")
+        if standbys:
+            found.append(f"{standbys} standbys of the database, until they have replayed it")
+        if slots:
+            found.append(f"{slots} standbys or copies of the database that are not connected now")
+        return tuple(found)
+
     def rewrite(self) -> None:
         """Write the tables anew that held deleted events and snapshots: deleted bytes stay in PostgreSQL's pages
         otherwise.
