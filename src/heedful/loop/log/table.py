@@ -205,7 +205,8 @@ class LogTable:
         while True:
             try:
                 with self._server.errors():
-                    return self._try_to_begin(patient, durable, max(until - time.monotonic(), 0.05))
+                    left = max(until - time.monotonic(), 0.05)
+                    return self._try_to_begin(patient, durable, min(left, 0.5) if self.hold else left)
             except Owned:
                 if self.hold or time.monotonic() > until:
                     raise
@@ -221,7 +222,22 @@ class LogTable:
             except TimeoutError as error:
                 if not patient:
                     raise Busy(str(error)) from error
-                raise
+                if not self.hold or time.monotonic() > until:
+                    raise
+                self._end_stuck()
+
+    def _end_stuck(self) -> None:
+        """End the transaction that holds the lease, if it has heard nothing from its client for as long as one lasts.
+
+        The database itself does that between statements, but not while it waits for the rest of one."""
+        query = (
+            "SELECT pg_terminate_backend(a.pid) FROM heedful.lease e "
+            "JOIN pg_locks l ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = e.xmax "
+            "JOIN pg_stat_activity a ON a.pid = l.pid AND a.usename = current_user "
+            "WHERE e.loop = ? AND a.wait_event = 'ClientRead' "
+            "AND a.state_change < clock_timestamp() - make_interval(secs => ?)"
+        )
+        self._reader.rows(query, [self.number, self.hold])
 
     def _connection(self, patient: bool) -> Connection:
         if self._closed:
@@ -274,12 +290,9 @@ class LogTable:
         db = self._writing
         rows = self._appended
         try:
-            if self._buffered:
-                with db.raw.pipeline():  # one exchange with the server for both
-                    self._insert()
-                    db.script("COMMIT")
-            else:
-                db.script("COMMIT")
+            # In no pipeline, which is sent in pieces: with the lock, the server waits for the rest of one without end.
+            self._flush()
+            db.script("COMMIT")
         except Exception as error:
             if not self._server.lost(error):
                 raise
@@ -405,8 +418,7 @@ class LogTable:
                     "SELECT tableoid::regclass::text FROM heedful.event WHERE loop = ? LIMIT 1", [self.number]
                 ).fetchall()
                 for each in (table, "heedful.snapshot"):
-                    # Two statements in one exchange would be one transaction, in which VACUUM is refused.
-                    db.execute(f"VACUUM (FULL, VERBOSE) {each}")
+                    self._vacuum(db, each)
             finally:
                 db.close()
         if kept[0]:
@@ -414,6 +426,30 @@ class LogTable:
                 f"{self.path}: another session has a transaction open from before, so the forgotten rows are still in "
                 "the tables: end it and open the loop again, which finishes the job"
             )
+
+    def _vacuum(self, db: Connection, table: str) -> None:
+        """Write a table anew. Raise TimeoutError if others read it all the time.
+
+        VACUUM runs in no transaction, so `lock_timeout` cannot be set for it alone; and as long as it waits for its
+        lock, everybody else waits for it."""
+        ended, order = threading.Event(), f"VACUUM (FULL, VERBOSE) {table} -- {self._owner}"
+        waits = "SELECT 1 FROM pg_stat_activity WHERE query = ? AND state = 'active' AND wait_event_type = 'Lock'"
+
+        def watch() -> None:
+            while not ended.wait(self._wait / 2):
+                with suppress(Exception):
+                    if self._reader.rows(waits, [order]):
+                        db.raw.cancel()
+
+        with self._server.transaction(db):  # this one waits no longer than it may
+            db.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        watching = threading.Thread(target=watch, daemon=True)
+        watching.start()
+        try:
+            db.execute(order)
+        finally:
+            ended.set()
+            watching.join()
 
     # ------------------------------------------------------------------------ reading
 

@@ -1,0 +1,442 @@
+"""A log in PostgreSQL: who may write, what the database refuses, what a lost connection leaves, what is erased."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from heedful import Loop
+from heedful.loop.log import Event, Log
+from heedful.loop.log.table import LogTable
+from heedful.loop.loop import Unerased
+from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Unreachable
+from loops import bits, bits_from_scratch, small_loop
+from processes import until
+from takeover import Proxy, new_name
+
+
+@pytest.fixture
+def address(postgres: str) -> Address:
+    """A loop with something in every table: a person was forgotten, another was not."""
+    there = Address(postgres, new_name())
+    with small_loop(there, control=0.0) as loop:
+        for person in ("ann", "bob"):
+            d = loop.decide(id=f"d-{person}", person=person)
+            loop.feedback(d.id, id=f"e-{person}", clicks=[d.shown[3]])
+        loop.forget("ann")
+        loop.snapshot()
+    return there
+
+
+@pytest.fixture
+def db(postgres: str) -> Iterator[psycopg.Connection[Any]]:
+    """Somebody else in the same database, who may do everything."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        yield connection
+
+
+def exported(seq: int, id: str) -> Event:
+    """An event that says little."""
+    return Event(seq, "export", id, 0, None, None, 0, '{"path":"-"}')
+
+
+def append(log: Log, *ids: str) -> None:
+    """Write events with these ids, in one transaction."""
+    with log.writing():
+        head = log.head()
+        log.append([exported(head + 1 + i, id) for i, id in enumerate(ids)])
+
+
+def sent(log: Log) -> None:
+    """All but the COMMIT is with the server."""
+    assert log.store.execute("SELECT 1") == [(1,)]
+
+
+def ids(log: Log) -> list[str]:
+    """Of those events, in order."""
+    return [event.id for event in log.events(kinds=["export"])]
+
+
+# ---------------------------------------------------------------------------- nothing changes
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE heedful.event SET payload = '{}'",
+        "UPDATE heedful.event SET seq = seq",
+        "DELETE FROM heedful.event",
+        "DELETE FROM heedful.event WHERE seq = 2",
+        "TRUNCATE heedful.event",
+        "UPDATE heedful.forgotten SET seq = 7",
+        "DELETE FROM heedful.forgotten",
+        "TRUNCATE heedful.forgotten",
+        "INSERT INTO heedful.event SELECT * FROM heedful.event ON CONFLICT (loop, seq) DO UPDATE SET payload = '{}'",
+        "INSERT INTO heedful.event SELECT * FROM heedful.event",
+        "SELECT set_config('heedful.erasing', '0', true); DELETE FROM heedful.event",
+    ],
+)
+def test_the_database_refuses_every_change(address: Address, db: psycopg.Connection[Any], change: str) -> None:
+    before = db.execute("SELECT * FROM heedful.event ORDER BY loop, seq").fetchall()
+    with pytest.raises(psycopg.IntegrityError):
+        db.execute(change)  # type: ignore[arg-type]
+    assert db.execute("SELECT * FROM heedful.event ORDER BY loop, seq").fetchall() == before
+    with closing(Log(address)) as log:
+        append(log, "new")  # or it would pass where everything is refused
+        assert ids(log) == ["new"]
+
+
+def test_a_changed_row_and_a_removed_trigger_are_found(address: Address, db: psycopg.Connection[Any]) -> None:
+    with Loop.open(address) as loop:
+        assert loop.verify() == []
+        with db.transaction():
+            db.execute("SET LOCAL session_replication_role = replica")
+            changed = "UPDATE heedful.event SET time = time + 1 WHERE id = 'e-bob' AND loop = %s"
+            db.execute(changed, [loop.projection.log.store.number])
+        assert any("its content was changed" in told for told in loop.projection.log.problems())
+    db.execute("ALTER TABLE heedful.forgotten DISABLE TRIGGER forgotten_stays")
+    try:
+        with closing(Log(address)) as log:
+            assert any("forgotten_stays missing or changed" in told for told in log.problems())
+    finally:
+        db.execute("ALTER TABLE heedful.forgotten ENABLE TRIGGER forgotten_stays")
+
+
+def test_what_is_there_and_what_is_not(address: Address, postgres: str) -> None:
+    with pytest.raises(FileExistsError, match="one that is there already"):
+        small_loop(address)
+    with pytest.raises(FileNotFoundError, match="no such loop"):
+        Loop.open(address.url + "#nowhere")
+    with pytest.raises(Damaged, match="URL of a database"):
+        Loop.open("postgresql://host/db?nonsense=1#a")
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        Loop.open("postgresql://127.0.0.1:1/db#a")
+    with closing(Log(address)) as log:
+        log.close()
+        with pytest.raises(Closed):
+            log.last()
+        with pytest.raises(Closed):
+            append(log, "x")
+
+
+def test_a_loop_that_was_deleted_is_gone(address: Address) -> None:
+    with closing(Log(address)) as log, closing(Log(address)) as other:
+        other.store.drop()
+        with pytest.raises(Moved, match="deleted"):
+            append(log, "x")
+        assert not log.store.is_there()
+
+
+def test_a_newer_heedful_is_refused(address: Address, db: psycopg.Connection[Any]) -> None:
+    db.execute("UPDATE heedful.version SET number = number + 1")
+    try:
+        with pytest.raises(Damaged, match="a newer heedful"):
+            Loop.open(address)
+    finally:
+        db.execute("UPDATE heedful.version SET number = number - 1")
+
+
+def test_neither_heedful_nor_a_folder_needs_psycopg(tmp_path: Path) -> None:
+    program = (
+        "import sys, heedful, heedful.server.app\n"
+        f"sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+        "from loops import small_loop\n"
+        f"small_loop({str(tmp_path / 'loop')!r}).close()\n"
+        "from heedful.server.keys import Keys\n"
+        f"Keys({str(tmp_path)!r}).close() if False else None\n"
+        "assert not [name for name in sys.modules if name.split('.')[0] in ('psycopg', 'ray')]\n"
+        "assert 'heedful.loop.log.table' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# ---------------------------------------------------------------------------- one owner
+
+
+def test_an_owner_keeps_others_out_until_its_lease_ends(address: Address) -> None:
+    with closing(Log(address)) as one, closing(Log(address)) as two:
+        one.store.keep_owning(0.5, "http://one")
+        two.store.keep_owning(0.5, "http://two")
+        append(one, "a")
+        with pytest.raises(Owned) as told:
+            append(two, "b")
+        assert told.value.owner == "http://one"
+        assert not two.store.owns
+        assert ids(two) == ["a"]  # whoever reads needs not own it
+        for _ in range(4):
+            time.sleep(0.2)
+            assert one.store.renew()
+        with pytest.raises(Owned):
+            append(two, "b")
+        time.sleep(0.6)
+        append(two, "b")
+        assert two.store.owns
+        # The former owner wakes up: nothing of it gets in, whether it waits or not.
+        with pytest.raises(Busy), one.writing(patient=False):
+            one.append([exported(one.head() + 1, "late")])
+        with pytest.raises(Owned) as told:
+            append(one, "late")
+        assert told.value.owner == "http://two"
+        assert not one.store.renew()
+        assert ids(one) == ["a", "b"]
+        two.close()  # which gives it back
+        append(one, "c")
+        assert ids(one) == ["a", "b", "c"]
+
+
+def test_who_owned_it_before_and_saw_nobody_goes_on(address: Address) -> None:
+    with closing(Log(address)) as one:
+        one.store.keep_owning(0.5, "")
+        append(one, "a")
+        time.sleep(0.7)
+        with one.writing(patient=False):
+            one.append([exported(one.head() + 1, "b")])
+        assert ids(one) == ["a", "b"]
+
+
+def test_scripts_take_turns(address: Address) -> None:
+    with Loop.open(address) as one, Loop.open(address) as two:
+        for i in range(3):
+            for name, loop in (("one", one), ("two", two)):
+                d = loop.decide(id=f"{name}-{i}", person="bob")
+                loop.feedback(d.id, id=f"f-{name}-{i}", clicks=[d.shown[2]])
+        one.projection.catch_up()
+        assert bits(one) == bits(two) == bits_from_scratch(one)
+
+
+def test_a_stopped_transaction_holds_nobody_up_for_long(address: Address) -> None:
+    with closing(Log(address)) as one, closing(Log(address)) as two:
+        one.store.keep_owning(0.5, "")
+        two.store.keep_owning(0.5, "")
+        with pytest.raises(Unreachable), one.writing():  # noqa: PT012
+            one.append([exported(one.head() + 1, "stopped")])
+            began = time.monotonic()
+            while True:  # it stops here, with the lock
+                try:
+                    append(two, "other")
+                    break
+                except TimeoutError:
+                    assert time.monotonic() - began < 4.5
+            assert time.monotonic() - began < 4.5
+        assert ids(one) == ["other"]
+
+
+def test_half_a_transaction_holds_nobody_up_for_long(address: Address, db: psycopg.Connection[Any]) -> None:
+    """The rest of what was sent in pieces never comes; the database itself would wait without end."""
+    with closing(Log(address)) as log, closing(psycopg.connect(address.url, autocommit=True)) as stopped:
+        log.store.keep_owning(0.5, "")
+        append(log, "a")
+        raw = stopped.pgconn
+        raw.enter_pipeline_mode()
+        for query in (
+            "BEGIN",
+            "SET LOCAL idle_in_transaction_session_timeout = 500",
+            f"SELECT FROM heedful.lease WHERE loop = {log.store.number} FOR UPDATE",
+        ):
+            raw.send_query_params(query.encode(), None)
+        raw.send_flush_request()
+        raw.flush()
+        pid, query = stopped.info.backend_pid, "SELECT state, wait_event FROM pg_stat_activity WHERE pid = %s"
+        until(lambda: db.execute(query, [pid]).fetchall() == [("active", "ClientRead")])
+        append(log, "b")
+        assert ids(log) == ["a", "b"]
+        assert db.execute(query, [pid]).fetchall() == []
+        with small_loop(Address(address.url, new_name())) as other, db.transaction():
+            db.execute("SELECT FROM heedful.lease WHERE loop = %s FOR UPDATE", [other.projection.log.store.number])
+            log.store.keep_owning(0.0, "")
+            log.store._end_stuck()  # only what holds the lease of this loop
+            assert db.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_follower_learns_without_owning(address: Address) -> None:
+    with Loop.open(address) as owner, Loop.open(address) as follower:
+        owner.projection.log.store.keep_owning(5.0, "")
+        follower.projection.log.store.keep_owning(5.0, "")
+        d = owner.decide(person="bob")
+        owner.feedback(d.id, clicks=[d.shown[3]])
+        follower.projection.look()
+        assert bits(follower) == bits(owner)
+        owner.forget("bob")
+        follower.projection.look()
+        assert bits(follower) == bits(owner) == bits_from_scratch(follower)
+        assert follower.projection.find_decision("d-bob") is None
+        with pytest.raises(Owned):
+            follower.decide()
+        owner.close()
+        follower.decide()
+        assert follower.verify() == []
+
+
+# ---------------------------------------------------------------------------- lost connections
+
+
+@pytest.fixture
+def proxy(address: Address) -> Iterator[tuple[Proxy, Log]]:
+    """A connection that can be cut, and the log behind it."""
+    parts = urlsplit(address.url)
+    between = Proxy(parts.port or 5432)
+    url = parts._replace(netloc=f"{parts.username}@127.0.0.1:{between.port}").geturl()
+    with closing(Log(Address(url, address.key))) as log:
+        yield between, log
+    between.close()
+
+
+def test_a_commit_whose_answer_is_lost_is_looked_up(proxy: tuple[Proxy, Log]) -> None:
+    between, log = proxy
+    with log.writing():
+        log.append([exported(log.head() + 1, "a"), exported(log.head() + 2, "b")])
+        sent(log)
+        between.lost = "answers"
+    assert ids(log) == ["a", "b"]
+    append(log, "c")
+    assert ids(log) == ["a", "b", "c"]
+
+
+def test_a_commit_that_never_came_is_told(proxy: tuple[Proxy, Log]) -> None:
+    between, log = proxy
+    with pytest.raises(Unreachable, match="nothing was changed"), log.writing():  # noqa: PT012
+        log.append([exported(log.head() + 1, "a")])
+        sent(log)
+        between.lost = "requests"
+    assert ids(log) == []
+    append(log, "a")
+    assert ids(log) == ["a"]
+
+
+def test_a_commit_whose_outcome_cannot_be_known_is_told(address: Address) -> None:
+    parts = urlsplit(address.url)
+    between = Proxy(parts.port or 5432)
+    url = parts._replace(netloc=f"{parts.username}@127.0.0.1:{between.port}").geturl()
+    with closing(Log(Address(url, address.key), wait=0.5)) as log:
+        with pytest.raises(Unreachable, match="not known"), log.writing():  # noqa: PT012
+            log.append([exported(log.head() + 1, "a")])
+            sent(log)
+            between.lost, between.through = "answers", False
+        between.through = True
+        assert ids(log) == ["a"]
+    between.close()
+
+
+def test_connections_that_were_cut_are_made_again(proxy: tuple[Proxy, Log]) -> None:
+    between, log = proxy
+    for id in "abc":
+        append(log, id)
+        between.cut()
+        time.sleep(0.05)
+        assert log.counts()["export"] == len(ids(log))
+        between.cut()
+        time.sleep(0.05)
+    assert ids(log) == ["a", "b", "c"]
+
+
+def test_a_loop_whose_answer_is_lost_answers_all_the_same(address: Address, proxy: tuple[Proxy, Log]) -> None:
+    between, log = proxy
+    with Loop.open(log.path) as loop:
+        d = loop.decide(id="d", person="bob")
+        inner = loop.projection.log.append
+
+        def lossy(events: Any) -> None:
+            inner(events)
+            sent(loop.projection.log)
+            between.lost = "answers"
+
+        loop.projection.log.append = lossy  # type: ignore[method-assign]
+        answer = loop.feedback(d.id, id="e", clicks=[d.shown[3]])
+        loop.projection.log.append = inner  # type: ignore[method-assign]
+        assert answer.status == "applied"
+        again = loop.feedback(d.id, id="e", clicks=[d.shown[3]])
+        assert (again.status, again.seq) == ("duplicate", answer.seq)
+        assert bits(loop) == bits_from_scratch(loop)
+
+
+# ---------------------------------------------------------------------------- forgetting
+
+
+def test_no_byte_is_left_in_the_tables(postgres: str, db: psycopg.Connection[Any]) -> None:
+    [[data]] = db.execute("SHOW data_directory").fetchall()
+    [[number]] = db.execute("SELECT oid FROM pg_database WHERE datname = current_database()").fetchall()
+    folder = Path(data) / "base" / str(number)
+    try:
+        list(folder.iterdir())
+    except OSError:
+        pytest.skip("the files of the database server cannot be read here")
+
+    def holding(marker: bytes) -> list[Path]:
+        db.execute("CHECKPOINT")
+        return [file for file in folder.iterdir() if marker in file.read_bytes()]
+
+    with small_loop(Address(postgres, new_name()), control=0.0, shrink=3.0) as loop:
+        for i in range(20):
+            d = loop.decide(id=f"d{i}-annemarie" if i % 2 else f"d{i}", person="annemarie" if i % 2 else "bob")
+            loop.feedback(d.id, id=f"e{i}", clicks=[d.shown[3]])
+        loop.snapshot()
+        assert holding(b"annemarie")
+        gone = loop.forget("annemarie")
+        assert (gone.events, gone.erased) == (20, True)
+        assert any("write-ahead log" in told for told in gone.unreached)
+        assert holding(b"annemarie") == []
+        assert holding(b"bob")
+        assert bits(loop) == bits_from_scratch(loop)
+
+
+def test_an_old_transaction_holds_up_the_erasing(address: Address, postgres: str) -> None:
+    with Loop.open(address) as loop, psycopg.connect(postgres) as reader:
+        reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        reader.execute("SELECT count(*) FROM heedful.event")
+        with pytest.raises(Unerased) as told:
+            loop.forget("bob")
+        assert told.value.forgotten.events == 2
+        assert not told.value.forgotten.erased
+        assert loop.projection.log.unfinished()
+        reader.rollback()
+        loop.finish_forgetting()
+        assert not loop.projection.log.unfinished()
+        assert loop.verify() == []
+
+
+def test_nobody_waits_long_for_an_erasing_that_waits(
+    address: Address, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Someone begins to read just before the table is written anew: that is given up, and others go on."""
+    with Loop.open(address) as loop, psycopg.connect(postgres) as reader:
+        store = loop.projection.log.store
+        locking = store._server.transaction
+
+        @contextmanager
+        def locked(*arguments: Any) -> Iterator[None]:
+            with locking(*arguments):
+                yield
+            reader.execute("SELECT count(*) FROM heedful.event")
+
+        monkeypatch.setattr(store._server, "transaction", locked)
+        monkeypatch.setattr(store, "_wait", 0.5)
+        with pytest.raises(TimeoutError):
+            store.rewrite()
+        monkeypatch.undo()
+        reader.rollback()
+        store.rewrite()
+        assert loop.verify() == []
+
+
+def test_a_large_snapshot_is_not_kept(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.loop.log.table.LARGEST", 100)
+    with Loop.open(address) as loop:
+        with pytest.raises(OSError, match="expected a snapshot of at most 100 bytes"):
+            loop.snapshot()
+        loop.decide()
+        assert loop.verify() == []
+
+
+def test_the_log_is_opened_by_its_address_alone(address: Address) -> None:
+    with Loop.open(f"{address.url}#{address.key}.heedful") as loop:
+        assert loop.path == address
+        assert isinstance(loop.projection.log.store, LogTable)
