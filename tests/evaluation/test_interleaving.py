@@ -140,6 +140,24 @@ def test_an_item_twice_is_refused() -> None:
 # ---------------------------------------------------------------------------- credits
 
 
+def picked(draft: Draft, clicked: Sequence[int]) -> float:
+    return session_outcome(draft.teams, {draft.items.index(j): 1.0 for j in clicked})
+
+
+def placed(
+    a: Sequence[int],
+    b: Sequence[int],
+    draft: Draft,
+    clicked: Sequence[int],
+    gain: Callable[[float], float] = lambda rank: 1.0 / rank,
+) -> float:
+    """The position credit of clicks; an item that a ranking lacks gains nothing there."""
+    cells = slot_probabilities(a, b, len(draft.items))
+    ranks: Any = tuple([r.index(j) + 1 if j in r else math.inf for j in draft.items] for r in (a, b))
+    places = [cells[j, slot] for slot, j in enumerate(draft.items)]
+    return position_credit(ranks, places, {draft.items.index(j): 1.0 for j in clicked}, gain)
+
+
 def balanced_prefers_b(a: Sequence[int], b: Sequence[int], click: int) -> float:
     """Balanced interleaving (Joachims 2003) with one click: the side that ranks it higher wins."""
     return 0.5 + 0.5 * float(np.sign(a.index(click) - b.index(click)))
@@ -147,13 +165,13 @@ def balanced_prefers_b(a: Sequence[int], b: Sequence[int], click: int) -> float:
 
 def test_one_click_at_random_is_75_to_25_if_balanced_and_50_to_50_by_team_draft() -> None:
     assert np.mean([balanced_prefers_b(ABCD, BCDA, j) for j in ABCD]) == 0.75
-    assert np.mean([mean(lambda d, j=j: session_outcome(d, [j]), ABCD, BCDA, 4) for j in ABCD]) == 0.5  # type: ignore[misc]
+    assert np.mean([mean(lambda d, j=j: picked(d, [j]), ABCD, BCDA, 4) for j in ABCD]) == 0.5  # type: ignore[misc]
 
 
 def test_clicks_on_c_alone_are_seen_by_the_position_credit_and_not_by_the_draft() -> None:
-    assert mean(lambda d: session_outcome(d, [C]), ABCD, BCDA, 4) == 0.5
+    assert mean(lambda d: picked(d, [C]), ABCD, BCDA, 4) == 0.5
     # whoever picks first, c is the best that is left after a and b: third, with probability 1
-    assert mean(lambda d: position_credit(ABCD, BCDA, d, [C]), ABCD, BCDA, 4) == pytest.approx(1.0 / 2.0 - 1.0 / 3.0)
+    assert mean(lambda d: placed(ABCD, BCDA, d, [C]), ABCD, BCDA, 4) == pytest.approx(1.0 / 2.0 - 1.0 / 3.0)
 
 
 CLICKS: dict[str, Callable[[Draft], list[int]]] = {
@@ -169,8 +187,8 @@ CLICKS: dict[str, Callable[[Draft], list[int]]] = {
 @pytest.mark.parametrize("size", [2, 3, 5])
 def test_a_ranking_against_itself_gives_nothing(clicks: str, size: int) -> None:
     a, click = (3, 1, 0, 4, 2), CLICKS[clicks]
-    assert mean(lambda d: session_outcome(d, click(d)), a, a, size) == 0.5
-    assert all(position_credit(a, a, d, click(d)) == 0.0 for d in drafts(a, a, size))
+    assert mean(lambda d: picked(d, click(d)), a, a, size) == 0.5
+    assert all(placed(a, a, d, click(d)) == 0.0 for d in drafts(a, a, size))
 
 
 @pytest.mark.parametrize("clicks", CLICKS)
@@ -181,8 +199,8 @@ def test_swapping_the_sides_negates(clicks: str, size: int) -> None:
         flipped: Any = Coins([1 - coin for coin in draft.coins])
         other = interleave(b, a, size, flipped)
         assert (other.items, other.probability) == (draft.items, draft.probability)
-        assert session_outcome(other, click(other)) == 1.0 - session_outcome(draft, click(draft))
-        assert position_credit(b, a, other, click(other)) == pytest.approx(-position_credit(a, b, draft, click(draft)))
+        assert picked(other, click(other)) == 1.0 - picked(draft, click(draft))
+        assert placed(b, a, other, click(other)) == pytest.approx(-placed(a, b, draft, click(draft)))
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
@@ -191,8 +209,7 @@ def test_the_mean_position_credit_is_that_of_clicks_in_every_slot_there_is(size:
     rate, gain = np.random.default_rng(2).random((4, 4)), [1.0, 0.7, 0.2, 0.1]
     found = mean(
         lambda d: sum(
-            rate[j, d.items.index(j)] * position_credit(ABCD, BCDA, d, [j], lambda rank: gain[rank - 1])
-            for j in d.items
+            rate[j, d.items.index(j)] * placed(ABCD, BCDA, d, [j], lambda rank: gain[rank - 1]) for j in d.items
         ),
         ABCD,
         BCDA,
@@ -209,16 +226,18 @@ def test_picks_are_fair_to_clicks_by_position_and_position_credit_is_not() -> No
         for a, b in rankings(4):
             found = [draft for draft in drafts(a, b, 4) if slot < len(draft.items)]
             if found and set(a) == set(b):
-                assert np.mean([session_outcome(draft, [draft.items[slot]]) for draft in found]) == 0.5
+                assert np.mean([picked(draft, [draft.items[slot]]) for draft in found]) == 0.5
     lifted = (3, 0, 1, 2)
-    assert mean(lambda d: position_credit(ABCD, lifted, d, [d.items[0]]), ABCD, lifted, 4) == pytest.approx(0.25)
+    assert mean(lambda d: placed(ABCD, lifted, d, [d.items[0]]), ABCD, lifted, 4) == pytest.approx(0.25)
 
 
-def test_a_click_on_what_was_not_shown_is_refused() -> None:
+def test_credit_of_what_was_not_shown_is_refused() -> None:
     draft = interleave(ABCD, BCDA, 2, np.random.default_rng(0))
-    for credit in (session_outcome, lambda d, j: position_credit(ABCD, BCDA, d, j)):
-        with pytest.raises(ValueError, match="clicked: expected items of the list, got 3"):
-            credit(draft, [3])
+    for slot in (2, -1):
+        with pytest.raises(ValueError, match=f"credit: expected slots of a list of 2 items, got {slot}"):
+            session_outcome(draft.teams, {slot: 1.0})
+        with pytest.raises(ValueError, match=f"credit: expected slots of a list of 2 items, got {slot}"):
+            position_credit(((1, 2), (4, 1)), (1.0, 1.0), {slot: 1.0})
 
 
 # ---------------------------------------------------------------------------- verdicts

@@ -15,7 +15,7 @@ Items are numbers; sides and teams are 0 (A) and 1 (B); slots count from 0 and r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -154,38 +154,45 @@ def _items(picks: Sequence[Pick]) -> tuple[int, ...]:
 # ---------------------------------------------------------------------------- credits
 
 
-def session_outcome(draft: Draft, clicked: Collection[int]) -> float:
-    """Return the outcome of a session in which the list `draft` was shown: 1 if more of the `clicked` items were picked
-    by side B than by side A, 0 if fewer, else 1/2.
+def session_outcome(teams: Sequence[int], credit: Mapping[int, float]) -> float:
+    """Return the outcome of a session in which a drafted list was shown: 1 if the items that side B picked have more
+    credit than those of side A, 0 if they have less, else 1/2.
 
-    Raise ValueError if a clicked item is not in the draft.
+    `teams` is the side that picked each item of the list (`Draft.teams`), `credit` what an answer says for items, {slot
+    from 0: credit}: 1 for a click. Slots that are not in it have none. Raise ValueError for a slot that the list does
+    not have.
     """
-    clicks = [draft.teams[_slot(draft, item)] for item in set(clicked)]
-    won = 2 * sum(clicks) - len(clicks)
-    return 1.0 if won > 0 else 0.0 if won < 0 else 0.5
+    _check_slots(credit, len(teams))
+    sides = [0.0, 0.0]
+    for slot, value in credit.items():
+        sides[teams[slot]] += value
+    return 0.5 if sides[0] == sides[1] else float(sides[1] > sides[0])
 
 
 def position_credit(
-    a: Sequence[int], b: Sequence[int], draft: Draft, clicked: Collection[int], gain: Gain = lambda rank: 1.0 / rank
+    ranks: tuple[Sequence[int], Sequence[int]],
+    places: Sequence[float],
+    credit: Mapping[int, float],
+    gain: Gain = lambda rank: 1.0 / rank,
 ) -> float:
-    """Return how much better B ranks the `clicked` items than A: the sum of (gain(rank in B) - gain(rank in A)) / P.
+    """Return how much better B ranks the items with credit than A: the sum of credit (gain(rank in B) - gain(rank in
+    A)) / P.
 
-    `a`, `b`: the two rankings; `draft`: the list shown. P is the probability that a draft of `a` and `b` shows the item
-    in the slot where it was; an item that a ranking lacks gains nothing there. `gain` maps ranks, from 1, to their
-    worth. The mean over sessions weights clicks as if each item had been in each slot that a draft can show it in.
-    Raise ValueError if a clicked item is not in the draft.
+    For each item of the list that was shown, in order: `ranks` are its ranks in A and in B, from 1, and `places` is P,
+    the probability that a draft of A and B shows it in the slot where it was (`slot_probabilities`). `credit` is what
+    an answer says for items, {slot from 0: credit}: 1 for a click. `gain` maps ranks to their worth. The mean over
+    sessions weights answers as if each item had been in each slot that a draft can show it in. Raise ValueError for a
+    slot that the list does not have.
     """
-    shown = slot_probabilities(a, b, len(draft.items))
-    gains = [{item: gain(rank) for rank, item in enumerate(ranking, 1)} for ranking in (a, b)]
-    return sum(
-        (gains[1].get(item, 0.0) - gains[0].get(item, 0.0)) / shown[item, _slot(draft, item)] for item in set(clicked)
-    )
+    _check_slots(credit, len(places))
+    a, b = ranks
+    return sum((value * (gain(b[slot]) - gain(a[slot])) / places[slot] for slot, value in credit.items()), 0.0)
 
 
-def _slot(draft: Draft, item: int) -> int:
-    if item not in draft.items:
-        raise ValueError(f"clicked: expected items of the list, got {item}")
-    return draft.items.index(item)
+def _check_slots(credit: Mapping[int, float], size: int) -> None:
+    for slot in credit:
+        if not 0 <= slot < size:
+            raise ValueError(f"credit: expected slots of a list of {size} items, got {slot}")
 
 
 # ---------------------------------------------------------------------------- the verdict

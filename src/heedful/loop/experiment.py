@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from heedful.core.notebooks import table
-from heedful.evaluation.interleaving import Match, Plan, Verdict, plan, split_evidence
+from heedful.evaluation.interleaving import (
+    Match,
+    Plan,
+    Verdict,
+    plan,
+    position_credit,
+    session_outcome,
+    split_evidence,
+)
 from heedful.evaluation.ratio import ratio
 from heedful.loop import apprentice, records
 from heedful.loop.evaluate import evaluate
@@ -358,19 +366,14 @@ class _Sums:
             self._useful.add(shown.session)
         if shown.match is None:
             return
-        slot = {j: i for i, j in enumerate(shown.record.shown)}
-        sides = [0.0, 0.0]
-        gained = 0.0
-        (a, b), places = shown.match["ranks"], shown.match["places"]
-        for j, value in credit.items():
-            i = slot[j]
-            sides[shown.match["teams"][i]] += value
-            gained += value * (1.0 / b[i] - 1.0 / a[i]) / places[i]
-        x = 0.5 if sides[0] == sides[1] else float(sides[1] > sides[0])
+        match, slot = shown.match, {j: i for i, j in enumerate(shown.record.shown)}
+        slots = {slot[j]: value for j, value in credit.items()}
+        x = session_outcome(match["teams"], slots)
         if self._outcomes.get(shown.session, (shown.person, 0.5))[1] == 0.5:  # no page before decided it
             self._outcomes.pop(shown.session, None)  # in the order in which they were decided
             self._outcomes[shown.session] = shown.person, x
         credits = self._credits.setdefault(shown.person, {})
+        gained = position_credit(match["ranks"], match["places"], slots)
         credits[shown.session] = credits.get(shown.session, 0.0) + gained
 
     def found(self, running: bool) -> Experiment:
