@@ -149,7 +149,7 @@ def init(
         bool, typer.Option("--texts", help="For bare texts that come with each request: no FILE.")
     ] = False,
     json: Json = False,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Make a loop: a folder that learns what to show, from a table of items and what people answer.
 
@@ -204,7 +204,7 @@ def init(
             console().print(f"\nNext: {_next(loop, name)}", markup=False, soft_wrap=True)
 
 
-def _kind_made(given: Mapping[str, Any]) -> type[Interaction[Any]] | None:
+def _kind_made(given: Mapping[str, object]) -> type[Interaction[Any]] | None:
     """Return the interaction that the options in `given` ask for; None if none does.
 
     Raise BadInput for options of different interactions, and for an option without the one that it belongs to.

@@ -138,7 +138,7 @@ def caller_order(names: Sequence[str], prior: Prior) -> list[str]:
     return [names[j] for j in sorted(range(len(names)), key=lambda j: -heights[j])]
 
 
-def _item(score: Any) -> Any:
+def _item(score: object) -> Any:
     return score.item() if hasattr(score, "item") else score
 
 

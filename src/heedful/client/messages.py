@@ -269,7 +269,7 @@ def _of(expected: Any, value: object) -> Any:
 
 
 @cache
-def _kinds(expected: Any) -> dict[str, Any]:
+def _kinds(expected: object) -> dict[str, Any]:
     """Return the types of the fields of a named tuple, by name."""
     return get_type_hints(expected)
 

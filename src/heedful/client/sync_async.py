@@ -61,6 +61,6 @@ class either(Generic[P, T]):
     def __get__(self, owner: Blocking, of: type) -> Callable[P, T]: ...
     @overload
     def __get__(self, owner: Awaiting, of: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, owner: Any, of: type) -> Any:
+    def __get__(self, owner: object, of: type) -> Any:
         way = self._ways[Awaiting if issubclass(of, Awaiting) else Blocking]
         return way if owner is None else MethodType(way, owner)

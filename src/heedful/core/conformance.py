@@ -281,7 +281,7 @@ def _check_validation(learner: AnyLearner, world: AnyWorld) -> str:
     space = _space(learner)
     tried = 0
 
-    def expect_error(name: str, expected: type[Exception], f: Callable[[Any], Any], value: Any) -> None:
+    def expect_error(name: str, expected: type[Exception], f: Callable[[Any], object], value: object) -> None:
         nonlocal tried
         before = session.state
         try:

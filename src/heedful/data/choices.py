@@ -139,7 +139,7 @@ def load_choices(
 
 def choices_in(
     name: str,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, object]],
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedChoices:

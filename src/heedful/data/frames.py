@@ -72,7 +72,7 @@ def _with_index(name: str, frame: Any) -> Any:
         raise ValueError(f"{name}: index: expected names that no column has, got {cut_repr(named)}: {error}") from None
 
 
-def cell(value: Any) -> Any:
+def cell(value: object) -> Any:
     """Return a cell of a table as a JSON value, if it can be one: numpy to Python, missing to None, dates to ISO 8601
     text.
     """
@@ -89,7 +89,7 @@ def cell(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date | datetime | time) else value
 
 
-def without_index(name: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def without_index(name: str, rows: Sequence[Mapping[str, object]]) -> list[dict[str, Any]]:
     """Return copies of the rows without columns that number them from 0, as pandas writes an index, with a warning for
     each.
 
@@ -101,7 +101,7 @@ def without_index(name: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str
     return [{key: value for key, value in row.items() if key not in left} for row in rows]
 
 
-def index_of(columns: Sequence[str], cells: Callable[[int], Iterable[Any]]) -> list[int]:
+def index_of(columns: Sequence[str], cells: Callable[[int], Iterable[object]]) -> list[int]:
     """Return the positions of the columns that are an index written by pandas: named as one, and holding 0, 1, 2, ....
 
     `cells`: function that returns the cells of a column by its position. Such columns come first, or are called
@@ -134,7 +134,7 @@ def _counts(cells: Iterable[object]) -> bool:
     return all(not isinstance(value, bool) and value == i for i, value in enumerate(values))
 
 
-def frame_of(columns: Mapping[str, Sequence[Any]], package: str = "pandas") -> Any:
+def frame_of(columns: Mapping[str, Sequence[object]], package: str = "pandas") -> Any:
     """Return `columns` (name to values) as a data frame of the given `package`: "pandas", "polars", or "pyarrow" for
     its table.
 

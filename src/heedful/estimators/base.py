@@ -74,7 +74,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         For two ranks it is (n,), above 0 if the higher one is predicted.
         """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: object, y: object) -> Self:
         """Learn from n rows of N features X (n, N) with labels y (n,), going over them `epochs` times, and return the
         estimator.
 
@@ -83,7 +83,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         """
         return self._fit(X, y, None)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: object, y: object, classes: object = None) -> Self:
         """Learn from n rows of N features X (n, N) with labels y (n,) once, in their order, in addition to earlier
         rows.
 
@@ -93,20 +93,20 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         """
         return self._go_on(X, y, classes, None)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit(self, X: object, y: object, sample_weight: object) -> Self:
         check_count("epochs", self.epochs)
         if not isinstance(self.shuffle, bool | np.bool_):
             raise ValueError(f"shuffle: expected True or False, got {describe(self.shuffle)}")
         return self._learn(X, y, None, sample_weight, int(self.epochs), bool(self.shuffle), True)
 
-    def _go_on(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+    def _go_on(self, X: object, y: object, classes: object, sample_weight: object) -> Self:
         afresh = not hasattr(self, "_state")
         if afresh and classes is None and self.order is None and category_order(y) is None:
             raise ValueError("classes: expected all labels in the first call of partial_fit (or order=...), got None")
         return self._learn(X, y, classes, sample_weight, 1, False, afresh)
 
     def _learn(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, epochs: int, shuffle: bool, afresh: bool
+        self, X: object, y: object, classes: object, sample_weight: object, epochs: int, shuffle: bool, afresh: bool
     ) -> Self:
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise ValueError(f"fit_intercept: expected True or False, got {describe(self.fit_intercept)}")
@@ -167,7 +167,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         """
         return learner, X, one
 
-    def _instances(self, X: Any) -> Floats:
+    def _instances(self, X: object) -> Floats:
         """Return X as a checked array of n rows of N features (n, N). Raise an error if the estimator is not fitted or
         X is invalid.
         """
@@ -176,7 +176,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
             "X", validate_data(self, X, dtype=(np.float64, np.float32), reset=False), 2, self.n_features_in_
         )
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: object) -> Array:
         """Return how far inside the interval of each of k ranks the score of each of n rows lies (n, k), negative
         outside.
 
@@ -195,7 +195,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         decisions = self.decision_function(X)
         return decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0.0).astype(np.int64)
 
-    def rank_loss(self, X: Any, y: Any) -> float:
+    def rank_loss(self, X: object, y: object) -> float:
         """Return the mean of |predicted rank - true rank| over n rows of N features X (n, N) with true labels y (n,).
 
         Raise ValueError if y has another length, or a label that is not in `classes_`.
@@ -232,7 +232,7 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
         super().__init__(epochs=epochs, shuffle=shuffle, random_state=random_state, order=order, verbose=verbose)
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Learn from n rows of N features X (n, N) with labels y (n,), going over them `epochs` times, and return the
         estimator.
 
@@ -242,7 +242,7 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
         """
         return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: object, y: object, classes: object = None, sample_weight: object = None) -> Self:
         """Learn from n rows of N features X (n, N) with labels y (n,) once, in their order, in addition to earlier
         rows.
 

@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
 
 
-def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
+def distinct(y: object, name: str = "y") -> tuple[Labels, Ints]:
     """Return the distinct labels among n labels y (n,), sorted, and for each row the index of its label among them
     (n,).
 
@@ -36,7 +36,7 @@ def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
     return labels, at.astype(np.int64, copy=False)
 
 
-def category_order(y: Any) -> list[Any] | None:
+def category_order(y: object) -> list[Any] | None:
     """Return the categories of y, lowest first, if it is an ordered pandas Categorical or a polars Enum; else None."""
     dtype = getattr(y, "dtype", None)
     if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
@@ -44,7 +44,7 @@ def category_order(y: Any) -> list[Any] | None:
     return None
 
 
-def weights_of(sample_weight: Any, n: int) -> Array | None:
+def weights_of(sample_weight: object, n: int) -> Array | None:
     """Return `sample_weight` as an array of n floats; a single number is repeated, None stays None.
 
     Raise ValueError unless all are finite and 0 or more, and one is above 0.

@@ -67,7 +67,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _rows(self, D: Array, y: Any, sample_weight: Any, told: Any) -> tuple[_Rows, npt.NDArray[np.bool_]]:
+    def _rows(self, D: Array, y: object, sample_weight: object, told: Any) -> tuple[_Rows, npt.NDArray[np.bool_]]:
         """Return the choices that were made at least once, and a mask of their rows among all n rows (n,).
 
         `D` (n, columns): the first thing minus the second; `y` (n,): labels; `sample_weight` (n,): how often each
@@ -138,7 +138,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         return labels
 
     @abstractmethod
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: object) -> Array:
         """Return the probability of each class for each of n rows X (n, classes), in the order of `classes_`."""
 
     _labels: Labels
@@ -185,7 +185,7 @@ class PreferenceGPClassifier(_Choices):
         self.width = width
         self.learn_noise = learn_noise
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: object, sample_weight: object = None) -> Self:
         """Learn from n choices X (n, columns), rows of the first thing minus the second, with labels y (n,), each made
         `sample_weight` (n,) times; return the estimator.
 
@@ -234,7 +234,7 @@ class PreferenceGPClassifier(_Choices):
         """Return the indices of the columns of X (the items or features) by posterior mean (columns,), best first."""
         return self.posterior().ranking()
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: object) -> Array:
         """Return for each of n rows X, the first thing minus the second, m / sqrt(1 + v) (n,): above 0 if the first
         thing is more likely to win.
 
@@ -244,7 +244,7 @@ class PreferenceGPClassifier(_Choices):
         m, v = self._gap(X)
         return m / np.sqrt(1.0 + v)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: object) -> Array:
         """Return for each of n rows X, the first thing minus the second, the probabilities of `classes_`: (n, 2), or
         with `equal` (n, 3).
 
@@ -253,7 +253,7 @@ class PreferenceGPClassifier(_Choices):
         m, v = self._gap(X)
         return self._proba(m, v, self.noise_.width)
 
-    def _gap(self, X: Any) -> tuple[Array, Array]:
+    def _gap(self, X: object) -> tuple[Array, Array]:
         check_is_fitted(self)
         D = finite_array("X", validate_data(self, X, reset=False, dtype=np.float64), 2, self.n_features_in_)
         return D @ self.coef_, np.maximum(np.einsum("pi,ij,pj->p", D, self.covariance_, D, optimize=True), 0.0)
@@ -376,7 +376,7 @@ class HierarchicalGPClassifier(_Choices):
         X, kernel = self._features, self._kernel_
         return Posterior(*add_items(Population(*known), kernel.over(X), kernel.between(X, Z), kernel.over(Z)))
 
-    def rank(self, person: float | None = None, new: Any = None) -> Ints:
+    def rank(self, person: float | None = None, new: object = None) -> Ints:
         """Return the indices of the columns of X (items or features) by a person's posterior mean, best first; new
         items have the next indices.
 
@@ -390,7 +390,7 @@ class HierarchicalGPClassifier(_Choices):
         at = np.minimum(np.searchsorted(self.people_, who), self.people_.size - 1)
         return np.where(self.people_[at] == who, at, -1)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: object) -> Array:
         """Return m / sqrt(1 + v) for each of n rows X (n,): above 0 if the person's first thing is more likely to win.
 
         m and v are mean and variance of the difference in utility for the person in the first column.
@@ -398,7 +398,7 @@ class HierarchicalGPClassifier(_Choices):
         m, v, _ = self._gap(X)
         return m / np.sqrt(1.0 + v)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: object) -> Array:
         """Return for each of n rows X, a person's number and the first thing minus the second, the probabilities of
         `classes_`: (n, 2), or with `equal` (n, 3).
 
@@ -419,7 +419,7 @@ class HierarchicalGPClassifier(_Choices):
         return m, np.maximum(v, 0.0), at
 
 
-def _times(weight: Any, n: int) -> Array:
+def _times(weight: object, n: int) -> Array:
     if weight is None:
         return np.ones(n)
     times = numbers("sample_weight", np.asarray(weight), "whole numbers").astype(np.float64)

@@ -67,7 +67,7 @@ class CoactiveRanker(BaseEstimator):
         tags.target_tags.required = True
         return tags
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: object, y: object, groups: object = None) -> Self:
         """Learn from n rows of N features X (n, N) with relevance y (n,), higher is better; return the estimator.
 
         `groups` (n,): the group, i.e. the list to rank, of each row; None: one group. Anything learned before is
@@ -78,7 +78,7 @@ class CoactiveRanker(BaseEstimator):
             raise ValueError(f"shuffle: expected True or False, got {describe(self.shuffle)}")
         return self._learn(X, y, groups, int(self.epochs), bool(self.shuffle), True)
 
-    def partial_fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def partial_fit(self, X: object, y: object, groups: object = None) -> Self:
         """Learn from n rows of N features X (n, N) with relevance y (n,), higher is better, once, in addition to
         earlier rows.
 
@@ -88,7 +88,7 @@ class CoactiveRanker(BaseEstimator):
         """
         return self._learn(X, y, groups, 1, False, not hasattr(self, "_session"))
 
-    def _learn(self, X: Any, y: Any, groups: Any, epochs: int, shuffle: bool, afresh: bool) -> Self:
+    def _learn(self, X: object, y: object, groups: object, epochs: int, shuffle: bool, afresh: bool) -> Self:
         with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=afresh, y_numeric=True)
             X = finite_array("X", X, 2, self.n_features_in_)
@@ -158,7 +158,7 @@ class CoactiveRanker(BaseEstimator):
         return self._session.learned
 
 
-def _lists(groups: Any, n: int) -> Iterator[Ints]:
+def _lists(groups: object, n: int) -> Iterator[Ints]:
     """Yield the row indices of each group, groups in the order of their first rows.
 
     `groups` (n,): the group of each row; None: all n rows are one group. Raise ValueError if it has another length.

@@ -153,7 +153,7 @@ def estimate(
     rewards: Array,
     *,
     unsupported: Array | None = None,
-    people: Sequence[Any] | None = None,
+    people: Sequence[object] | None = None,
     normalise: bool = False,
     most: float | None = None,
     alpha: float = 0.05,
@@ -194,13 +194,13 @@ def estimate(
     return Estimate(found, k * low, k * high, float(weights.mean()), effective, mass, warning)
 
 
-def _numbers(people: Sequence[Any]) -> Ints:
+def _numbers(people: Sequence[object]) -> Ints:
     """Return for each of n entries of `people` the number of the person (n,), from 0 in order of first appearance."""
     numbers: dict[Any, int] = {}
     return np.array([numbers.setdefault(each, len(numbers)) for each in people])
 
 
-def _checked(weights: Any, rewards: Any) -> tuple[Array, Array]:
+def _checked(weights: object, rewards: object) -> tuple[Array, Array]:
     w, r = np.asarray(weights, float), np.asarray(rewards, float)
     if r.ndim != 2 or not r.size:
         raise ValueError(f"rewards: expected decisions x slots, got shape {r.shape}")

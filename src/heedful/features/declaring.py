@@ -50,7 +50,7 @@ def _column(name: object, given: object) -> Column:
         raise ValueError(f"{where}: {error}") from None
 
 
-def _make_column(kind: str, given: Mapping[str, Any], about: dict[str, Any]) -> Column:
+def _make_column(kind: str, given: Mapping[str, object], about: dict[str, Any]) -> Column:
     if kind == "number":
         low, high = _range(given.get("range"))
         return Number(mean=low / 2 + high / 2, scale=high / 2 - low / 2, example=f"{low:g} to {high:g}", **about)

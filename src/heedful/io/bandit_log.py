@@ -55,7 +55,7 @@ class BanditLog(NamedTuple):
     """the other columns of each row, by name"""
 
 
-def read_bandit_log(rows: Sequence[Mapping[str, Any]], targets: Sequence[str] = ()) -> BanditLog:
+def read_bandit_log(rows: Sequence[Mapping[str, object]], targets: Sequence[str] = ()) -> BanditLog:
     """Return a table of impressions, one item shown once in each of `rows`, {column: value}, with its columns as
     arrays.
 
@@ -87,7 +87,7 @@ def read_bandit_log(rows: Sequence[Mapping[str, Any]], targets: Sequence[str] = 
 
 
 def evaluate_table(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, object]],
     *,
     learners: Sequence[str] = (),
     targets: Sequence[str] = (),
@@ -192,7 +192,7 @@ def _lines(log: BanditLog, names: Sequence[str]) -> Iterator[Line]:
         yield Line(3 * i + 3, {**about, "id": f"t{i}", "thumb": "up" if reward else "down"}, None)
 
 
-def _text(row: Mapping[str, Any], i: int, name: str) -> str:
+def _text(row: Mapping[str, object], i: int, name: str) -> str:
     value = row.get(name)
     if value is None or str(value) == "":
         raise ValueError(f"{name}, row {i + 1}: expected a name, got none")
@@ -211,7 +211,7 @@ def _numbers(rows: Sequence[Mapping[str, Any]], name: str) -> Array:
     return found
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     """Return the `value` of a cell, as a number if it is a text that is one, as in CSV."""
     if isinstance(value, str):
         try:

@@ -304,7 +304,7 @@ class Importer:
             Event(0, "decision", told.id, time_of(record), person, None, self._loop.version, payload, arrays)
         )
 
-    def _page_before(self, record: Mapping[str, Any], decided: Mapping[str, Mapping[str, Any]]) -> str:
+    def _page_before(self, record: Mapping[str, object], decided: Mapping[str, Mapping[str, object]]) -> str:
         """Return the id of the decision that the decision in `record` continues; "" if it continues none.
 
         `decided` are other decisions that are written together with it, by id. Raise ValueError if there is none of

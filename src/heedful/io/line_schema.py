@@ -35,7 +35,7 @@ it may also be a decision."""
 KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote")
 
 
-def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> tuple[str, str]:
+def check_line(record: Mapping[str, object], forms: Mapping[str, Form] = FORMS) -> tuple[str, str]:
     """Return (kind, id) of the line `record`. Raise ValueError, naming the field, if no loop could take it.
 
     `forms` are the forms of feedback (clicks, grade, ...) that are allowed, by name. An activation has the id of its
@@ -62,7 +62,7 @@ def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> 
     return str(kind), id
 
 
-def undo_id(record: Mapping[str, Any]) -> str:
+def undo_id(record: Mapping[str, object]) -> str:
     """Return the id of the undo in the line `record`: its own, otherwise "undo-" and the id of the feedback.
 
     The latter is cut to the longest id that is allowed.
@@ -71,7 +71,7 @@ def undo_id(record: Mapping[str, Any]) -> str:
     return f"undo-{event}"[: records.LONGEST_ID] if record.get("id") is None else records.check_id("id", record["id"])
 
 
-def _check_rollback(record: Mapping[str, Any]) -> None:
+def _check_rollback(record: Mapping[str, object]) -> None:
     to = record.get("to")
     if to is not None:
         kinds = (*ROLLBACK_TO, "decision")
@@ -83,7 +83,7 @@ def _check_rollback(record: Mapping[str, Any]) -> None:
         records.check_text("reason", record["reason"], 1000)
 
 
-def _check_experiment(record: Mapping[str, Any]) -> None:
+def _check_experiment(record: Mapping[str, object]) -> None:
     _check_texts(record, {"learner": 1000, "against": 1000}, {"learner_version": 1000})
     check_between("share", record.get("share", 0.0), 0.0, 1.0)
     check_between("alpha", record.get("alpha", 0.05), 1e-6, 0.5)
@@ -91,11 +91,11 @@ def _check_experiment(record: Mapping[str, Any]) -> None:
         raise ValueError(f"frozen: expected true or false, got {describe(record['frozen'])}")
 
 
-def _check_stop(record: Mapping[str, Any]) -> None:
+def _check_stop(record: Mapping[str, object]) -> None:
     records.check_id("experiment", record.get("experiment"))
 
 
-def _check_promotion(record: Mapping[str, Any]) -> None:
+def _check_promotion(record: Mapping[str, object]) -> None:
     _check_texts(record, {"learner": 1000, "before": 1000}, {"learner_version": 1000, "by": 1000, "reason": 1000})
     evidence, forced = record.get("evidence"), record.get("forced", [])
     if not isinstance(evidence, Mapping) or evidence.get("method") not in ("interleaving", "log", "agreement"):
@@ -113,7 +113,7 @@ def _check_promotion(record: Mapping[str, Any]) -> None:
         records.check_id("experiment", record.get("experiment"))
 
 
-def _check_texts(record: Mapping[str, Any], needed: Mapping[str, int], others: Mapping[str, int]) -> None:
+def _check_texts(record: Mapping[str, object], needed: Mapping[str, int], others: Mapping[str, int]) -> None:
     """Raise ValueError unless the fields of `record` are texts: those that are `needed`, and `others` where they are
     there. Both say how long each may be."""
     for name, most in {**needed, **others}.items():
@@ -121,11 +121,11 @@ def _check_texts(record: Mapping[str, Any], needed: Mapping[str, int], others: M
             records.check_text(name, record.get(name), most)
 
 
-def _form(record: Mapping[str, Any]) -> dict[str, Any]:
+def _form(record: Mapping[str, object]) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name not in ("kind", "id", "decision", "time")}
 
 
-def _check_decision(record: Mapping[str, Any]) -> None:
+def _check_decision(record: Mapping[str, object]) -> None:
     if record.get("person") is not None:
         records.check_id("person", record["person"])
     candidates, strange = record.get("candidates"), unknown(record.get("unknown"))
@@ -244,7 +244,7 @@ def within(shown: Sequence[str], names: Sequence[str]) -> None:
         raise ValueError(f"shown: expected candidates, got {describe(min(strange))}")
 
 
-def standardised_scores(record: Mapping[str, Any], m: int) -> list[float]:
+def standardised_scores(record: Mapping[str, object], m: int) -> list[float]:
     """Return the scores `prior` in `record`, the line of a decision, which were standardised when it was exported.
 
     There is one for each of its `m` candidates. They are taken as they are, since to standardise them again would
@@ -289,7 +289,7 @@ def check_time(name: str, value: object) -> int:
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
-def time_of(record: Mapping[str, Any]) -> int:
+def time_of(record: Mapping[str, object]) -> int:
     """Return the time of the line `record` in microseconds since 1970 UTC; the current time if it has none.
 
     Raise ValueError if it is no time.

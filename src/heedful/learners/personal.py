@@ -113,10 +113,10 @@ class Personal(NamedTuple):
         given the true rank of `lessons` instances."""
         return lessons / (lessons + self.shrink)
 
-    def _score(self, shared: Any, own: Offset, c: float, x: Floats) -> float:
+    def _score(self, shared: object, own: Offset, c: float, x: Floats) -> float:
         return float(scores(x[None, :], self.learner.weights(shared) + c * own.v)[0]) - c * own.a
 
-    def _step(self, shared: Any, own: Offset, c: float, x: Floats, rank: int) -> Offset:
+    def _step(self, shared: object, own: Offset, c: float, x: Floats, rank: int) -> Offset:
         b = self.learner.thresholds(shared)
         s = self._score(shared, own, c, x)
         if int(ranks(np.array([s]), b)[0]) == rank:

@@ -240,7 +240,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 # ---------------------------------------------------------------------------- from a class to a learner
 
 
-def make_learner(spec: str, *, n_features: int, space: Any, **defaults: Any) -> Any:
+def make_learner(spec: str, *, n_features: int, space: Any, **defaults: object) -> Any:
     """Return the learner of the text `spec`, `NAME` or `NAME:FIELD=VALUE,FIELD=VALUE`.
 
     Its fields n_features and space come from the arguments, and cannot be set by the text; n_ranks comes from a `space`
@@ -291,7 +291,7 @@ def _parse(name: str, given: str) -> dict[str, str]:
     return values
 
 
-def parameters(spec: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def parameters(spec: str, fields: Mapping[str, object]) -> dict[str, Any]:
     """Return the values that the text `spec`, `NAME:FIELD=VALUE,...`, gives to its fields, by field. `fields` has the
     known fields with the types to convert to.
 

@@ -96,14 +96,20 @@ class Decider:
         request = self.parse(candidates, context, prior, show, strict, looked)
         return DecisionRequest(records.new_id() if id is None else id, request, person, deferred, repeats, before)
 
-    def _check_repeats(self, repeats: Any) -> None:
+    def _check_repeats(self, repeats: object) -> None:
         if not self.interaction.takes_repeats:
             raise ValueError(f"repeats: expected none in {self.interaction.loop}, got {describe(repeats)}")
         if not isinstance(repeats, bool):
             raise ValueError(f"repeats: expected true or false, got {describe(repeats)}")
 
     def parse(
-        self, candidates: Any, context: Any, prior: Any, show: Any, strict: Any = None, looked: bool = False
+        self,
+        candidates: object,
+        context: object,
+        prior: object,
+        show: object,
+        strict: object = None,
+        looked: bool = False,
     ) -> Request:
         """Check the parts of a request; return them as arrays: the candidates with their features, and the features of
         the request.
@@ -132,7 +138,7 @@ class Decider:
         return request._replace(strangers=strangers if strangers.names or not known else None)
 
     def _earlier_decision(
-        self, id: str, known: LoggedDecision, candidates: Any, person: str | None, after: Any
+        self, id: str, known: LoggedDecision, candidates: object, person: str | None, after: object
     ) -> Decision:
         """Return `known`, the decision made earlier under `id`, unchanged even if model and items have changed since.
 
@@ -256,16 +262,16 @@ class Decider:
 
     def read_record(
         self,
-        candidates: Any,
-        shown: Any,
+        candidates: object,
+        shown: object,
         *,
-        id: Any,
-        person: Any = None,
-        context: Any = None,
-        prior: Any = None,
+        id: object,
+        person: object = None,
+        context: object = None,
+        prior: object = None,
         probability: Any = None,
-        time: Any = None,
-        strict: Any = None,
+        time: object = None,
+        strict: object = None,
         looked: bool = False,
     ) -> PendingEvent:
         """Return the event by which the log keeps a decision that another system made; nothing is written.

@@ -284,7 +284,7 @@ class _Sums:
         """for each answer: number of comparisons, sum of weights, sum of squared weights, sum of weighted values of
         each learner"""
 
-    def add(self, who: Any, decision: int, compared: Compared | None) -> None:
+    def add(self, who: object, decision: int, compared: Compared | None) -> None:
         if compared is None or (self.measure.once and decision in self._counted):
             return
         w = compared.weights
@@ -443,7 +443,7 @@ class _Places:
         """for each decision, the weights of each learner at each place (L, 3)"""
         self._chosen: list[Floats] = []
 
-    def add(self, who: Any, models: Sequence[Any], step: Step) -> None:
+    def add(self, who: object, models: Sequence[Any], step: Step) -> None:
         if step.decision.record.arm != "sampled" or step.decision.seq in self._counted:
             return
         told = self._interaction.places(models, step)

@@ -84,7 +84,7 @@ class FeedbackReader:
         return PendingEvent(event, known if since == known.since else known._replace(since=since), record)
 
     def _resolve(
-        self, given: records.Feedback, form: Mapping[str, Any], known: LoggedDecision
+        self, given: records.Feedback, form: Mapping[str, object], known: LoggedDecision
     ) -> tuple[FeedbackRecord, Any]:
         """Look up the names in a piece of feedback in its decision, and return its record for the log and its features.
 
@@ -106,7 +106,7 @@ class FeedbackReader:
         )
         return (found if said is None else msgspec.structs.replace(found, said=said)), extra
 
-    def read_many(self, events: Iterable[Mapping[str, Any]]) -> list[PendingEvent | Answer | UnknownDecision]:
+    def read_many(self, events: Iterable[Mapping[str, object]]) -> list[PendingEvent | Answer | UnknownDecision]:
         """Return what `read` returns for each of `events`, in order: mappings such as {"decision": ..., "id": ...,
         "clicks": [...]}.
 

@@ -277,7 +277,7 @@ class Loop:
 
     # ------------------------------------------------------------------------ items
 
-    def put_items(self, items: Iterable[Mapping[str, Any]] | Frame) -> int:
+    def put_items(self, items: Iterable[Mapping[str, object]] | Frame) -> int:
         """Put items on offer, new or changed, one mapping of attributes each or a data frame, and return how many were
         put.
 
@@ -288,7 +288,7 @@ class Loop:
         self.projection.catch_up()  # what another process put is what these change
         return self._put(rows, encode_rows(self.manifest.encoding, rows, self.unknown))
 
-    def _put(self, rows: Sequence[Mapping[str, Any]], encoded: Any) -> int:
+    def _put(self, rows: Sequence[Mapping[str, object]], encoded: Any) -> int:
         drafts, latest, before = [], dict[str, str](), dict[str, int]()
         for i, row in enumerate(rows):
             try:
@@ -338,10 +338,10 @@ class Loop:
 
     def decide(
         self,
-        candidates: Sequence[str | Mapping[str, Any]] | npt.NDArray[Any] | None = None,
+        candidates: Sequence[str | Mapping[str, object]] | npt.NDArray[Any] | None = None,
         *,
         person: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
         show: int | None = None,
         id: str | None = None,
@@ -401,10 +401,10 @@ class Loop:
 
     def rank(
         self,
-        candidates: Sequence[str | Mapping[str, Any]] | npt.NDArray[Any] | None = None,
+        candidates: Sequence[str | Mapping[str, object]] | npt.NDArray[Any] | None = None,
         *,
         person: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
         strict: bool | None = None,
     ) -> tuple[str, ...]:
@@ -469,7 +469,7 @@ class Loop:
         return self.projection.interaction.standing(self.projection, person, people)
 
     def _look(
-        self, candidates: Any, person: Any, context: Any, prior: Any, strict: bool | None = True
+        self, candidates: object, person: object, context: object, prior: object, strict: bool | None = True
     ) -> tuple[Request, PublishedState, Person | None]:
         """Return (request, published state, the person's own state or None) for a question that is answered without
         logging it.
@@ -566,7 +566,7 @@ class Loop:
         [outcome] = self._submit([self.feedback_reader.read(decision, id, time, form)])
         return outcome
 
-    def feedback_many(self, events: Iterable[Mapping[str, Any]]) -> list[Answer]:
+    def feedback_many(self, events: Iterable[Mapping[str, object]]) -> list[Answer]:
         """Learn from many events, {"decision": ..., "id": ..., "clicks": [...]} each, in one commit; return the answers
         in order.
 

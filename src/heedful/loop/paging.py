@@ -7,7 +7,7 @@ it: a list that two learners draft is drafted on, by the same coins.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.validation import describe
 from heedful.loop import records
@@ -42,7 +42,7 @@ class EarlierPages(NamedTuple):
     """the side, 0 or 1, that has a pick left, if the page before ended in the middle of a round; otherwise None"""
 
 
-def earlier_pages(projection: Projection, after: Any, person: str | None) -> EarlierPages:
+def earlier_pages(projection: Projection, after: object, person: str | None) -> EarlierPages:
     """Return what the pages before the next page show: the decision with the id `after` and those that it continues.
 
     `projection` is the loop's log with its model, `person` is whom the next page is for. Raise ValueError, naming the

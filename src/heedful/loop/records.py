@@ -238,7 +238,7 @@ class Feedback(NamedTuple):
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
-def check_id(name: str, value: Any) -> str:
+def check_id(name: str, value: object) -> str:
     """Return `value` as an id: a text of 1 to 200 printable characters, or the digits of a whole number below 2^63 in
     size.
 
@@ -286,7 +286,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_draw_anew)
 
 
-def check_text(name: str, value: Any, most: int = 1_000_000) -> str:
+def check_text(name: str, value: object, most: int = 1_000_000) -> str:
     """Return `value` as a text that UTF-8 can encode, of at most `most` characters.
 
     Raise ValueError for anything else; `name` is the field that the message names."""
@@ -300,7 +300,7 @@ def check_text(name: str, value: Any, most: int = 1_000_000) -> str:
     return str(value)
 
 
-def check_names(name: str, value: Any, least: int = 1, most: int = MOST_CANDIDATES) -> tuple[str, ...]:
+def check_names(name: str, value: object, least: int = 1, most: int = MOST_CANDIDATES) -> tuple[str, ...]:
     """Return `value`, a sequence of `least` to `most` ids, as a tuple.
 
     Raise ValueError for anything else; `name` is the field that the message names."""
@@ -313,7 +313,7 @@ def check_names(name: str, value: Any, least: int = 1, most: int = MOST_CANDIDAT
         return tuple([check_id(f"{name}[{i}]", each) for i, each in enumerate(value)])  # says which
 
 
-def distinct(name: str, value: Any, least: int = 1) -> tuple[str, ...]:
+def distinct(name: str, value: object, least: int = 1) -> tuple[str, ...]:
     """Return `value`, a sequence of at least `least` ids, as a tuple; none of them may come twice.
 
     Raise ValueError for anything else; `name` is the field that the message names."""
@@ -324,7 +324,7 @@ def distinct(name: str, value: Any, least: int = 1) -> tuple[str, ...]:
     return names
 
 
-def check_number(name: str, value: Any) -> float:
+def check_number(name: str, value: object) -> float:
     """Return `value` as a float; it has to be a finite number of at most 1e100 in size.
 
     Raise ValueError for anything else; `name` is the field that the message names."""
@@ -366,12 +366,12 @@ def given_scores(record: DecisionRecord) -> list[float]:
     return [sum(there) / len(there) if score is None else float(score) for score in given] if there else []
 
 
-def encode(value: Any) -> str:
+def encode(value: object) -> str:
     """Return `value`, one of the structs here, as JSON text."""
     return msgspec.json.encode(value).decode()
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return a result as plain values for JSON.
 
     Named tuples become objects, at any depth; a field that is None is left out if it has a default. Numbers that are

@@ -267,7 +267,7 @@ class _Look:
         if self.tally is not None:
             self.tally.take(decision, given)
 
-    def _contradicts(self, step: Step, lesson: Any) -> bool:
+    def _contradicts(self, step: Step, lesson: object) -> bool:
         interaction, state = self._ledger.interaction, self._state
         own = own_state(state.people, interaction.person(step.decision.person))
         return interaction.contradicts(self._ledger.model, state.shared, own, step, lesson)

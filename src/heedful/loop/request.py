@@ -207,7 +207,7 @@ class Requests:
         """Return the empty array `x` of a request without candidates."""
         return np.empty(0, np.int64) if self._by_number else self._nothing
 
-    def sift(self, candidates: Any, prior: Any) -> tuple[list[Any], Any, Strangers] | None:
+    def sift(self, candidates: object, prior: object) -> tuple[list[Any], Any, Strangers] | None:
         """Split candidates that `parse` refused into those on offer and the others, each name once.
 
         Return (candidates on offer, their scores out of `prior`, the others). Return None if there is nothing to split,
@@ -227,7 +227,7 @@ class Requests:
         known = self.catalogue.current.__contains__ if self._are_items(candidates) else lambda name: True
         return split_unknown(names, candidates, prior, known)
 
-    def _are_items(self, candidates: Sequence[Any]) -> bool:
+    def _are_items(self, candidates: Sequence[object]) -> bool:
         """Return whether candidates are items of the catalogue, and not mappings with attributes of their own."""
         return not _objects(candidates) or self._says(candidates)
 
@@ -264,7 +264,7 @@ class Requests:
         candidates, _ = self.without_hits(candidates, None)
         return self._names_of(candidates) if _objects(candidates) else records.check_names("candidates", candidates)
 
-    def _names_of(self, candidates: Sequence[Any]) -> tuple[str, ...]:
+    def _names_of(self, candidates: Sequence[object]) -> tuple[str, ...]:
         """Return the names of candidates that are mappings: their ids, or "0", "1", ... by position."""
         _check_few(candidates)
         identifier = self.manifest.encoding.identifier or "id"
@@ -274,7 +274,7 @@ class Requests:
             if isinstance(each, Mapping)
         )
 
-    def _on_offer(self, candidates: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+    def _on_offer(self, candidates: object) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
         """Return (names, versions, rows) of candidates that are named items of the catalogue, in the order of the
         request.
 
@@ -338,7 +338,7 @@ class Requests:
         each = ", ".join([column.name for column in self._query.columns])
         return f'items on offer with {each} of each, as {{"{self._candidates.identifier or "id"}": ...}}'
 
-    def _query_rows(self, candidates: Sequence[Any], called: Sequence[str] = ()) -> npt.NDArray[np.float32]:
+    def _query_rows(self, candidates: Sequence[object], called: Sequence[str] = ()) -> npt.NDArray[np.float32]:
         """Return the query features (m, Q) of m candidates: Q features of each that the request gives, such as a search
         score.
 
@@ -357,7 +357,7 @@ class Requests:
                 raise ValueError(f"{where}: {error}") from None
         return out
 
-    def _query_row(self, candidate: Mapping[str, Any]) -> npt.NDArray[np.float32]:
+    def _query_row(self, candidate: Mapping[str, object]) -> npt.NDArray[np.float32]:
         query, identifier = self._query, self._candidates.identifier or "id"
         assert query is not None
         identifier = identifier if identifier in candidate else "id"
@@ -372,7 +372,7 @@ class Requests:
             return check_encoded_row("query_features", candidate["query_features"], query.size)
         return query.encode(candidate, self.unknown, whole=True)
 
-    def _context(self, context: Any) -> Any:
+    def _context(self, context: object) -> Any:
         if context is not None and not isinstance(context, Mapping):
             raise ValueError(f"context: expected an object, got {describe(context)}")
         if self.manifest.context is None:
@@ -382,7 +382,7 @@ class Requests:
         except ValueError as error:
             raise ValueError(f"context: {error}") from None
 
-    def _scores(self, prior: Any, m: int, names: Sequence[str]) -> list[float | None]:
+    def _scores(self, prior: object, m: int, names: Sequence[str]) -> list[float | None]:
         """Return the caller's scores of `m` candidates as they were given, None for a candidate without; [] if none
         were.
 
@@ -402,7 +402,7 @@ class Requests:
             return self._scores(prior.tolist(), m, names)
         raise ValueError(f"prior: expected {m} scores, one for each candidate, got {describe(prior)}")
 
-    def _numbers(self, rows: Ints | None, came: Any, context: Any, prior: Sequence[float]) -> Any:
+    def _numbers(self, rows: Ints | None, came: object, context: object, prior: Sequence[float]) -> Any:
         """Return what the learner sees of m candidates: N features with the scores `prior` last (m, N), or numbers of
         items (m,).
 
@@ -444,7 +444,7 @@ class Requests:
         given: Feedback,
         decision: DecisionRecord,
         names: Sequence[str],
-        items: Callable[[], Any],
+        items: Callable[[], object],
         find: Callable[[str], tuple[int, dict[str, int]]],
     ) -> tuple[FeedbackRecord, Any]:
         """Look up the names in a piece of feedback; return (its record for the log, features that it brought along or
@@ -581,7 +581,7 @@ class Requests:
         return np.frombuffer(arrays[:split], "<f4").reshape(-1 if width else len(record.items), width)
 
 
-def encode_row(encoding: Encoding, row: Mapping[str, Any], unknown: Counter[str]) -> npt.NDArray[np.float32]:
+def encode_row(encoding: Encoding, row: Mapping[str, object], unknown: Counter[str]) -> npt.NDArray[np.float32]:
     """Return the N features of a row (N,): encoded from its attributes, or as given in {"id": ..., "features": [...]}.
 
     Categories that the encoding does not know are counted in `unknown`, by "column=value". Raise ValueError, naming the
@@ -592,7 +592,7 @@ def encode_row(encoding: Encoding, row: Mapping[str, Any], unknown: Counter[str]
     return check_encoded_row("features", row["features"], encoding.size)
 
 
-def check_encoded_row(name: str, given: Any, size: int) -> npt.NDArray[np.float32]:
+def check_encoded_row(name: str, given: object, size: int) -> npt.NDArray[np.float32]:
     """Return `given`, a sequence of `size` numbers, as float32 features.
 
     Raise ValueError for anything else; `name` is the field that the message names."""
@@ -602,7 +602,7 @@ def check_encoded_row(name: str, given: Any, size: int) -> npt.NDArray[np.float3
     return features.astype(np.float32)
 
 
-def encode_rows(encoding: Encoding, rows: Sequence[Any], unknown: Counter[str]) -> npt.NDArray[np.float32]:
+def encode_rows(encoding: Encoding, rows: Sequence[object], unknown: Counter[str]) -> npt.NDArray[np.float32]:
     """Return the features (m, N) of m `rows`, N features each: encoded from attributes, or as given in the field
     `features`.
 
@@ -619,7 +619,7 @@ def encode_rows(encoding: Encoding, rows: Sequence[Any], unknown: Counter[str]) 
     return X
 
 
-def check_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
+def check_rows(name: str, rows: object) -> list[Mapping[str, Any]]:
     """Return `rows` as a list of mappings, one for each row; a data frame is turned into one.
 
     Raise ValueError for anything else; `name` is the field that the message names."""
@@ -633,13 +633,13 @@ def check_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
     return listed
 
 
-def _is_encoded(encoding: Encoding, row: Mapping[str, Any]) -> bool:
+def _is_encoded(encoding: Encoding, row: Mapping[str, object]) -> bool:
     """Return whether a row gives its features as numbers in a field `features`, which is no column, instead of
     attributes."""
     return "features" in row and "features" not in encoding.places and not any(encoding.places.get(n) for n in row)
 
 
-def _check_few(candidates: Sequence[Any]) -> None:
+def _check_few(candidates: Sequence[object]) -> None:
     """Raise ValueError if there are more than `MOST_CANDIDATES` candidates, before any of them is looked at."""
     if len(candidates) > records.MOST_CANDIDATES:
         raise ValueError(
@@ -647,7 +647,7 @@ def _check_few(candidates: Sequence[Any]) -> None:
         )
 
 
-def _objects(candidates: Any) -> bool:
+def _objects(candidates: object) -> bool:
     return (
         isinstance(candidates, Sequence)
         and not isinstance(candidates, str)

@@ -206,7 +206,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         crossed = self.crossed()
         return list(crossed.names if crossed else self.candidates.names)
 
-    def item_payload(self, row: Mapping[str, Any]) -> str:
+    def item_payload(self, row: Mapping[str, object]) -> str:
         """Return the attributes `row` of an item as the JSON that the log keeps, without texts if the settings store
         none.
 
@@ -225,7 +225,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return plain(row)
 
     @staticmethod
-    def _without_texts(row: Mapping[str, Any], encoding: Encoding) -> dict[str, Any]:
+    def _without_texts(row: Mapping[str, object], encoding: Encoding) -> dict[str, Any]:
         keep = {column.name for column in encoding.columns if column.kind in ("number", "category")}
         return {name: value for name, value in row.items() if name in keep or name == encoding.identifier}
 
@@ -259,7 +259,7 @@ def _checked_by_kind(settings: Settings) -> dict[str, Any]:
     return (interaction_made_by(settings) or Interaction).check_settings(settings)
 
 
-def _check_query(query: Any, encoding: Encoding) -> None:
+def _check_query(query: object, encoding: Encoding) -> None:
     """Raise ValueError unless `query` can be the encoding of query features: an encoding of columns that no item
     has."""
     if not isinstance(query, Encoding) or not query.size:
@@ -329,7 +329,7 @@ def check_learner(spec: str) -> None:
     interaction_class(learner_class(spec)).check_spec(spec)
 
 
-def check_share(name: str, value: Any, most: float) -> None:
+def check_share(name: str, value: object, most: float) -> None:
     """Raise ValueError, naming the field `name`, unless `value` is a number from 0 to `most`."""
     if not is_number(value, int, float) or not 0.0 <= value <= most:
         raise ValueError(f"{name}: expected a number from 0 to {most:g}, got {describe(value)}")
@@ -353,7 +353,7 @@ DEEPEST = 16
 """How deeply attributes may be nested, so that their JSON can be read again."""
 
 
-def plain_json(row: Mapping[str, Any]) -> str:
+def plain_json(row: Mapping[str, object]) -> str:
     """Return the attributes `row` as JSON, with numpy's numbers and arrays as plain numbers and lists.
 
     Raise ValueError for what JSON cannot express, or what is nested more than `DEEPEST` deep."""
@@ -366,21 +366,21 @@ def plain_json(row: Mapping[str, Any]) -> str:
     return written
 
 
-def plain(row: Mapping[str, Any]) -> dict[str, Any]:
+def plain(row: Mapping[str, object]) -> dict[str, Any]:
     """Return the attributes `row` as plain values, as they come back from JSON. Raise ValueError as `plain_json`
     does."""
     decoded: dict[str, Any] = msgspec.json.decode(plain_json(row))
     return decoded
 
 
-def _check_shallow(value: Any, depth: int) -> None:
+def _check_shallow(value: object, depth: int) -> None:
     if depth == 0:
         raise ValueError("nested too deep")
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _check_shallow(part, depth - 1)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise TypeError(f"{describe(value)} is not JSON")

@@ -222,7 +222,7 @@ def draw(
     return shelf.prepare(arrays, about | ({"others": told} if told else {}))
 
 
-def keep(shelf: Shelf, position: int, drawn: Any) -> Place:
+def keep(shelf: Shelf, position: int, drawn: object) -> Place:
     """Write the snapshot `drawn` of the model after event `position` to `shelf`, then remove snapshots that are too
     many; return where it is.
 
@@ -232,7 +232,7 @@ def keep(shelf: Shelf, position: int, drawn: Any) -> Place:
     return there
 
 
-def _arrays(shared: Any, people: dict[str, Person]) -> dict[str, Any]:
+def _arrays(shared: object, people: dict[str, Person]) -> dict[str, Any]:
     """Return the arrays of a model by name; those of people are stacked in the order of their names."""
     arrays = arrays_of(shared, "shared")
     everybody = sorted(people.items())
@@ -287,7 +287,7 @@ def _place(log: Log, position: int) -> dict[str, Any]:
 def restore(
     shelf: Shelf,
     model: LoopModel,
-    like: Any,
+    like: object,
     log: Log,
     head: int,
     stamped: dict[str, Any],
@@ -342,7 +342,7 @@ def restore(
     return 0, (0, 0)
 
 
-def _fill(model: LoopModel, like: Any, arrays: dict[str, Any], names: list[str]) -> None:
+def _fill(model: LoopModel, like: object, arrays: dict[str, Any], names: list[str]) -> None:
     """Put the `arrays` of a snapshot into `model`; `names` are those of its people. Nothing is changed if they do not
     fit.
 

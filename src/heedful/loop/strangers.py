@@ -69,7 +69,7 @@ class Strangers(NamedTuple):
         return tuple([(at.get(j, -1), name) for j, name in enumerate(self.names)])
 
 
-def around(shown: Sequence[Any], record: DecisionRecord, unknown: Callable[[str], Any]) -> list[Any]:
+def around(shown: Sequence[object], record: DecisionRecord, unknown: Callable[[str], object]) -> list[Any]:
     """Return the values of all items that a decision shows, best first: those of known items in `shown`, those of
     others inserted.
 
@@ -131,7 +131,7 @@ def split_unknown(
     return [candidates[j] for j in kept], prior, Strangers(tuple([names[j] for j in others]), learned, own)
 
 
-def _heights(scores: Sequence[Any]) -> list[float]:
+def _heights(scores: Sequence[object]) -> list[float]:
     """Return the caller's scores of all candidates, divided by the largest in size; None is replaced by their mean.
 
     Raise ValueError for what is no number."""
@@ -142,7 +142,7 @@ def _heights(scores: Sequence[Any]) -> list[float]:
     return [mean if each is None else each / largest for each in numbers]
 
 
-def are_hits(candidates: Any) -> bool:
+def are_hits(candidates: object) -> bool:
     """Return whether candidates are hits of a search engine: a sequence whose first entry is a mapping with the key
     `_id`."""
     if not isinstance(candidates, Sequence) or isinstance(candidates, str) or not len(candidates):
@@ -198,7 +198,7 @@ def _values(hit: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
 def about_known(
     given: Feedback,
     form: Form,
-    fields: Mapping[str, Any],
+    fields: Mapping[str, object],
     record: DecisionRecord,
     names: Sequence[str],
     elsewhere: Iterable[str] = (),

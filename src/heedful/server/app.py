@@ -58,7 +58,7 @@ class App:
                 return
 
 
-async def nothing(scope: Any, receive: Receive, send: Send) -> None:
+async def nothing(scope: object, receive: Receive, send: Send) -> None:
     """Answer any request with 404 and no body."""
     await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})
     await send({"type": "http.response.body", "body": b""})

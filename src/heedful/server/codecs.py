@@ -152,7 +152,7 @@ def count_values(body: bytes) -> int:
     return 1 + body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
-def check_fields(given: Any, allowed: frozenset[str], name: str = "body") -> dict[str, Any]:
+def check_fields(given: object, allowed: frozenset[str], name: str = "body") -> dict[str, Any]:
     """Return `given`. Raise ValueError, beginning with `name`, unless it is an object whose fields are all
     `allowed`."""
     if type(given) is not dict:
@@ -163,7 +163,7 @@ def check_fields(given: Any, allowed: frozenset[str], name: str = "body") -> dic
     return given
 
 
-def check_list(given: Any, most: int, name: str = "body") -> list[Any]:
+def check_list(given: object, most: int, name: str = "body") -> list[Any]:
     """Return `given`. Raise ValueError, beginning with `name`, unless it is a list; Problem if it has more than `most`
     values."""
     if type(given) is not list:
@@ -239,12 +239,12 @@ _JSON_HEADERS = (b"content-type", JSON), (b"cache-control", b"no-store")
 _MSGPACK_HEADERS = (b"content-type", MSGPACK), (b"cache-control", b"no-store")
 
 
-def encode(value: Any, kind: bytes) -> bytes:
+def encode(value: object, kind: bytes) -> bytes:
     """Return a value as JSON or msgpack, by the media type `kind`."""
     return msgspec.json.encode(value) if kind == JSON else msgspec.msgpack.encode(value)
 
 
-def messages(value: Any, kind: bytes = JSON, status: int = 200) -> Messages:
+def messages(value: object, kind: bytes = JSON, status: int = 200) -> Messages:
     """Return the two ASGI messages of an answer: its head, and its body, `value` in the media type `kind`."""
     body = encode(value, kind)
     same = _JSON_HEADERS if kind == JSON else _MSGPACK_HEADERS

@@ -244,24 +244,24 @@ def mask_prefix(text: str) -> str:
     return _SECRET.sub(r"\1...", text)
 
 
-def _describe(value: Any) -> str:
+def _describe(value: object) -> str:
     """Return a short description of a value for an error message, with API keys cut to their prefixes."""
     return mask_prefix(describe(value))
 
 
-def _no_such_key(prefix: Any) -> LookupError:
+def _no_such_key(prefix: object) -> LookupError:
     return LookupError(
         f"prefix: expected one that `heedful keys list` shows, such as hk_ab12cd34, got {_describe(prefix)}"
     )
 
 
-def _name(value: Any) -> str:
+def _name(value: object) -> str:
     if isinstance(value, str) and _SECRET.search(value):
         raise ValueError(f"name: expected a text without a key in it, got {_describe(value)}")
     return check_id("name", value)
 
 
-def tenant_name(name: str, value: Any) -> str:
+def tenant_name(name: str, value: object) -> str:
     """Return `value` if it is a valid name of a tenant, which is also the name of its folder.
 
     Raise ValueError, beginning with `name`, if it is not."""
@@ -271,7 +271,7 @@ def tenant_name(name: str, value: Any) -> str:
     return value
 
 
-def check_rate(name: str, value: Any) -> float | None:
+def check_rate(name: str, value: object) -> float | None:
     """Return `value` as a rate limit in requests per second, None for no limit.
 
     Raise ValueError, beginning with `name`, if it is out of range or no number."""

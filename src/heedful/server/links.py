@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from hmac import compare_digest
 from hmac import new as new_hmac
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heedful.core.validation import check_count, describe, is_number
 from heedful.server.database import open_database
@@ -196,7 +196,7 @@ class Links:
         """Return whether the token is that of any link, also one that has ended or was revoked."""
         return bool(_TOKEN.fullmatch(token) and self._links("digest = ?", [_digest(token)], WAIT))
 
-    def _links(self, here: str, values: Sequence[Any], wait: float | None = None) -> list[Link]:
+    def _links(self, here: str, values: Sequence[object], wait: float | None = None) -> list[Link]:
         with self._database.reading(wait) as connection:
             if connection is None:
                 return []
@@ -207,7 +207,7 @@ class Links:
         return int(self._clock() * 1e6)
 
 
-def check_segment(name: str, value: Any) -> str:
+def check_segment(name: str, value: object) -> str:
     """Return `value` if it is a valid name of a segment (a group of participants) or "", for none.
 
     Raise ValueError, beginning with `name`, if it is not."""

@@ -119,7 +119,7 @@ class LoopWorker:
                 return self.loop.decider.decision_of(draft, answer), answer.status == "duplicate"
         return await self.decide_in_thread(partial(self.loop.decide, **given), given.get("id"))
 
-    async def decide_in_thread(self, work: Callable[[], Decision], id: Any) -> tuple[Decision, bool]:
+    async def decide_in_thread(self, work: Callable[[], Decision], id: object) -> tuple[Decision, bool]:
         """Return (the decision that `work` makes in another thread, whether the log had a decision under `id`
         before)."""
 

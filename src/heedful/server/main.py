@@ -99,7 +99,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def config(app: App, **given: Any) -> uvicorn.Config:
+def config(app: App, **given: object) -> uvicorn.Config:
     """Return the configuration with which uvicorn serves `app`; arguments in `given` replace those that heedful
     sets."""
     try:
@@ -162,7 +162,7 @@ def serve(
     listener: socket.socket,
     ready: Callable[[], None] | None = None,
     sharing: socket.socket | None = None,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Serve `app` on `listener` until the process is told to stop, then close every loop in order.
 

@@ -87,7 +87,7 @@ def naming(name: str) -> Iterator[None]:
         raise ValueError(of_rows(name, str(error))) from None
 
 
-def _rows(name: str, given: Any) -> list[Mapping[str, Any]]:
+def _rows(name: str, given: object) -> list[Mapping[str, Any]]:
     if given is None:
         return []
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
@@ -95,7 +95,7 @@ def _rows(name: str, given: Any) -> list[Mapping[str, Any]]:
     return given
 
 
-def _object(name: str, given: Any) -> dict[str, Any]:
+def _object(name: str, given: object) -> dict[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, dict):

@@ -68,7 +68,7 @@ class Metrics:
         durations.add(seconds)
 
 
-def exposition(metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Place, tenant: str | None) -> bytes:
+def exposition(metrics: Metrics, workers: Mapping[tuple[str, str], object], folder: Place, tenant: str | None) -> bytes:
     """Return the metrics of `tenant` in Prometheus's text format; None for all tenants, with those of the process.
 
     `workers` are the open loops by (tenant, name), `folder` is where loops are, for the free disk space."""

@@ -61,7 +61,7 @@ def linear(names: Sequence[str], weights: Any, values: Any, score_is: str) -> Co
     return Contributions("exact", EXACT, score_is, sort_parts(parts))
 
 
-def gradient(names: Sequence[str], slopes: Any, values: Any, score_is: str) -> Contributions:
+def gradient(names: Sequence[str], slopes: object, values: object, score_is: str) -> Contributions:
     """Return first-order contributions to a score that is not linear in its N features: derivative times value of each.
 
     `names` are the features' names, `slopes` the derivatives of the score (N,), `values` those of the features (N,);

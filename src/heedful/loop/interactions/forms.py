@@ -100,7 +100,7 @@ class Form(ABC):
     """whether feedback may name candidates that the decision did not show"""
 
     @abstractmethod
-    def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
+    def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         """Return the feedback in `value`, the value of the field `name`; `given` has all fields of the JSON object.
 
         Raise ValueError, naming the field, if the values make no sense."""
@@ -144,7 +144,7 @@ class Form(ABC):
         gives none."""
         return ()
 
-    def say(self, line: Mapping[str, Any]) -> str:
+    def say(self, line: Mapping[str, object]) -> str:
         """Return a piece of feedback in a few words; `line` has its JSON fields, as `write` returns them."""
         told = [f"{name} {line[name]}" for name in (self.name, *self.beside) if line.get(name) is not None]
         return ", ".join(told)
@@ -177,7 +177,7 @@ class Clicks(Form):
         without any click stays as it is."""
         return super().known_part(given, told, known) if given.names else given
 
-    def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
+    def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         """Return the clicks in `value`, a list of items' names in the order of the clicks; a repeated click counts
         once.
 
@@ -240,7 +240,7 @@ class Better(Form):
     schema: ClassVar[Json] = {"anyOf": [_DISTINCT, ITEM]}
     names_unshown = True
 
-    def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
+    def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         """Return the order given by `value`, a list of names or one name. Raise ValueError for anything else."""
         return Feedback("better", distinct("better", [value] if isinstance(value, str) else value))
 
@@ -308,7 +308,7 @@ class Edit(Form):
         `told` are the names of the items shown, and `known(name)` is true for an item that was on offer."""
         return given if known((given.names or told)[0]) else None
 
-    def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
+    def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         """Return the correction: `value` is a text or an object of attributes; `given` may have the fields `nearest`
         and `item`.
 
@@ -349,7 +349,7 @@ class Edit(Form):
         chosen = record.chosen
         return [j for j in chosen if j >= 0 and j != record.base], [record.base] * (chosen[0] != record.base)
 
-    def say(self, line: Mapping[str, Any]) -> str:
+    def say(self, line: Mapping[str, object]) -> str:
         """Return in words that something was corrected."""
         return "corrected what was shown"
 
@@ -367,7 +367,7 @@ class Thumb(Form):
     schema: ClassVar[Json] = {"enum": ["down", "up"]}
     beside: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
-    def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
+    def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         """Return the thumb as +1 (up) or -1 (down), with its item if there is one. Raise ValueError for any other
         value."""
         if not isinstance(value, str) or value not in ("up", "down"):
@@ -385,7 +385,7 @@ class Thumb(Form):
         """Return (1.0,) if the logged feedback `record` is a thumb up, (-1.0,) for a thumb down."""
         return tuple(record.values)
 
-    def say(self, line: Mapping[str, Any]) -> str:
+    def say(self, line: Mapping[str, object]) -> str:
         """Return in a few words whether the thumb is up or down, and for which item, from the JSON fields `line`."""
         return f"thumb {line['thumb']}" + (f" for {line['item']}" if "item" in line else "")
 
@@ -402,7 +402,7 @@ class Action(Form):
     schema: ClassVar[Json] = dict(ITEM)
     beside: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
-    def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
+    def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         """Return the action called `value`, on the item in the field `item` of `given`.
 
         Raise ValueError, naming the field, if one is missing or no valid name."""
@@ -422,7 +422,7 @@ class Action(Form):
         """Return the weight of the action in the logged feedback `record`, from -1 to 1, as a tuple of one."""
         return tuple(record.values)
 
-    def say(self, line: Mapping[str, Any]) -> str:
+    def say(self, line: Mapping[str, object]) -> str:
         """Return the action and its item in a few words, from the JSON fields `line`."""
         return f"{line['action'] or 'did something'}: {line.get('item', '')}"
 
@@ -440,7 +440,7 @@ class Actions(Form):
     name, hint, example = "actions", "what was done with each item", {"a": "buy", "b": ["view", "cart"]}
     schema: ClassVar[Json] = _of_items(_ACTIONS)
 
-    def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
+    def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         """Return the actions in `value`, {item: action} or {item: [action, ...]}. Raise ValueError for anything
         else."""
         if not isinstance(value, Mapping) or not value:
@@ -483,7 +483,7 @@ class Numbers(Form):
         `verb` begins it in words ("Rated a: 4"); numbers are written as integers if `whole`."""
         self.name, self.hint, self.example, self._verb, self._whole = name, hint, example, verb, whole
 
-    def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
+    def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         """Return the number for each item in `value`, {item: number}. Raise ValueError unless all numbers are
         finite."""
         if not isinstance(value, Mapping) or not value:
@@ -541,7 +541,7 @@ class Choice(Form):
         `known(name)` is true for an item that was on offer."""
         return given if all(map(known, told[:2])) else None
 
-    def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
+    def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         """Return a choice: "first", "second", "equal" or "cannot_judge". Raise ValueError for anything else.
 
         The feedback's value is the index of the better item, 0 or 1, or -1 if neither is better."""
@@ -586,7 +586,7 @@ class Nothing(Form):
         """Return `given`, as the answer names no items."""
         return given
 
-    def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
+    def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         """Return the feedback. Raise ValueError unless `value` is True."""
         if value is not True:
             raise ValueError(f"none: expected true, got {describe(value)}")
@@ -596,7 +596,7 @@ class Nothing(Form):
         """Return {"none": True}."""
         return {"none": True}
 
-    def say(self, line: Mapping[str, Any]) -> str:
+    def say(self, line: Mapping[str, object]) -> str:
         """Return "none of these"."""
         return "none of these"
 
@@ -649,7 +649,7 @@ def known_forms(interaction: TakesForms) -> dict[str, Form]:
     return {**FORMS, **interaction.forms}
 
 
-def parse_feedback(given: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> Feedback:
+def parse_feedback(given: Mapping[str, object], forms: Mapping[str, Form] = FORMS) -> Feedback:
     """Return the feedback in the JSON fields `given`, of which exactly one is the name of one of `forms`.
 
     Fields that are None are ignored. Raise ValueError, naming the field, if none or several of `forms` are named, if

@@ -28,7 +28,7 @@ MUTE = "thumbs and edits, which are all that came, do not say what was wanted ra
 """Why learned and control lists cannot be compared if all feedback was thumbs and edits, in words."""
 
 
-def check_show(show: Any, settings: Settings) -> None:
+def check_show(show: object, settings: Settings) -> None:
     """Raise ValueError if `show`, the number of items to show, is not 1 in a loop whose setting `k` is 1."""
     if settings.k == 1 and show != 1:
         raise ValueError(f"show: expected 1, as a loop with k = 1 shows a single item, got {describe(show)}")
@@ -53,7 +53,7 @@ def draws_of(learner: Any) -> Draws:
     return getattr(learner, "depth", None), getattr(learner, "chance", None), getattr(learner, "order", None)
 
 
-def order_shown(y: Any) -> Ints:
+def order_shown(y: object) -> Ints:
     """Return the indices of the candidates that a learner's proposal `y` shows, best first, as an array of one
     dimension."""
     seen: Ints = visible(y)
@@ -300,7 +300,7 @@ def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, nam
     return [j for j in shown if j in best] if rated else best
 
 
-def find_preferred(shown: Sequence[Any], feedback: FeedbackRecord) -> list[Any] | None:
+def find_preferred(shown: Sequence[object], feedback: FeedbackRecord) -> list[Any] | None:
     """Return the candidates in `shown` that `feedback` prefers, the most preferred first.
 
     Return [] if nothing was wanted, None if the feedback does not say. Of equal ratings, what was shown first comes

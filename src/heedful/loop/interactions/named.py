@@ -19,7 +19,7 @@ def named_interaction(cls: type) -> str:
     return str(own.name) if isinstance(own, type) and hasattr(own, "name") else summarise(cls).interaction or UNSAID
 
 
-def loop_learner(spec: str, n_features: int, space: Any) -> Any:
+def loop_learner(spec: str, n_features: int, space: object) -> Any:
     """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), for `n_features` features.
 
     `space` is what the learner may show, such as rankings, with the features of what is shown. Raise ValueError if

@@ -54,7 +54,7 @@ class Numbered(Generic[S]):
         return self.shared
 
 
-def own_copy(learned: Any) -> Any:
+def own_copy(learned: object) -> Any:
     """Return a copy of a learner's state `learned` that `update` may overwrite.
 
     A state with a method `own` copies itself, and may share arrays that are never written to."""

@@ -373,7 +373,7 @@ class Interaction(Protocol[M]):
         return {"actions": weights}
 
     @classmethod
-    def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
+    def choose(cls, given: Mapping[str, object], learner: str | None) -> KindChoice:
         """Return the learner and the settings that follow from the options of `heedful init` that only this kind has.
 
         `given` holds the values of the options by name (`options` declares them), None or False for one that is absent;
@@ -413,7 +413,7 @@ class Interaction(Protocol[M]):
         return [*manifest.candidate_names, CALLERS_SCORE]
 
     @classmethod
-    def looks_at_items(cls, asked: Any) -> bool:
+    def looks_at_items(cls, asked: object) -> bool:
         """Return whether `heedful init` makes features of the columns of an item file.
 
         `asked` is true if the user asked for that with an option; a kind with `item_features` "all" does so always, one
@@ -657,7 +657,7 @@ class Interaction(Protocol[M]):
 
     # ------------------------------------------------------------------------ deciding
 
-    def check_show(self, show: Any) -> None:
+    def check_show(self, show: object) -> None:
         """Raise ValueError if a loop of this kind cannot show `show` items at once."""
         return
 

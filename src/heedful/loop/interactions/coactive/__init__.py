@@ -206,7 +206,7 @@ class Coactive(Interaction[Model]):
 
     # ------------------------------------------------------------------------ deciding
 
-    def check_show(self, show: Any) -> None:
+    def check_show(self, show: object) -> None:
         """Raise ValueError if `show`, the number of items to show, is not 1 in a loop with the setting k = 1."""
         check_show(show, self.manifest.settings)
 
@@ -370,7 +370,7 @@ class Coactive(Interaction[Model]):
 
     # ------------------------------------------------------------------------ reporting
 
-    def contradicts(self, model: Model, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
+    def contradicts(self, model: Model, shared: object, own: Person | None, step: Step, lesson: object) -> bool:
         """Return whether the model now ranks the opposite way of the feedback: w . D < 0 for its present weights w.
 
         `lesson` is the training example made of the feedback in `step`; D is the step that it asks for in feature
@@ -437,7 +437,7 @@ class Coactive(Interaction[Model]):
         """the model that reads feedback as a better order, made once"""
         return self.order_reader()
 
-    def gains(self, model: Model, shared: Any, own: Person | None, step: Step) -> tuple[float, float] | None:
+    def gains(self, model: Model, shared: object, own: Person | None, step: Step) -> tuple[float, float] | None:
         """Return (U(ybar) - U(y), U(y*) - U(y)) for the list y that was shown, the corrected list ybar and the best
         list y*.
 

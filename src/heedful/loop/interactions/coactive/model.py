@@ -105,7 +105,7 @@ class Model:
             return _order(self.learner, shared, x)
         return _order(self._own, person.state, self._personal(shared, person, x))
 
-    def effective(self, shared: Any, person: Person | None) -> Array:
+    def effective(self, shared: object, person: Person | None) -> Array:
         """Return the weights of the N features (N,) for a person: those for all people plus the person's own.
 
         `shared` is the learner's state for all people, `person` the person's own state, None without one. The last
@@ -120,7 +120,7 @@ class Model:
     def _share(self, person: Person) -> float:
         return person.lessons / (person.lessons + self.shrink)
 
-    def _personal(self, shared: Any, person: Person, x: Floats) -> Floats:
+    def _personal(self, shared: object, person: Person, x: Floats) -> Floats:
         """Return the m candidates (m, N) as the person's own learner sees them: features times c, and the score for all
         people last."""
         own = x * self._share(person)
@@ -375,7 +375,7 @@ def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Any) -> 
     return difference(learner.space, learner.n_features, x, feedback, y)
 
 
-def _json(part: Any) -> Any:
+def _json(part: object) -> Any:
     return part.tolist() if isinstance(part, _NUMPY) else part
 
 

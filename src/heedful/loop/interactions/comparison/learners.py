@@ -52,7 +52,7 @@ def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.
     return learner
 
 
-def check_purpose(given: Any) -> str:
+def check_purpose(given: object) -> str:
     """Return `given` if it is a goal of choices, "best" or "ranking". Raise ValueError if not."""
     from heedful.inference.gp.stopping import GOALS
 

@@ -188,7 +188,7 @@ class Ordinal(Interaction[GradingModel]):
         return model.imitate(context)
 
     def beside(
-        self, model: GradingModel, shared: Any, own: Person | None, request: Request, shown: Ints, rng: Any
+        self, model: GradingModel, shared: object, own: Person | None, request: Request, shown: Ints, rng: Any
     ) -> dict[str, Any]:
         """Return what the log keeps of a decision in the caller's order: the ranks of the learner, and the caller's
         scores.
@@ -230,7 +230,7 @@ class Ordinal(Interaction[GradingModel]):
         `model` holds the learner, `shared` its state for all people, `own` the person's offset, None without one."""
         return [ItemPrediction(grade) for grade in model.grades(shared, own, x).tolist()]
 
-    def cuts(self, model: GradingModel, shared: Any, own: Person | None) -> list[float] | None:
+    def cuts(self, model: GradingModel, shared: object, own: Person | None) -> list[float] | None:
         """Return the k - 1 thresholds that divide the score w.x of an item into k grades, for this person.
 
         The offset of a person moves them: `own` is what was learned for the person, None for nobody in particular.
@@ -240,18 +240,18 @@ class Ordinal(Interaction[GradingModel]):
         level = 0.0 if own is None else model.level(own)
         return [float(each) + level for each in self.learner.thresholds(shared)]
 
-    def why_not_predicted(self, shared: Any) -> str:
+    def why_not_predicted(self, shared: object) -> str:
         """Return "": a grade is always predicted."""
         return ""
 
-    def describe_overflow(self, model: GradingModel, shared: Any) -> str:
+    def describe_overflow(self, model: GradingModel, shared: object) -> str:
         """Return a sentence on what to do if weights in `shared`, the state for all people, are not finite or too
         large; else ""."""
         return model.describe_overflow(shared)
 
     # ------------------------------------------------------------------------ deciding
 
-    def check_show(self, show: Any) -> None:
+    def check_show(self, show: object) -> None:
         """Raise ValueError if `show`, the number of items to show, is not 1 in a loop with the setting k = 1."""
         check_show(show, self.manifest.settings)
 

@@ -107,7 +107,7 @@ class GradingModel:
         rng = generators(0)[2]
         return np.array([self.learner.propose(shared, row, rng) for row in self._whole(x)], np.int64)
 
-    def effective(self, shared: Any, person: Person | None) -> Array:
+    def effective(self, shared: object, person: Person | None) -> Array:
         """Return the weight of each feature for a person: those for all people and the person's own together.
 
         `shared` is the learner's state for all people, `person` the person's own state, None without one. The last
@@ -125,7 +125,7 @@ class GradingModel:
         `person`, c in [0, 1) how much that counts."""
         return self._personal.share(person.lessons) * float(person.state.a)
 
-    def between(self, shared: Any, grade: int) -> tuple[float | None, float | None] | None:
+    def between(self, shared: object, grade: int) -> tuple[float | None, float | None] | None:
         """Return (lower, upper) end of the scores for which `grade` is predicted; None for a learner without weights.
 
         The lower end of grade 1 and the upper end of the highest grade are None. `shared` is the learner's state for
@@ -139,7 +139,7 @@ class GradingModel:
             return None
         return float(b[grade - 2]) if grade > 1 else None, float(b[grade - 1]) if grade < k else None
 
-    def describe_overflow(self, shared: Any) -> str:
+    def describe_overflow(self, shared: object) -> str:
         """Return a sentence saying that the weights in `shared`, the state for all people, are too large, and what to
         do.
 

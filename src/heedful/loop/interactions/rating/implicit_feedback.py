@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ class Action(NamedTuple):
     weight: float
 
 
-def check_actions(actions: Any, space: Slate) -> dict[str, Action]:
+def check_actions(actions: object, space: Slate) -> dict[str, Action]:
     """Return the table of actions by name; `actions` has a (value, weight) for each, or a value that counts as one
     rating.
 

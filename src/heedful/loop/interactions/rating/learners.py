@@ -56,7 +56,7 @@ def check_range(given: Any) -> tuple[float, float]:
     return float(given[0]), float(given[1])
 
 
-def check_table(given: Mapping[str, Any], unsaid: Mapping[str, Any], low: float, high: float) -> dict[str, Any]:
+def check_table(given: Mapping[str, object], unsaid: Mapping[str, object], low: float, high: float) -> dict[str, Any]:
     """Return what actions stand for, (value, weight) by name: a rating of `value` that counts as `weight` ratings.
 
     That is `given`, checked against ratings from `low` to `high`. If it equals `unsaid`, the default of the settings,
