@@ -67,7 +67,7 @@ def propose_list(
     asked: Question,
     settings: Settings,
     draws: Draws,
-    rng: Any,
+    rng: np.random.Generator,
     predict: Predict | None = None,
 ) -> Proposal:
     """Return the list to show for the request `asked`, with the probability of showing exactly that list.
@@ -128,7 +128,7 @@ def propose_list(
     )
 
 
-def _sampled(ranking: Ints, size: int, temperature: float, rng: Any) -> tuple[Ints, dict[str, Any]]:
+def _sampled(ranking: Ints, size: int, temperature: float, rng: np.random.Generator) -> tuple[Ints, dict[str, Any]]:
     """Return (a list of `size` drawn at random around a ranking, what the log keeps of the draw).
 
     `ranking` are the indices of m candidates, best first (m,). The draw is Plackett-Luce over ranks at this

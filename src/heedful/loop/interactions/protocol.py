@@ -670,7 +670,13 @@ class Interaction(Protocol[M]):
         return None
 
     def propose(
-        self, model: M, shared: Any, own: Person | None, asked: Question, eligible: Ints | None, rng: Any
+        self,
+        model: M,
+        shared: Any,
+        own: Person | None,
+        asked: Question,
+        eligible: Ints | None,
+        rng: np.random.Generator,
     ) -> Proposal:
         """Return what to show for the request `asked`, by the policy in it (`asked.arm`), with its probability and
         predictions.

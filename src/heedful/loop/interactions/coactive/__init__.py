@@ -211,7 +211,13 @@ class Coactive(Interaction[Model]):
         check_show(show, self.manifest.settings)
 
     def propose(
-        self, model: Model, shared: Any, own: Person | None, asked: Question, eligible: Ints | None, rng: Any
+        self,
+        model: Model,
+        shared: Any,
+        own: Person | None,
+        asked: Question,
+        eligible: Ints | None,
+        rng: np.random.Generator,
     ) -> Proposal:
         """Return the list for the request `asked`, with the probability of showing exactly that list.
 
@@ -370,7 +376,7 @@ class Coactive(Interaction[Model]):
 
     # ------------------------------------------------------------------------ reporting
 
-    def contradicts(self, model: Model, shared: object, own: Person | None, step: Step, lesson: object) -> bool:
+    def contradicts(self, model: Model, shared: object, own: Person | None, step: Step, lesson: Lesson | Thumb) -> bool:
         """Return whether the model now ranks the opposite way of the feedback: w . D < 0 for its present weights w.
 
         `lesson` is the training example made of the feedback in `step`; D is the step that it asks for in feature
@@ -590,8 +596,8 @@ class _Order(NamedTuple):
     n_features: int
     space: Any
 
-    def init(self, rng: Any) -> tuple[()]:
+    def init(self, rng: np.random.Generator) -> tuple[()]:
         return ()
 
-    def propose(self, state: Any, x: Floats, rng: Any) -> Any:
+    def propose(self, state: Any, x: Floats, rng: np.random.Generator) -> Any:
         return np.arange(len(x))

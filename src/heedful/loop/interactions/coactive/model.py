@@ -87,7 +87,7 @@ class Model:
         """True if the learner shows lists with a random part."""
         return self._proposal is not None
 
-    def propose(self, shared: Any, person: Person | None, x: Floats, rng: Any) -> Any:
+    def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Any:
         """Return the proposal of the learner for m candidates `x` (m, N), with N features each, and one person.
 
         `shared` is the learner's state for all people, `person` the person's own state, None without one; `rng` draws

@@ -17,7 +17,7 @@ from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
 from heedful.loop.interactions.comparison import texts
 from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose, chooser
-from heedful.loop.interactions.comparison.model import ChoiceAnswer, ChoiceModel, why_unfit
+from heedful.loop.interactions.comparison.model import ChoiceAnswer, ChoiceModel, ChoiceState, why_unfit
 from heedful.loop.interactions.comparison.question import check_two, propose_question
 from heedful.loop.interactions.contributions import Contributions, gradient, none
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
@@ -216,7 +216,7 @@ class Comparison(Interaction[ChoiceModel]):
             model.put(catalogue.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
         return ""
 
-    def publish(self, model: ChoiceModel) -> Any:
+    def publish(self, model: ChoiceModel) -> ChoiceState:
         """Return the state for all people in `model`, for the threads that make decisions.
 
         It is not copied: the next update copies the arrays that it changes."""
@@ -228,19 +228,21 @@ class Comparison(Interaction[ChoiceModel]):
         """Return the key of the person `name` in the model; all people without a name are one person, ""."""
         return name or ""
 
-    def lacks(self, shared: Any, x: Ints) -> bool:
+    def lacks(self, shared: ChoiceState, x: Ints) -> bool:
         """Return whether one of the items `x` (m,), numbers, came after the published state `shared`, so that it lacks
         it."""
         return bool(x.size) and int(x.max()) >= shared.n
 
-    def order(self, model: ChoiceModel, shared: Any, own: Person | None, x: Ints) -> Ints:
+    def order(self, model: ChoiceModel, shared: ChoiceState, own: Person | None, x: Ints) -> Ints:
         """Return the indices of the m candidates by posterior mean utility for this person, best first (m,).
 
         `x` (m,) are the numbers of the items. `model` holds the learner, `shared` its state for all people, `own` the
         person's number, None for a new person."""
         return np.argsort(-model.posterior(shared, own, x).mean, kind="stable")
 
-    def predict(self, model: ChoiceModel, shared: Any, own: Person | None, x: Ints) -> list[ItemPrediction] | None:
+    def predict(
+        self, model: ChoiceModel, shared: ChoiceState, own: Person | None, x: Ints
+    ) -> list[ItemPrediction] | None:
         """Return for each of the m candidates the probability to be chosen if all of them were shown; None if not
         finite.
 
@@ -260,7 +262,7 @@ class Comparison(Interaction[ChoiceModel]):
 
     # ------------------------------------------------------------------------ deciding
 
-    def eligible(self, model: ChoiceModel, shared: Any, own: Person | None, asked: Question) -> None:
+    def eligible(self, model: ChoiceModel, shared: ChoiceState, own: Person | None, asked: Question) -> None:
         """Return None, as all candidates may be shown; raise ValueError if the request `asked` has fewer than two.
 
         `model`, `shared` and `own` are not used."""
@@ -269,11 +271,11 @@ class Comparison(Interaction[ChoiceModel]):
     def propose(
         self,
         model: ChoiceModel,
-        shared: Any,
+        shared: ChoiceState,
         own: Person | None,
         asked: Question,
         eligible: Ints | None,
-        rng: Any,
+        rng: np.random.Generator,
     ) -> Proposal:
         """Return the items to ask about, in random order: those that the learner's rule selects, or random ones.
 
@@ -411,7 +413,9 @@ class Comparison(Interaction[ChoiceModel]):
 
         return ChoiceDetails
 
-    def contradicts(self, model: ChoiceModel, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
+    def contradicts(
+        self, model: ChoiceModel, shared: ChoiceState, own: Person | None, step: Step, lesson: ChoiceAnswer
+    ) -> bool:
         """Return whether the model is 90 % sure now that another item shown is better than the one that the answer
         chose.
 

@@ -155,7 +155,7 @@ class ChoiceModel(Numbered[ChoiceState]):
         return kept
 
     def propose(
-        self, shared: ChoiceState, person: Person | None, numbers: Ints, size: int, skip: Ints, rng: Any
+        self, shared: ChoiceState, person: Person | None, numbers: Ints, size: int, skip: Ints, rng: np.random.Generator
     ) -> Ints:
         """Return the `size` items of `numbers`, which rise, that the learner asks this person about, in any order.
 
@@ -300,7 +300,9 @@ def _all_asked(y: Ints, skip: Ints) -> bool:
     return all((int(a), int(b)) in known for i, a in enumerate(y) for b in y[i + 1 :])
 
 
-def _of_pool(learner: Any, state: Any, user: int, numbers: Ints, size: int, skip: Ints, rng: Any) -> Ints:
+def _of_pool(
+    learner: Any, state: Any, user: int, numbers: Ints, size: int, skip: Ints, rng: np.random.Generator
+) -> Ints:
     """Return the `size` items that a learner without a method `question` asks the person with the number `user` about.
 
     They are its best pair of `numbers` that is not in `skip` (q, 2), then the other items with the highest posterior

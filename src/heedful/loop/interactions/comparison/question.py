@@ -34,7 +34,7 @@ def check_two(asked: Question) -> None:
 
 
 def propose_question(
-    model: ChoiceModel, shared: Any, own: Person | None, asked: Question, share: float, rng: Any
+    model: ChoiceModel, shared: Any, own: Person | None, asked: Question, share: float, rng: np.random.Generator
 ) -> Proposal:
     """Return the items to ask about for the request `asked`, with the probability of showing exactly these in this
     order.
@@ -104,7 +104,7 @@ def _probability(learner: Any, places: Ints, learned: Ints, drawn: bool, left: i
     return (control / left + (1.0 - control) * ours) / orders
 
 
-def _at(rng: Any) -> tuple[Any, ...]:
+def _at(rng: np.random.Generator) -> tuple[Any, ...]:
     """Return the position of a random generator; it is equal before and after exactly if nothing was drawn in
     between."""
     state = rng.bit_generator.state
@@ -121,7 +121,7 @@ def _places(numbers: Ints, y: Ints, size: int) -> Ints:
     return places
 
 
-def _by_chance(m: int, size: int, skip: Ints, rng: Any) -> Ints:
+def _by_chance(m: int, size: int, skip: Ints, rng: np.random.Generator) -> Ints:
     """Return the indices of `size` of m items, rising, each set equally likely; a pair is none of those in `skip` (q,
     2)."""
     if size > 2 or not len(skip):

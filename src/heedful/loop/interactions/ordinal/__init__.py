@@ -31,7 +31,7 @@ from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.ordinal import texts
 from heedful.loop.interactions.ordinal.learners import complete_spec, grader, is_grading, spec_with_grades
-from heedful.loop.interactions.ordinal.model import GradingModel
+from heedful.loop.interactions.ordinal.model import Grades, GradingModel
 from heedful.loop.interactions.protocol import (
     Interaction,
     ItemPrediction,
@@ -188,7 +188,13 @@ class Ordinal(Interaction[GradingModel]):
         return model.imitate(context)
 
     def beside(
-        self, model: GradingModel, shared: object, own: Person | None, request: Request, shown: Ints, rng: Any
+        self,
+        model: GradingModel,
+        shared: object,
+        own: Person | None,
+        request: Request,
+        shown: Ints,
+        rng: np.random.Generator,
     ) -> dict[str, Any]:
         """Return what the log keeps of a decision in the caller's order: the ranks of the learner, and the caller's
         scores.
@@ -262,7 +268,7 @@ class Ordinal(Interaction[GradingModel]):
         own: Person | None,
         asked: Question,
         eligible: Ints | None,
-        rng: Any,
+        rng: np.random.Generator,
     ) -> Proposal:
         """Return the list for the request `asked`, by score or in the caller's order, with the predicted grade of each
         item.
@@ -434,7 +440,7 @@ class Ordinal(Interaction[GradingModel]):
 
         return GradeDetails
 
-    def contradicts(self, model: GradingModel, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
+    def contradicts(self, model: GradingModel, shared: Any, own: Person | None, step: Step, lesson: Grades) -> bool:
         """Return whether a grade given differs by two or more from what the model would predict now.
 
         `lesson` is the training example made of the feedback in `step`: items with their grades. `model` holds the

@@ -66,7 +66,7 @@ class GradingModel:
 
     # ------------------------------------------------------------------------ proposing
 
-    def propose(self, shared: Any, person: Person | None, x: Floats, rng: Any) -> Ints:
+    def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Ints:
         """Return the indices of the candidates x (m, N: m candidates, N features) in the order in which to show them.
 
         `shared` is the learner's state for all people, `person` the person's own state, None without one; `rng` is not

@@ -34,7 +34,7 @@ from heedful.loop.interactions.protocol import (
 from heedful.loop.interactions.rating import texts
 from heedful.loop.interactions.rating.explanation import RatingPrediction, explain_rating, rating_contributions
 from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater
-from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
+from heedful.loop.interactions.rating.model import CONSUMED, RatingModel, RatingState
 from heedful.loop.interactions.rating.slate import left, propose_slate
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
@@ -240,11 +240,11 @@ class Rating(Interaction[RatingModel]):
             return f"{type(model.learner).__name__} failed to unlearn it: {type(error).__name__}: {error}"
         return ""
 
-    def teaches(self, model: RatingModel, lesson: Any) -> bool:
+    def teaches(self, model: RatingModel, lesson: WeightedRatings) -> bool:
         """Return whether the training example `lesson`, items with ratings, has an item that is still on offer."""
         return model.knows(lesson)
 
-    def publish(self, model: RatingModel) -> Any:
+    def publish(self, model: RatingModel) -> RatingState:
         """Return the state for all people in `model`, for the threads that make decisions.
 
         It is not copied: the next update copies the arrays that it changes."""
@@ -252,7 +252,7 @@ class Rating(Interaction[RatingModel]):
 
     # ------------------------------------------------------------------------ reading
 
-    def order(self, model: RatingModel, shared: Any, own: Person | None, x: Ints) -> Ints:
+    def order(self, model: RatingModel, shared: RatingState, own: Person | None, x: Ints) -> Ints:
         """Return the indices of the m candidates by the rating expected of this person, highest first (m,).
 
         `x` (m,) are the numbers of the items. `model` holds the learner, `shared` its state for all people, `own` the
@@ -260,7 +260,9 @@ class Rating(Interaction[RatingModel]):
         found = model.ratings(shared, own, x)
         return np.arange(len(x)) if found is None else np.argsort(-found, kind="stable")
 
-    def predict(self, model: RatingModel, shared: Any, own: Person | None, x: Ints) -> list[ItemPrediction] | None:
+    def predict(
+        self, model: RatingModel, shared: RatingState, own: Person | None, x: Ints
+    ) -> list[ItemPrediction] | None:
         """Return the rating expected of this person for each of the m candidates; None if the learner predicts none.
 
         `x` (m,) are the numbers of the items. `model` holds the learner, `shared` its state for all people, `own` the
@@ -271,7 +273,7 @@ class Rating(Interaction[RatingModel]):
         spreads: Sequence[float | None] = model.spreads(shared, own, x) or [None] * len(x)
         return [ItemPrediction(rating, spread) for rating, spread in zip(found.tolist(), spreads)]
 
-    def why_not_predicted(self, shared: Any) -> str:
+    def why_not_predicted(self, shared: RatingState) -> str:
         """Return why no rating is predicted, in words: there is none so far, or the learner predicts none; else ""."""
         if shared.users == 0:
             return "Nothing yet: what is shown first is as good as drawn. The first rating changes that."
@@ -279,7 +281,7 @@ class Rating(Interaction[RatingModel]):
             return f"Its learner, {self.manifest.learner}, predicts no ratings."
         return ""
 
-    def used(self, model: RatingModel, shared: Any, own: Person | None) -> set[int]:
+    def used(self, model: RatingModel, shared: RatingState, own: Person | None) -> set[int]:
         """Return the numbers of the items that the person has rated, which are not shown again unless the request asks
         for it.
 
@@ -287,7 +289,7 @@ class Rating(Interaction[RatingModel]):
         people, `own` the person's number, None for a new person."""
         return set(model.consumed(shared, own).tolist())
 
-    def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
+    def own_answers(self, shared: RatingState, own: Person | None) -> dict[int, str]:
         """Return in words what the person said of each item, by item number: "said 4", a mean of their ratings, or
         "looked at".
 
@@ -303,7 +305,7 @@ class Rating(Interaction[RatingModel]):
             p = int(said.after_user[p])
         return found
 
-    def counts(self, shared: Any, items: int) -> str:
+    def counts(self, shared: RatingState, items: int) -> str:
         """Return a sentence with the numbers of ratings, people who rated, and rated items that the state `shared`
         holds.
 
@@ -321,7 +323,7 @@ class Rating(Interaction[RatingModel]):
 
     # ------------------------------------------------------------------------ deciding
 
-    def eligible(self, model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
+    def eligible(self, model: RatingModel, shared: RatingState, own: Person | None, asked: Question) -> Ints | None:
         """Return the indices of the candidates that the person of the request `asked` has not rated yet, None for all.
 
         `model` holds the learner, `shared` its state for all people, `own` the person's number, None for a new person.
@@ -331,11 +333,11 @@ class Rating(Interaction[RatingModel]):
     def propose(
         self,
         model: RatingModel,
-        shared: Any,
+        shared: RatingState,
         own: Person | None,
         asked: Question,
         eligible: Ints | None,
-        rng: Any,
+        rng: np.random.Generator,
     ) -> Proposal:
         """Return the best of the `eligible` candidates (indices, None for all) for the request `asked`, with their
         predictions.
@@ -447,7 +449,9 @@ class Rating(Interaction[RatingModel]):
 
         return RatingDetails
 
-    def contradicts(self, model: RatingModel, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
+    def contradicts(
+        self, model: RatingModel, shared: RatingState, own: Person | None, step: Step, lesson: WeightedRatings
+    ) -> bool:
         """Return whether a rating given differs from what the model expects now by over a quarter of the range of
         ratings.
 

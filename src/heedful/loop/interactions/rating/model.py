@@ -89,7 +89,7 @@ class RatingModel(Numbered[RatingState]):
             p = said.after_user[p]
         return np.array(found, np.int64)
 
-    def propose(self, shared: RatingState, offer: SlateContext, size: int, rng: Any) -> Ints:
+    def propose(self, shared: RatingState, offer: SlateContext, size: int, rng: np.random.Generator) -> Ints:
         """Return the numbers of the best `size` items, best first, for the person and items in `offer`.
 
         `offer` is what the method `offer` returned; `shared` is the learner's state for all people, `rng` the generator
@@ -146,7 +146,7 @@ class RatingModel(Numbered[RatingState]):
         there = self._there(lesson.items)
         if not there.any():
             return False
-        lesson = WeightedRatings(*(part[there] for part in lesson))
+        lesson = WeightedRatings(lesson.items[there], lesson.ratings[there], lesson.weights[there])
         learned, said, gone, users = self._own()
         person = self.people.get(context.person) if context.person is not None else None
         if person is None:
@@ -194,11 +194,11 @@ class RatingModel(Numbered[RatingState]):
         remove_item(said, number)
         self.shared = RatingState(learned, said, gone, users)
 
-    def knows(self, lesson: Any) -> bool:
+    def knows(self, lesson: WeightedRatings) -> bool:
         """Return whether the training example `lesson`, items with ratings, has an item that is still on offer."""
         return bool(self._there(lesson.items).any())
 
-    def _there(self, numbers: Ints) -> Any:
+    def _there(self, numbers: Ints) -> npt.NDArray[np.bool_]:
         """Return a mask of the items `numbers` (m,) that are still on offer (m,)."""
         gone = self.shared.gone
         return np.array([number >= gone.size or gone[number] == 0 for number in numbers.tolist()], np.bool_)

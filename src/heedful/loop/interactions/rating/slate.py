@@ -5,13 +5,13 @@ The record of a decision keeps what was shown, best first, and how many candidat
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from heedful.jit.kernel import Ints
 from heedful.loop.interactions.protocol import Proposal, Question
-from heedful.loop.interactions.rating.model import RatingModel
+from heedful.loop.interactions.rating.model import RatingModel, RatingState
 from heedful.loop.model import Person
 from heedful.loop.settings import Settings
 
@@ -34,12 +34,12 @@ def left(model: RatingModel, shared: Any, own: Person | None, asked: Question) -
 
 def propose_slate(
     model: RatingModel,
-    shared: Any,
+    shared: RatingState,
     own: Person | None,
     asked: Question,
     left: Ints | None,
     settings: Settings,
-    rng: Any,
+    rng: np.random.Generator,
 ) -> Proposal:
     """Return the list for the request `asked`, of the candidates `left` (indices, None for all), with its probability.
 
@@ -64,7 +64,11 @@ def propose_slate(
     match = asked.match.among(left) if asked.match is not None and size else None
     carried: dict[str, Any] = {}
     if match is None:
-        y = model.propose(shared, model.offer(shared, own, numbers), size, watched) if size else numbers
+        y = (
+            model.propose(shared, model.offer(shared, own, numbers), size, cast(np.random.Generator, watched))
+            if size
+            else numbers
+        )
         learned = left[order[_places(numbers, y)]] if size else left[:0]
     else:
         learned, carried = match.draft(size)
@@ -141,7 +145,7 @@ class WatchedGenerator:
     """A random generator that notes in `drawn` whether it was used: a learner that draws nothing shows its list with
     certainty."""
 
-    def __init__(self, rng: Any) -> None:
+    def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
         self.drawn = False
 
