@@ -37,6 +37,8 @@ class Kind(NamedTuple):
     """what any loop of it must do"""
     learners: list[str]
     """all that its loops can learn with"""
+    says: frozenset[str]
+    """what answers over HTTP say of its loops and not of every loop: "Struct.field" """
     own: str | None = None
     """the learner to name when its loop is opened, where that is not heedful's"""
 
@@ -84,6 +86,7 @@ def _choose(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
 
 
 NAMES = [f"i{j}" for j in range(12)]
+PREDICTS = frozenset({"Decision.predicted", "Report.prediction", "PredictionReport.details"})
 KINDS = (
     Kind(
         "coactive",
@@ -93,6 +96,7 @@ KINDS = (
         "perceptron",
         CoactiveReference,
         specs("coactive"),
+        frozenset(),
     ),
     Kind(
         "ordinal",
@@ -102,6 +106,7 @@ KINDS = (
         "prank",
         OrdinalReference,
         specs("ordinal"),
+        PREDICTS | {"Explanation.prediction", "Loop.grades"},
     ),
     Kind(
         "rating",
@@ -115,6 +120,7 @@ KINDS = (
         "item-mean",
         RatingReference,
         specs("rating"),
+        PREDICTS | {"Explanation.prediction", "Loop.ratings"},
     ),
     Kind(
         "comparison",
@@ -124,6 +130,7 @@ KINDS = (
         "preference-gp",
         ComparisonReference,
         specs("pairwise"),
+        PREDICTS | {"Explanation.prediction", "Loop.choices"},
     ),
     Kind(
         "best-worst",
@@ -133,6 +140,7 @@ KINDS = (
         FIFTH,
         BestWorstReference,
         [FIFTH],
+        PREDICTS,
         FIFTH,
     ),
 )

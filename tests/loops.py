@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from heedful import Loop, Settings
 from heedful.core.serialization import arrays_of
 from heedful.features import infer
 from heedful.learners.registry import find_learners, summarise
+from heedful.loop.records import plain
 from heedful.loop.serving import Follower
 
 REQUIRED = {"exponentiated": "bound=6", "convex": "radius=0.7"}
@@ -122,6 +124,11 @@ def set_clock(monkeypatch: Any, clock: Callable[[], int]) -> None:
     """Let a loop's clock be `clock`, in microseconds since 1970."""
     for module in ("loop", "decide", "feedback"):
         monkeypatch.setattr(f"heedful.loop.{module}.now", clock)
+
+
+def as_json(value: Any) -> Any:
+    """A record, or many, as an answer over HTTP or a file holds it."""
+    return json.loads(json.dumps(plain(value)))
 
 
 def values(predicted: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,8 @@ import pytest
 from command import Ended, heedful
 
 from heedful import Loop
-from heedful.loop.records import plain
 from kinds import Kind, each_kind, teach
-from loops import bits, bits_from_scratch, choice_loop, rows, small_loop
+from loops import as_json, bits, bits_from_scratch, choice_loop, rows, small_loop
 
 F0 = {row["id"]: row["f0"] for row in rows(12, 4)}
 FIXED = f"{Path(__file__).parents[1] / 'fixed.py'}:Fixed"
@@ -35,10 +34,6 @@ def words(got: Ended) -> str:
     """What it printed, as one line; it ended well."""
     assert (got.code, got.err) == (0, "")
     return " ".join(got.out.split())
-
-
-def as_json(value: Any) -> Any:
-    return json.loads(json.dumps(plain(value)))
 
 
 def choose(loop: Loop, rounds: range, people: int = 25) -> None:

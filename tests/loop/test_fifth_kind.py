@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from asking import Caller, Said
+from asking import Caller, ok
 from command import heedful
 from scipy.stats import binomtest
 
@@ -25,9 +25,9 @@ from heedful.io import export_lines, import_lines
 from heedful.learners.registry import learner_class
 from heedful.server.context import Options
 from heedful.server.main import served
+from kinds import FIFTH
 from loops import bits, rows
 
-FIFTH = f"{Path(__file__).parents[1] / 'fifth.py'}:BestWorst"
 BestWorst: Any = learner_class(FIFTH)
 fifth: Any = sys.modules[BestWorst.__module__]
 """The module as the loop knows it: heedful imports it from its file."""
@@ -262,24 +262,9 @@ def test_how_it_speaks_of_itself(loop: Loop) -> None:
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
     folder = tmp_path_factory.mktemp("served")
-    for name in ("story", "learns"):
-        best_worst_loop(folder / f"{name}.heedful").close()
+    best_worst_loop(folder / "learns.heedful").close()
     with served(folder, Options(own=(FIFTH,))) as url, closing(Caller(url)) as caller:
         yield caller
-
-
-def ok(answer: Said) -> Any:
-    assert answer.status == 200, answer
-    return answer.value
-
-
-def test_what_is_no_answer_is_refused_over_http_by_its_field(ask: Caller) -> None:
-    path = "/v1/loops/story"
-    ok(ask.post(f"{path}/decisions", {"id": "d0"}))
-    refused = ask.post(f"{path}/feedback", {"decision": "d0", "best": "i0"})
-    assert (refused.status, refused.value["field"]) == (422, "worst")
-    rejected = ask.post(f"{path}/feedback", {"decision": "d0", "id": "r", "clicks": ["i0"]})
-    assert (rejected.status, rejected.value["detail"]) == (409, "clicks: expected best and worst, or none")
 
 
 def test_after_300_answers_over_http_it_beats_chance(ask: Caller) -> None:

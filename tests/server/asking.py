@@ -84,6 +84,13 @@ def said(response: httpx.Response) -> Said:
     return Said(response.status_code, value, response.headers)
 
 
+def ok(answer: Said, status: int = 200) -> Any:
+    """What is answered, where all went well."""
+    assert answer.status == status, answer
+    assert answer.headers["cache-control"] == "no-store"
+    return answer.value
+
+
 def is_problem(answer: Said, kind: str, field: str | None = None) -> dict[str, Any]:
     """The members of a problem, that must be of this kind and name this field."""
     status, title = TITLES[kind]

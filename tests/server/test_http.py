@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from asking import (
     held_up,
     is_problem,
     metrics,
+    ok,
     raw_numbers,
     request,
     until,
@@ -49,30 +49,6 @@ from loops import bits, bits_from_scratch, choice_loop, rows, small_loop
 
 ITEMS = rows(12, 4)
 NAMES = [row["id"] for row in ITEMS]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("served")
-
-
-@pytest.fixture(scope="module")
-def url(folder: Path) -> Iterator[str]:
-    """A server that everybody nearby may ask."""
-    with served(folder) as found:
-        yield found
-
-
-@pytest.fixture(params=["json", "msgpack"])
-def ask(request: pytest.FixtureRequest, url: str) -> Iterator[Caller]:
-    with closing(Caller(url, form=request.param)) as caller:
-        yield caller
-
-
-@pytest.fixture
-def plain(url: str) -> Iterator[Caller]:
-    with closing(Caller(url)) as caller:
-        yield caller
 
 
 COUNT = itertools.count()
@@ -98,12 +74,6 @@ def cars(name: str) -> str:
 def opened(folder: Path, path: str) -> Loop:
     """The loop of a path, in this process."""
     return Loop.open(folder / f"{path.rpartition('/')[2]}.heedful")
-
-
-def ok(answer: Said, status: int = 200) -> Any:
-    assert answer.status == status, answer
-    assert answer.headers["cache-control"] == "no-store"
-    return answer.value
 
 
 # ---------------------------------------------------------------------------- loops

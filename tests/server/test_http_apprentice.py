@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,10 +14,9 @@ from browsing import Visitor, words
 from heedful import Loop
 from heedful.client import Client
 from heedful.loop.apprentice import Apprentice
-from heedful.loop.records import plain
 from heedful.server.context import Options
 from heedful.server.main import served
-from loops import bits, bits_from_scratch, rows
+from loops import as_json, bits, bits_from_scratch, rows
 
 ITEMS = rows(12, 4)
 F0 = {row["id"]: row["f0"] for row in ITEMS}
@@ -60,10 +58,6 @@ def serve(there: Any, rounds: range) -> None:
     for i in rounds:
         made = there.decide(NAMES[i % 4 :], prior=[F0[name] for name in NAMES[i % 4 :]], person=f"p{i % 5}", id=f"d{i}")
         assert (made.arm, made.shown[0]) == ("imitated", max(NAMES[i % 4 :], key=F0.__getitem__))
-
-
-def as_json(value: Any) -> Any:
-    return json.loads(json.dumps(plain(value)))
 
 
 @pytest.mark.parametrize(

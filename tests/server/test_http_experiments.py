@@ -9,31 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import Caller, Said, is_problem
+from asking import Caller, is_problem, ok
 
 from heedful import Loop
 from heedful.client import Client
-from heedful.loop.records import plain
-from heedful.server.context import Options
 from heedful.server.keys import Keys
 from heedful.server.main import served
-from kinds import FIFTH, Kind, each_kind, teach
-from loops import bits, bits_from_scratch, choice_loop, rows, small_loop
+from kinds import Kind, each_kind, teach
+from loops import as_json, bits, bits_from_scratch, choice_loop, rows, small_loop
 
 F0 = {row["id"]: row["f0"] for row in rows(12, 4)}
 FIXED = f"{Path(__file__).parents[1] / 'fixed.py'}:Fixed"
 CANDIDATE = "second-order:epsilon=0.1"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("served")
-
-
-@pytest.fixture(scope="module")
-def url(folder: Path) -> Iterator[str]:
-    with served(folder, Options(own=(FIFTH,))) as found:
-        yield found
 
 
 @pytest.fixture
@@ -50,20 +37,11 @@ def name(folder: Path, request: pytest.FixtureRequest) -> str:
     return made
 
 
-def ok(said: Said) -> Any:
-    assert said.status == 200, said
-    return said.value
-
-
 def choose(loop: Client | Any, rounds: range) -> None:
     """People who click what has the most of the first feature."""
     for i in rounds:
         shown = loop.decide(person=f"p{i % 40}", id=f"d{i}", show=4).shown
         loop.feedback(f"d{i}", id=f"e{i}", clicks=[max(shown, key=F0.__getitem__)])
-
-
-def as_json(value: Any) -> Any:
-    return json.loads(json.dumps(plain(value)))
 
 
 def test_over_http_it_is_what_the_loop_says(folder: Path, ask: Caller, url: str, name: str) -> None:

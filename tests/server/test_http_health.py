@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -14,24 +13,10 @@ from typer.testing import CliRunner
 from heedful import Loop
 from heedful.cli import app
 from heedful.client import Client
-from heedful.loop.records import plain
-from heedful.server.context import Options
-from heedful.server.main import served
-from kinds import FIFTH, Kind, each_kind, teach
-from loops import small_loop
+from kinds import Kind, each_kind, teach
+from loops import as_json, small_loop
 
 T0, SECOND = 1_700_000_000_000_000, 1_000_000
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("served")
-
-
-@pytest.fixture(scope="module")
-def url(folder: Path) -> Iterator[str]:
-    with served(folder, Options(own=(FIFTH,))) as found:
-        yield found
 
 
 @each_kind
@@ -43,13 +28,13 @@ def test_the_health_over_http_is_that_of_the_loop(kind: Kind, folder: Path, url:
     with closing(Caller(url)) as ask:
         said = ask("GET", f"/v1/loops/{kind.name}/health?alpha=0.1")
         assert said.status == 200
-        assert said.value == json.loads(json.dumps(plain(known)))
+        assert said.value == as_json(known)
     with Client(url, timeout=10.0) as client:
         assert client.loop(kind.name).health(0.1) == known
     own = ["--own", kind.own] if kind.own else []
     told = CliRunner().invoke(app, ["health", str(path), "--alpha", "0.1", "--json", *own])
     assert told.exit_code == 0, told.output
-    assert json.loads(told.stdout) == json.loads(json.dumps(plain(known)))
+    assert json.loads(told.stdout) == as_json(known)
     told = CliRunner().invoke(app, ["health", str(path), *own], env={"COLUMNS": "200"})
     assert told.exit_code == 0, told.output
     for words in ("Nothing is wrong with 30 pieces", "What may have changed", "Over time", "Of 3 people", "which key"):

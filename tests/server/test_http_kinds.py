@@ -1,41 +1,25 @@
-"""A loop over HTTP is the loop: of every kind of feedback, the same answers and the same bits."""
+"""A loop over HTTP is the loop: of every kind of feedback, the same answers and the same bits; made, refused and
+described by its own fields."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from asking import Caller, Said
+from asking import FLOAT32, Caller, is_problem, ok, raw_numbers
 
 import heedful.loop.why
 from heedful import Loop
-from heedful.loop.records import plain
-from heedful.server.context import Options
-from heedful.server.main import served
-from kinds import FIFTH, NAMES, Kind, each_kind
+from heedful.loop.interactions import schemas
+from heedful.server import schema
+from heedful.server.routes import description
+from kinds import KINDS, NAMES, Kind, each_kind
 from kinds import ask as fields_of
-from loops import bits, bits_from_scratch
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("served")
-
-
-@pytest.fixture(scope="module")
-def url(folder: Path) -> Iterator[str]:
-    with served(folder, Options(own=(FIFTH,))) as found:
-        yield found
-
-
-@pytest.fixture(params=["json", "msgpack"])
-def ask(request: pytest.FixtureRequest, url: str) -> Iterator[Caller]:
-    with closing(Caller(url, form=request.param)) as caller:
-        yield caller
+from loops import as_json, bits, bits_from_scratch, choice_loop, diverged, rows, small_loop
 
 
 @pytest.fixture(autouse=True)
@@ -46,15 +30,6 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         inquiry, "_leave_one_out", lambda self, steps, now, seconds: leave_one_out(self, steps, now, 600.0)
     )
-
-
-def ok(answer: Said) -> Any:
-    assert answer.status == 200, answer
-    return answer.value
-
-
-def as_json(value: Any) -> Any:
-    return json.loads(json.dumps(plain(value)))
 
 
 def without_times(value: Any) -> Any:
@@ -133,3 +108,260 @@ def test_a_loop_over_http_is_the_loop(ask: Caller, kind: Kind, folder: Path, tmp
         with Loop.open(folder / f"{name}.heedful", learner=kind.own) as other:
             assert bits(other) == bits(loop) == bits_from_scratch(other)
             assert other.verify() == []
+
+
+# ---------------------------------------------------------------------------- what is described
+
+
+def described(value: dict[str, Any], struct: type) -> set[str]:
+    """The optional fields of an answer; all others must be there, and none that is not described."""
+    fields = msgspec.structs.fields(struct)
+    required = {field.encode_name for field in fields if field.required}
+    assert required <= value.keys() <= {field.encode_name for field in fields}, struct
+    return {f"{struct.__name__}.{name}" for name in value.keys() - required}
+
+
+@each_kind
+def test_every_field_is_described(kind: Kind, url: str, folder: Path) -> None:
+    """A loop says all that is described but what the table of kinds leaves to others."""
+    kind.make(folder / f"described-{kind.name}.heedful").close()
+    path = f"/v1/loops/described-{kind.name}"
+    with closing(Caller(url)) as ask:
+        decision = ok(ask.post(f"{path}/decisions", {"candidates": [*NAMES[:3], "x"], "id": "d", "person": "p"}))
+        form = kind.answer(0, tuple(name for name in decision["shown"] if name != "x"))
+        answer = ok(ask.post(f"{path}/feedback", {**form, "decision": "d"}))
+        report = ok(ask.get(f"{path}/report"))
+        learners = [] if kind.own else [kind.other]
+        found = [
+            (ok(ask.get(path)), schema.Loop),
+            (decision, schema.Decision),
+            (answer, schema.Answer),
+            (ok(ask.get(f"{path}/decisions/d/explanation")), schema.Explanation),
+            (ok(ask.get(f"{path}/decisions/d/why?item=i1")), schema.Why),
+            (ok(ask.post(f"{path}/evaluations", {"learners": learners})), schema.Evaluation),
+            (report, schema.Report),
+        ]
+        if predicted := report.get("prediction"):
+            found += [(predicted, schema.PredictionReport), (predicted["series"][0], schema.PredictionWindow)]
+        if kind.name == "comparison":
+            standing = ok(ask.get(f"{path}/standing"))
+            rest = [(standing["left"], schemas.Left), (standing["ranking"][0], schemas.Standing)]
+            found += [(standing, schemas.Standings), *rest]
+    said = set[str]().union(*(described(value, struct) for value, struct in found))
+    assert said == {"Decision.unknown", "Report.unknown"} | kind.says
+
+
+@each_kind
+def test_the_events_say_what_was_shown_and_answered(kind: Kind, plain: Caller, folder: Path) -> None:
+    name = f"events-{kind.name}"
+    kind.make(folder / f"{name}.heedful").close()
+    decision = ok(plain.post(f"/v1/loops/{name}/decisions", {"candidates": NAMES[:4], "id": "d"}))
+    for i in (0, 4):  # the second of actions, where they are taken
+        form = {**kind.answer(i, tuple(decision["shown"])), "decision": "d", "id": f"e{i}"}
+        ok(plain.post(f"/v1/loops/{name}/feedback", form))
+        text = plain.http.get(f"/v1/loops/{name}/events?follow=false&kinds=decision,feedback").text
+        data = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+        assert data[0].items() >= {each: decision[each] for each in ("id", "shown", "arm")}.items()
+        assert data[0].get("predicted") == decision.get("predicted")
+        assert data[-1].items() >= form.items()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_is_no_number_any_more_is_null_and_described_so(ask: Caller, folder: Path) -> None:
+    """In JSON and msgpack alike."""
+    name = f"diverged-{ask.form}"
+    with diverged(folder / f"{name}.heedful") as loop:
+        caveat = loop.overflown
+    path = f"/v1/loops/{name}"
+    assert ok(ask.get(path))["caveats"] == [caveat]
+    explained = ok(ask.get(f"{path}/decisions/d29/explanation"))
+    why = ok(ask.get(f"{path}/decisions/d29/why?item={explained['first']}"))
+    evaluated = ok(ask.post(f"{path}/evaluations", {"learners": ["widrow-hoff:eta=1e20"]}))
+    weights = ok(ask.get(f"{path}/weights"))
+    assert explained["margin"] is None
+    assert (why["score"], why["features_by"], why["item"]) == (None, "exact", explained["first"])
+    assert None in [part["counts"] for part in explained["features"]]
+    for value, struct in (
+        (explained, schema.Explanation),
+        (why, schema.Why),
+        (evaluated, schema.Evaluation),
+        (weights, schema.Weights),
+    ):
+        assert msgspec.to_builtins(msgspec.convert(value, struct)) == value
+    for value in (evaluated["learners"][1], weights):
+        assert None in value["weights"].values()
+    described = json.loads(description())["components"]["schemas"]
+    assert {"type": "null"} in described["Explanation"]["properties"]["margin"]["anyOf"]
+    assert {"type": "null"} in described["Weights"]["properties"]["weights"]["additionalProperties"]["anyOf"]
+
+
+# ---------------------------------------------------------------------------- what is refused
+
+PAIR = {"candidates": ["i0", "i1"]}
+REFUSED: dict[str, list[tuple[str, dict[str, Any], str | None, str]]] = {
+    "coactive": [
+        ("feedback", {"clicks": 3}, "clicks", "clicks: expected a list"),
+        ("feedback", {"actions": {"i0": "buy"}}, None, "actions: expected action and item"),
+    ],
+    "ordinal": [
+        ("feedback", {"grade": {"i0": 6}}, "grade['i0']", "grade['i0']: expected a whole number from 1 to 5, got 6"),
+        ("feedback", {"rating": {"i0": 4}}, None, "send them as grade"),
+        ("feedback", {"clicks": []}, None, "clicks: expected grade or none"),
+    ],
+    "rating": [
+        ("feedback", {"rating": {"i0": 6}}, "rating['i0']", "rating['i0']: expected a number from 1 to 5, got 6"),
+        ("feedback", {"actions": {"i0": "byu"}}, "actions['i0']", "expected view, cart, buy, hide, got 'byu'"),
+        ("feedback", {"clicks": ["i0"]}, None, "expected rating, actions or none"),
+        ("feedback", {"grade": {"i0": 1}}, None, "send grades as rating"),
+        ("decisions", {**PAIR, "person": "p"}, "candidates", "expected one that p has not consumed, got 2 that were"),
+        ("decisions", {"candidates": [{"id": "i0"}]}, "candidates", "expected names of items on offer"),
+    ],
+    "comparison": [
+        ("feedback", {"choice": "left"}, "choice", "choice: expected "),
+        ("feedback", {"rating": {"i0": 1}}, None, "expected choice, better, clicks or none"),
+        ("feedback", {"thumb": "up"}, None, "expected choice, better, clicks or none"),
+        ("decisions", {"candidates": ["i0"]}, "candidates", "expected two or more, to choose between, got 1"),
+        ("decisions", {"candidates": [{"id": "i0"}, {"id": "i1"}]}, "candidates", "expected names of items on offer"),
+        ("decisions", {"show": 1}, "show", "expected two or more, to choose between, got 1"),
+        ("decisions", {"prior": {"i0": 1}}, "prior", "expected none in a loop of choices"),
+    ],
+    "best-worst": [
+        ("feedback", {"best": "i0"}, "worst", "worst: expected the worst of what was shown"),
+        ("feedback", {"clicks": ["i0"]}, None, "clicks: expected best and worst, or none"),
+    ],
+}
+"""What is refused in a loop of each kind where "i0" and "i1" were shown: the field of bad input, none of what is
+rejected, as it is no feedback of such a loop; and what is said of it."""
+EVERYWHERE: list[tuple[str, dict[str, Any], str | None, str]] = [
+    ("decisions", {"candidates": ["i0", "x"], "strict": True}, "candidates", "'x' is not on offer"),
+    ("decisions", {"candidates": [], "strict": True}, "candidates", "expected"),
+    ("decisions", {"repeats": "yes"}, "repeats", "expected"),
+    ("feedback", {"no-such-form": 1}, "feedback", "expected one of "),
+]
+
+
+@each_kind
+def test_what_makes_no_sense_is_a_problem_by_its_field(kind: Kind, ask: Caller, folder: Path) -> None:
+    name = f"refusing-{kind.name}-{ask.form}"
+    with kind.make(folder / f"{name}.heedful") as loop:
+        bare = loop.manifest.encoding.size == 0
+    path = f"/v1/loops/{name}"
+    shown = ok(ask.post(f"{path}/decisions", {**PAIR, "id": "d", "person": "p"}))["shown"]
+    assert sorted(shown) == ["i0", "i1"]
+    refused = [*REFUSED[kind.name], *EVERYWHERE]
+    *_, rejected = (body for _, body, field, _ in refused if field is None)
+    answers = ok(
+        ask.post(f"{path}/feedback", [{"decision": "d", **each} for each in (rejected, kind.answer(0, shown))])
+    )
+    assert [answer["status"] for answer in answers] == ["rejected", "applied"]
+    other = "prank:n_ranks=5" if kind.name == "coactive" else "perceptron"
+    refused.append(("evaluations", {"learners": [other]}, "learner", "learner: expected one"))
+    if form := {"ordinal": "grade", "rating": "rating"}.get(kind.name) if ask.form == "msgpack" else None:
+        numbers = float("nan"), float("inf")  # JSON cannot say them
+        refused += [("feedback", {form: {"i0": number}}, f"{form}['i0']", "a finite number") for number in numbers]
+    for route, body, field, told in refused:
+        sent = {"decision": "d", **body} if route == "feedback" else body
+        said = ask.post(f"{path}/{route}", sent)
+        assert told in is_problem(said, "rejected" if field is None else "bad-input", field)["detail"]
+    if bare:
+        raw = ask.send("POST", f"{path}/decisions", raw_numbers([[1.0]]), content_type=FLOAT32)
+        is_problem(raw, "bad-input", "body")
+
+
+# ---------------------------------------------------------------------------- how a loop is made
+
+ITEMS = rows(12, 4)
+PRICED = [{"id": f"i{j}", "price": j} for j in range(4)]
+BEST: dict[str, Any] = {"settings": {"choices": "best"}, "items": PRICED}
+MADE: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
+    "coactive": [({"items": ITEMS}, {"items": 12, "features": 4})],
+    "ordinal": [({"items": ITEMS, "learner": "averaged-prank:n_ranks=3"}, {"items": 12, "grades": 3})],
+    "rating": [
+        (
+            {"settings": {"ratings": [0, 1]}, "identifier": "sku"},
+            {"items": 0, "ratings": [0.0, 1.0], "identifier": "sku"},
+        )
+    ],
+    "comparison": [
+        (
+            {"settings": {"choices": "ranking"}, "identifier": "sku"},
+            {"items": 0, "choices": "ranking", "identifier": "sku"},
+        ),
+        (BEST, {"features": 0}),
+        ({**BEST, "features": True}, {"features": 1}),
+        ({**BEST, "kinds": {"price": "number"}}, {"features": 1}),
+    ],
+    "best-worst": [],  # nobody names code over the network
+}
+"""Bodies that make a loop of each kind, and what the answer says among other things."""
+NOT_MADE: dict[str, list[tuple[dict[str, Any], str, str]]] = {
+    "coactive": [
+        ({"items": PRICED, "features": True}, "features", "features: "),
+        ({"items": ITEMS, "learner": "no-such"}, "learner", "learner: "),
+    ],
+    "ordinal": [
+        (
+            {"items": ITEMS, "learner": "prank"},
+            "learner",
+            "learner: expected n_ranks, how many grades there are, got prank; write prank:n_ranks=5",
+        ),
+        (
+            {"items": ITEMS, "learner": "prank:n_ranks=five"},
+            "learner",
+            "learner: prank: n_ranks: expected a whole number, got 'five'",
+        ),
+        (
+            {"items": ITEMS, "learner": "prank:n_ranks=1"},
+            "learner",
+            "n_ranks: expected a whole number, 2 to 1000, got 1",
+        ),
+    ],
+    "rating": [
+        ({"settings": {"ratings": [5, 1]}}, "ratings", ""),
+        ({"settings": {"ratings": [1, 5], "actions": {"buy": 9}}}, "actions", ""),
+        ({"settings": {"ratings": [1, 5]}, "learner": "perceptron"}, "learner", ""),
+        ({"learner": "bmf", "items": [{"id": "a", "f": 1}, {"id": "b", "f": 2}]}, "ratings", ""),
+        ({"settings": {"ratings": [1, 5]}, "kinds": {"f": "number"}}, "kinds", ""),
+        ({"settings": {"ratings": [1, 5], "shrink": 2}}, "shrink", ""),
+    ],
+    "comparison": [
+        ({"settings": {"choices": "worst"}}, "choices", ""),
+        ({"settings": {"choices": "best", "ratings": [1, 5]}}, "choices", ""),
+        ({"settings": {"choices": "best"}, "learner": "perceptron"}, "learner", ""),
+        ({"learner": "preference-gp", "items": PRICED}, "choices", ""),
+        ({**BEST, "features": "yes"}, "features", ""),
+        ({**BEST, "features": False, "kinds": {"price": "number"}}, "kinds", ""),
+        ({"settings": {"choices": "best", "shrink": 2}}, "shrink", ""),
+        ({**BEST, "context": [{"c": 1}, {"c": 2}]}, "context", ""),
+    ],
+    "best-worst": [({"items": ITEMS, "learner": KINDS[-1].own}, "learner", "")],
+}
+"""Bodies that make none, the field that is wrong, and what is said of it."""
+
+
+@each_kind
+def test_a_loop_is_made_by_its_settings_or_its_learner(kind: Kind, ask: Caller) -> None:
+    for n, (given, said) in enumerate(MADE[kind.name]):
+        name = f"made-{kind.name}-{ask.form}-{n}"
+        made = ok(ask.post("/v1/loops", {"name": name, **given}), 201)
+        assert made.items() >= said.items()
+        assert made == ok(ask.get(f"/v1/loops/{name}"))
+        assert {"grades", "ratings", "choices"} & made.keys() == {
+            field.removeprefix("Loop.") for field in kind.says if field.startswith("Loop.")
+        }
+        if not made["items"]:  # they come later
+            if kind.name == "comparison":
+                is_problem(ask.get(f"/v1/loops/{name}/standing"), "bad-input", "items")
+            assert ok(ask("PUT", f"/v1/loops/{name}/items", [{"sku": "a"}, {"sku": "b", "price": 3}]))["put"] == 2
+            assert sorted(ok(ask.post(f"/v1/loops/{name}/decisions", {"person": "p"}))["shown"]) == ["a", "b"]
+    for given, field, told in NOT_MADE[kind.name]:
+        refused = ask.post("/v1/loops", {"name": f"not-{kind.name}-{ask.form}", **given})
+        assert told in is_problem(refused, "bad-input", field)["detail"]
+    assert f"not-{kind.name}-{ask.form}" not in ok(ask.get("/v1/loops"))["loops"]
+
+
+def test_only_loops_of_choices_have_a_standing(plain: Caller, folder: Path) -> None:
+    small_loop(folder / "other.heedful").close()
+    is_problem(plain.get("/v1/loops/other/standing"), "bad-input", "standing")
+    choice_loop(folder / "chosen.heedful").close()
+    is_problem(plain.get("/v1/loops/chosen/standing?who=p"), "bad-input", "query")

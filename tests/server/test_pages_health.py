@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import pytest
 from browsing import Visitor, words
 
-from heedful.server.context import Options
 from heedful.server.keys import Keys
-from heedful.server.main import served
 from heedful.server.pages import PAGES
-from kinds import FIFTH, Kind, each_kind, teach
+from kinds import Kind, each_kind, teach
 from loops import small_loop
 
 T0, SECOND = 1_700_000_000_000_000, 1_000_000
-
-
-@pytest.fixture
-def visitor(tmp_path: Path) -> Iterator[Visitor]:
-    with served(tmp_path, Options(own=(FIFTH,))) as url, closing(Visitor(url)) as found:
-        yield found
 
 
 @each_kind

@@ -27,12 +27,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def visitor(folder: Path) -> Iterator[Visitor]:
-    with served(folder) as url, closing(Visitor(url)) as found:
-        yield found
-
-
-@pytest.fixture
 def keys(folder: Path) -> Iterator[Keys]:
     """Keys as another process has them."""
     with closing(Keys(folder)) as held:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from heedful.loop.report import Arm, Counts, Report, Window
 from heedful.loop.simulation import Simulation
 from heedful.server.context import Options
 from heedful.server.keys import Keys
-from heedful.server.main import served
 from heedful.server.pages import formatting
 from heedful.server.pages.learned import LESSONS
 from loops import bits, small_loop
@@ -33,11 +31,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def visitor(folder: Path) -> Iterator[Visitor]:
-    words = {"f0": ("heavier", "lighter")}
-    with served(folder, Options(words=words)) as url, closing(Visitor(url)) as found:
-        yield found
+@pytest.fixture(scope="module")
+def options() -> Options:
+    return Options(words={"f0": ("heavier", "lighter")})
 
 
 def taught(path: Path, lists: int = 30, **settings: Any) -> Loop:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from browsing import Visitor, words
 
 from heedful import Loop
 from heedful.server.keys import Keys
-from heedful.server.main import served
 from heedful.server.pages.loops import AT_ONCE
 from loops import small_loop
 
@@ -22,12 +20,6 @@ from loops import small_loop
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path
-
-
-@pytest.fixture
-def visitor(folder: Path) -> Iterator[Visitor]:
-    with served(folder) as url, closing(Visitor(url)) as found:
-        yield found
 
 
 def answered(path: Path, lists: int, **settings: float) -> None:

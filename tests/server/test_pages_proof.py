@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
@@ -14,24 +13,16 @@ from browsing import Seen, Visitor, words
 
 from heedful import Loop
 from heedful.loop.experiment import Experiment
-from heedful.server.context import Options
 from heedful.server.keys import Keys
-from heedful.server.main import served
 from heedful.server.pages import PAGES
 from heedful.server.pages.evaluation_view import evaluation_view
 from heedful.server.pages.experiment_view import experiment_view
 from heedful.server.pages.proof import fitting
-from kinds import FIFTH, KINDS, Kind, each_kind, teach
+from kinds import KINDS, Kind, each_kind, teach
 from loops import rows, small_loop
 
 PROOF = "/loops/l/proof"
 F0 = {row["id"]: row["f0"] for row in rows(12, 4)}
-
-
-@pytest.fixture
-def visitor(tmp_path: Path) -> Iterator[Visitor]:
-    with served(tmp_path, Options(own=(FIFTH,))) as url, closing(Visitor(url)) as found:
-        yield found
 
 
 def live(path: Path, rounds: int, start: int = 0) -> None:
