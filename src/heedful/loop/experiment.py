@@ -616,6 +616,8 @@ def plan_experiment(projection: Projection, share: float, days: float, alpha: fl
         if event.subject is not None:
             seen[event.seq] = event
         since, until = min(since, event.time), max(until, event.time)
+    # Half of the decisions, not of the time: a log that is written faster than life (an import, a test) plans the same.
+    middle = sorted(seen)[len(seen) // 2] if seen else 0
     retractions = projection.log.retractions()
     told, who, late, tied = set[int](), Counter[str](), set[str](), 0
     for event in projection.log.events(min(seen, default=0), kinds=["feedback"]):
@@ -628,7 +630,7 @@ def plan_experiment(projection: Projection, share: float, days: float, alpha: fl
             told.add(asked.seq)
             who[decision.person or ""] += 1
             tied += _would_tie(decision.record.shown, credit, rng)
-            if asked.time > (since + until) / 2.0:
+            if asked.seq >= middle:
                 late.add(decision.person or "")
     span = max((until - since) / MICROSECONDS, 1e-6) if seen else 1.0
     answered = len(told)
@@ -657,9 +659,9 @@ def plan_experiment(projection: Projection, share: float, days: float, alpha: fl
 def _people(all_of_them: int, late: int, times: float, share: float) -> int:
     """Return how many people a `share` of them would be in an experiment that lasts so many `times` as long as a log.
 
-    `all_of_them` answered in the log, `late` of them in the latter half of its time. If those are all, the same people
-    come back, and more time brings no others; if they are half, everybody is new. In between the number grows with a
-    power of the time."""
+    `all_of_them` answered in the log, `late` of them in the latter half of its decisions. If those are all, the same
+    people come back, and more time brings no others; if they are half, everybody is new. In between the number grows
+    with a power of the time."""
     growth = min(max(math.log2(all_of_them / late), 0.0), 1.0) if late else 1.0
     return max(round(all_of_them * share * math.pow(times, growth)), 1)
 
