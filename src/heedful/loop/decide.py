@@ -378,7 +378,7 @@ def to_decision(id: str, known: LoggedDecision, seq: int | None = None) -> Decis
     `seq` is its sequence number if it was written just now and `known` does not have it yet."""
     record, names = known.record, known.names
     at = known.seq if seq is None else seq
-    predicted: tuple[Any, ...] | None = record.predicted or None
+    predicted: tuple[float | None, ...] | None = record.predicted or None
     unknown = None
     if record.unknown:
         predicted = tuple(around(predicted, record, lambda _: None)) if predicted else None

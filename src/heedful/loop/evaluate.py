@@ -9,7 +9,7 @@ measures that the predictions are compared by, and the weights of the answers, c
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from heedful.evaluation.off_policy import LEAST, WRONG, Estimate, Refusal, estim
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats
 from heedful.loop.interactions.measure import Compared, Measure, PositionBias
-from heedful.loop.interactions.protocol import Step
+from heedful.loop.interactions.protocol import Interaction, Step
 from heedful.loop.records import check_time
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class _Fold:
         """the version after which this learner begins to learn, and the last one that it learns from"""
         return self.start, 2**62 if self.frozen is None else self.frozen
 
-    def learn(self, step: Any) -> None:
+    def learn(self, step: Step) -> None:
         if self.span[0] < step.event.seq <= self.span[1]:
             self.lessons += self.model.teach(step.context, step.feedback, step.extra, step.event.seq)
 
@@ -277,14 +277,14 @@ class _Sums:
 
     def __init__(self, measure: Measure, learners: int) -> None:
         self.measure, self._learners = measure, learners
-        self._people: dict[Any, int] = {}
+        self._people: dict[Hashable, int] = {}
         self._counted: set[int] = set()
         self._who: list[int] = []
         self._rows: list[Floats] = []
         """for each answer: number of comparisons, sum of weights, sum of squared weights, sum of weighted values of
         each learner"""
 
-    def add(self, who: object, decision: int, compared: Compared | None) -> None:
+    def add(self, who: Hashable, decision: int, compared: Compared | None) -> None:
         if compared is None or (self.measure.once and decision in self._counted):
             return
         w = compared.weights
@@ -334,7 +334,7 @@ class _Lists:
     pi is the probability with which the learner would show the logged list, mu that with which it was shown (inverse
     propensity scoring of whole lists)."""
 
-    def __init__(self, interaction: Any, learners: int) -> None:
+    def __init__(self, interaction: Interaction[Any], learners: int) -> None:
         low, high = interaction.span()
         self.measure = Measure("list value", LISTS, NO_LISTS, EXPLORE, low, high, once=True)
         self.told = False
@@ -342,7 +342,7 @@ class _Lists:
         show it"""
         self._interaction, self._learners = interaction, learners
         self._counted: set[int] = set()
-        self._who: list[Any] = []
+        self._who: list[Hashable] = []
         self._rows: list[Floats] = []
         """for each decision: its score, scaled to 0 to 1, and the weight pi / mu of each learner"""
         self._least = 1.0
@@ -350,7 +350,7 @@ class _Lists:
         self._claimed = True
         """whether all of the lists are imported, so that another system said with which probability each was shown"""
 
-    def add(self, who: Any, models: Sequence[Any], step: Step) -> None:
+    def add(self, who: Hashable, models: Sequence[Any], step: Step) -> None:
         decision = step.decision
         mu = decision.record.probability
         if mu is None or decision.seq in self._counted:
@@ -399,13 +399,13 @@ class _Harvest:
     """How clicks depend on places, from neighbours that were shown in either order at random: whatever stands there
     stands as often in either place, so the places alone make the difference (Agarwal et al. 2019)."""
 
-    def __init__(self, interaction: Any, bound: float) -> None:
+    def __init__(self, interaction: Interaction[Any], bound: float) -> None:
         self._interaction, self._bound = interaction, bound
         self._counted: set[int] = set()
-        self._rows: dict[int, list[tuple[Any, float, float]]] = {}
+        self._rows: dict[int, list[tuple[Hashable, float, float]]] = {}
         """by upper place: who answered, the weight of the pair if the lower one was chosen, the weight"""
 
-    def add(self, who: Any, step: Step) -> None:
+    def add(self, who: Hashable, step: Step) -> None:
         if step.decision.seq in self._counted or not (told := self._interaction.neighbours(step)):
             return
         self._counted.add(step.decision.seq)
@@ -418,11 +418,11 @@ class _Harvest:
         return tuple(self._bias(place, rows, alpha) for place, rows in sorted(self._rows.items())
                      if len(rows) >= LEAST) or None  # fmt: skip
 
-    def _bias(self, place: int, rows: list[tuple[Any, float, float]], alpha: float) -> PositionBias:
-        numbers: dict[Any, int] = {}
+    def _bias(self, place: int, rows: list[tuple[Hashable, float, float]], alpha: float) -> PositionBias:
+        numbers: dict[Hashable, int] = {}
         who = np.array([numbers.setdefault(name, len(numbers)) for name, _, _ in rows])
-        size = np.bincount(who)
-        lower, whole = (np.bincount(who, [row[j] for row in rows]) / size for j in (1, 2))  # each person counts alike
+        size, values = np.bincount(who), np.array([(lower, whole) for _, lower, whole in rows]).T
+        lower, whole = (np.bincount(who, each) / size for each in values)  # each person counts alike
         share, low, high = ratio(lower, whole, self._bound, alpha)
         odds = [each / (1.0 - each) if each < 1.0 else math.inf for each in (share, low, high)]
         return PositionBias(place, odds[0], odds[1], odds[2], len(rows))
@@ -434,16 +434,16 @@ class _Places:
 
     `interaction` reads the decisions; `learners` is the number of learners, L."""
 
-    def __init__(self, interaction: Any, learners: int) -> None:
+    def __init__(self, interaction: Interaction[Any], learners: int) -> None:
         self._interaction, self._learners = interaction, learners
         self._counted: set[int] = set()
-        self._who: list[Any] = []
+        self._who: list[Hashable] = []
         self._each: list[Floats] = []
         self._so_far: list[Floats] = []
         """for each decision, the weights of each learner at each place (L, 3)"""
         self._chosen: list[Floats] = []
 
-    def add(self, who: object, models: Sequence[Any], step: Step) -> None:
+    def add(self, who: Hashable, models: Sequence[Any], step: Step) -> None:
         if step.decision.record.arm != "sampled" or step.decision.seq in self._counted:
             return
         told = self._interaction.places(models, step)
@@ -470,7 +470,7 @@ class _PlaceValue(NamedTuple):
     """(n, L, 3)"""
     chosen: Floats
     """(n, 3)"""
-    who: list[Any]
+    who: list[Hashable]
 
     def values(self, alpha: float) -> list[Value]:
         """Return the value of each learner, in the order of the learners; each difference misses with probability

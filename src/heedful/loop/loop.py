@@ -422,9 +422,9 @@ class Loop:
         self,
         candidates: Any = None,
         *,
-        person: Any = None,
-        context: Any = None,
-        prior: Any = None,
+        person: object = None,
+        context: object = None,
+        prior: object = None,
         strict: bool | None = None,
     ) -> Ranking:
         """Return what `rank` returns for the same arguments, with the version of the model and the candidates not on

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from heedful.core.validation import check_count, describe, finite_array
 from heedful.data.frames import rows_in
 from heedful.features import Encoding
+from heedful.features.encoding import Features
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop import records
 from heedful.loop.catalogue import Catalogue
@@ -59,11 +60,11 @@ class Request(NamedTuple):
     """the attributes of the context as the log keeps them; None if there are none or the loop stores no texts"""
     attributes: tuple[dict[str, Any], ...]
     """the attributes of candidates that came with the request, as the log keeps them"""
-    features: npt.NDArray[np.float32] | None
+    features: Features | None
     """of m candidates that came with the request, their n features (m, n), without products with the context and
     without the caller's score; of m items of the catalogue, their Q query features (m, Q), or None if the loop has
     none"""
-    around: npt.NDArray[np.float32]
+    around: Features
     """the features of the context, (0,) if the loop has none"""
     show: int | None
     """how many items will be seen; None if the request does not say"""
@@ -137,7 +138,7 @@ class Requests:
 
     # ------------------------------------------------------------------------ deciding
 
-    def parse(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
+    def parse(self, candidates: Any, context: Any, prior: object, show: Any) -> Request:
         """Parse a request for a decision into arrays; every candidate has to be on offer or come with features.
 
         The arguments are those of `Loop.decide`, without hits of a search engine. Raise ValueError, naming the field,
@@ -148,7 +149,7 @@ class Requests:
         items: tuple[int, ...] = ()
         names: tuple[str, ...] = ()
         rows: Ints | None = None
-        came: Any = None
+        came: Features | None = None
         if self._by_number and (isinstance(candidates, np.ndarray) or _objects(candidates)):
             expected = f"expected names of items on offer, in {self.interaction.loop}"
             raise ValueError(f"candidates: {expected}, got what came along")
@@ -231,7 +232,7 @@ class Requests:
         """Return whether candidates are items of the catalogue, and not mappings with attributes of their own."""
         return not _objects(candidates) or self._says(candidates)
 
-    def without_hits(self, candidates: Any, prior: Any) -> tuple[Any, Any]:
+    def without_hits(self, candidates: Any, prior: object) -> tuple[Any, Any]:
         """Return (candidates, prior) in which hits of a search engine are replaced; other candidates are returned as
         they are.
 
@@ -293,7 +294,7 @@ class Requests:
         except KeyError as error:
             raise LookupError(f"candidates: {describe(error.args[0])} is not on offer; put it there first") from None
 
-    def _matrix(self, features: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    def _matrix(self, features: npt.NDArray[Any]) -> Features:
         """Return candidates that are given as an array of features (m, n), m candidates with n features, as float32.
 
         Raise ValueError for another shape, or a number that is not finite."""
@@ -311,7 +312,7 @@ class Requests:
                 raise ValueError(f"{expected}, got one that is not")
         return X
 
-    def _inline(self, candidates: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Any]:
+    def _inline(self, candidates: Sequence[Mapping[str, object]]) -> tuple[tuple[str, ...], Features]:
         _check_few(candidates)
         identifier = self.manifest.encoding.identifier or "id"
         rows, names = [], []
@@ -338,7 +339,7 @@ class Requests:
         each = ", ".join([column.name for column in self._query.columns])
         return f'items on offer with {each} of each, as {{"{self._candidates.identifier or "id"}": ...}}'
 
-    def _query_rows(self, candidates: Sequence[object], called: Sequence[str] = ()) -> npt.NDArray[np.float32]:
+    def _query_rows(self, candidates: Sequence[object], called: Sequence[str] = ()) -> Features:
         """Return the query features (m, Q) of m candidates: Q features of each that the request gives, such as a search
         score.
 
@@ -357,7 +358,7 @@ class Requests:
                 raise ValueError(f"{where}: {error}") from None
         return out
 
-    def _query_row(self, candidate: Mapping[str, object]) -> npt.NDArray[np.float32]:
+    def _query_row(self, candidate: Mapping[str, object]) -> Features:
         query, identifier = self._query, self._candidates.identifier or "id"
         assert query is not None
         identifier = identifier if identifier in candidate else "id"
@@ -372,7 +373,7 @@ class Requests:
             return check_encoded_row("query_features", candidate["query_features"], query.size)
         return query.encode(candidate, self.unknown, whole=True)
 
-    def _context(self, context: object) -> Any:
+    def _context(self, context: object) -> Features:
         if context is not None and not isinstance(context, Mapping):
             raise ValueError(f"context: expected an object, got {describe(context)}")
         if self.manifest.context is None:
@@ -402,7 +403,9 @@ class Requests:
             return self._scores(prior.tolist(), m, names)
         raise ValueError(f"prior: expected {m} scores, one for each candidate, got {describe(prior)}")
 
-    def _numbers(self, rows: Ints | None, came: object, context: object, prior: Sequence[float]) -> Any:
+    def _numbers(
+        self, rows: Ints | None, came: Features | None, context: Features | None, prior: Sequence[float]
+    ) -> Any:
         """Return what the learner sees of m candidates: N features with the scores `prior` last (m, N), or numbers of
         items (m,).
 
@@ -413,7 +416,7 @@ class Requests:
         if self._blind:
             prior = ()
         if rows is None or self._crossed is not None or came is not None:
-            X = came if rows is None else self.catalogue.at(rows)
+            X: Any = came if rows is None else self.catalogue.at(rows)
             if rows is not None and came is not None:
                 X = np.concatenate([X, came], axis=1)
             return self._whole(X, context, prior)
@@ -422,7 +425,7 @@ class Requests:
             x[:, -1] = prior
         return x
 
-    def _whole(self, X: Any, context: Any, prior: Sequence[float]) -> Array:
+    def _whole(self, X: Floats, context: Any, prior: Sequence[float]) -> Array:
         x = np.empty((len(X), self._n))
         x[:, :-1] = self._crossed.apply(context, X) if self._crossed is not None else X
         x[:, -1] = prior if len(prior) else 0.0
@@ -444,9 +447,9 @@ class Requests:
         given: Feedback,
         decision: DecisionRecord,
         names: Sequence[str],
-        items: Callable[[], object],
+        items: Callable[[], Floats],
         find: Callable[[str], tuple[int, dict[str, int]]],
-    ) -> tuple[FeedbackRecord, Any]:
+    ) -> tuple[FeedbackRecord, Features | None]:
         """Look up the names in a piece of feedback; return (its record for the log, features that it brought along or
         None).
 
@@ -484,7 +487,11 @@ class Requests:
                     raise ValueError(f"actions[{describe(item)}]: {expected}")
 
     def _clicks(
-        self, given: Feedback, decision: DecisionRecord, names: Sequence[str], find: Callable[[str], Any]
+        self,
+        given: Feedback,
+        decision: DecisionRecord,
+        names: Sequence[str],
+        find: Callable[[str], tuple[int, dict[str, int]]],
     ) -> FeedbackRecord:
         later = [find(id) for id in given.chain]
         place, shown = _places(names, len(given.names)), set(decision.shown)
@@ -504,7 +511,9 @@ class Requests:
                 raise LookupError(f"clicks: {describe(name)} was not shown")
         return FeedbackRecord("clicks", chosen, chain=chain)
 
-    def _edit(self, given: Feedback, decision: DecisionRecord, base: int, X: Any) -> tuple[FeedbackRecord, Any]:
+    def _edit(
+        self, given: Feedback, decision: DecisionRecord, base: int, X: Floats
+    ) -> tuple[FeedbackRecord, Features | None]:
         """Return (record, features) of a correction of the candidate with index `base`, out of m candidates with n
         features `X` (m, n).
 
@@ -560,7 +569,7 @@ class Requests:
             return self._nothing
         return np.concatenate([row(seq, candidate) for seq, candidate in feedback.chain])
 
-    def items(self, record: DecisionRecord, arrays: bytes) -> Any:
+    def items(self, record: DecisionRecord, arrays: bytes) -> Floats:
         """Return the features of the m candidates of the logged decision `record` (m, n), n of each, without context
         and caller's score.
 
@@ -571,7 +580,7 @@ class Requests:
         X = self.catalogue.features(record.items)
         return np.concatenate([X, came], axis=1) if self._n_query else X
 
-    def came(self, record: DecisionRecord, arrays: bytes) -> Any:
+    def came(self, record: DecisionRecord, arrays: bytes) -> Features:
         """Return the features that came with the request of the logged decision `record`; `arrays` are the bytes logged
         with it.
 
@@ -581,7 +590,7 @@ class Requests:
         return np.frombuffer(arrays[:split], "<f4").reshape(-1 if width else len(record.items), width)
 
 
-def encode_row(encoding: Encoding, row: Mapping[str, object], unknown: Counter[str]) -> npt.NDArray[np.float32]:
+def encode_row(encoding: Encoding, row: Mapping[str, object], unknown: Counter[str]) -> Features:
     """Return the N features of a row (N,): encoded from its attributes, or as given in {"id": ..., "features": [...]}.
 
     Categories that the encoding does not know are counted in `unknown`, by "column=value". Raise ValueError, naming the
@@ -592,7 +601,7 @@ def encode_row(encoding: Encoding, row: Mapping[str, object], unknown: Counter[s
     return check_encoded_row("features", row["features"], encoding.size)
 
 
-def check_encoded_row(name: str, given: object, size: int) -> npt.NDArray[np.float32]:
+def check_encoded_row(name: str, given: object, size: int) -> Features:
     """Return `given`, a sequence of `size` numbers, as float32 features.
 
     Raise ValueError for anything else; `name` is the field that the message names."""
@@ -602,7 +611,7 @@ def check_encoded_row(name: str, given: object, size: int) -> npt.NDArray[np.flo
     return features.astype(np.float32)
 
 
-def encode_rows(encoding: Encoding, rows: Sequence[object], unknown: Counter[str]) -> npt.NDArray[np.float32]:
+def encode_rows(encoding: Encoding, rows: Sequence[object], unknown: Counter[str]) -> Features:
     """Return the features (m, N) of m `rows`, N features each: encoded from attributes, or as given in the field
     `features`.
 

@@ -28,11 +28,11 @@ from heedful.storage import Closed, Damaged
 # ---------------------------------------------------------------------------- loops
 
 
-async def loops(request: ApiRequest) -> Any:
+async def loops(request: ApiRequest) -> object:
     return {"loops": request.service.loops.names(request.caller.tenant)}
 
 
-async def new_loop(request: ApiRequest) -> Any:
+async def new_loop(request: ApiRequest) -> object:
     given = request.given
     name = loop_name("name", given.get("name"))
     if given.get("learner") is not None:
@@ -44,7 +44,7 @@ async def new_loop(request: ApiRequest) -> Any:
         return await worker.run(partial(about, worker.loop, name))
 
 
-async def one_loop(request: ApiRequest) -> Any:
+async def one_loop(request: ApiRequest) -> object:
     return await request.worker.run(partial(about, request.loop, request.path["loop"]))
 
 
@@ -75,7 +75,7 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
     }
 
 
-async def weights(request: ApiRequest) -> Any:
+async def weights(request: ApiRequest) -> object:
     await request.worker.read(request.loop.projection.look)  # another process may have taught it
     return {"version": request.loop.version, "weights": plain(request.loop.weights_of(request.query.get("person")))}
 
@@ -83,27 +83,27 @@ async def weights(request: ApiRequest) -> Any:
 # ---------------------------------------------------------------------------- items
 
 
-async def put_items(request: ApiRequest) -> Any:
+async def put_items(request: ApiRequest) -> object:
     rows = check_list(request.given, request.service.limits.batch * 10)
     with naming("items"):
         return {"put": await request.worker.run(partial(request.loop.put_items, rows))}
 
 
-async def items(request: ApiRequest) -> Any:
+async def items(request: ApiRequest) -> object:
     start, limit = whole(request.query, "start", 0, 0), whole(request.query, "limit", 1000, 1, 10_000)
     await request.worker.read(request.loop.projection.look)  # another process may have put some
     names = request.loop.items
     return {"items": names[start : start + limit], "total": len(names)}
 
 
-async def withdraw(request: ApiRequest) -> Any:
+async def withdraw(request: ApiRequest) -> object:
     return {"withdrawn": await request.worker.run(partial(request.loop.withdraw, request.path["item"]))}
 
 
 # ---------------------------------------------------------------------------- decisions and what came of them
 
 
-async def record(request: ApiRequest) -> Any:
+async def record(request: ApiRequest) -> object:
     given = require(request.given, "candidates", "shown", "id")
     decision, again = await request.worker.decide_in_thread(partial(request.loop.record, **given), given["id"])
     request.note("decision", "duplicate" if again else decision.arm)
@@ -120,29 +120,29 @@ def require(given: dict[str, Any], *names: str) -> dict[str, Any]:
     return given
 
 
-async def rank(request: ApiRequest) -> Any:
-    def ranking() -> Any:
+async def rank(request: ApiRequest) -> object:
+    def ranking() -> object:
         request.loop.projection.look()  # another process may have taught it
         return plain(request.loop.ranking(**request.given))
 
     return await request.worker.read(ranking)
 
 
-async def activate(request: ApiRequest) -> Any:
+async def activate(request: ApiRequest) -> object:
     given = require(request.given, "decision")
     answer = await request.worker.run(partial(request.loop.activate, given["decision"], time=given.get("time")))
     request.note("activate", outcome(answer))
     return accepted(answer)
 
 
-async def undo(request: ApiRequest) -> Any:
+async def undo(request: ApiRequest) -> object:
     given = require(request.given, "event")
     answer = await request.worker.run(partial(request.loop.undo, given["event"], id=given.get("id")))
     request.note("undo", outcome(answer))
     return accepted(answer)
 
 
-async def rollback(request: ApiRequest) -> Any:
+async def rollback(request: ApiRequest) -> object:
     given = require(request.given, "to")
     back = await request.worker.run(
         partial(request.loop.rollback, given["to"], id=given.get("id"), reason=given.get("reason") or "")
@@ -151,7 +151,7 @@ async def rollback(request: ApiRequest) -> Any:
     return plain(back) | {"answer": accepted(back.answer)}
 
 
-async def forget(request: ApiRequest) -> Any:
+async def forget(request: ApiRequest) -> object:
     try:
         gone = await request.worker.run(partial(request.loop.forget, request.path["person"]))
     except Unerased as error:  # somebody else is reading: it is tried again until nobody is
@@ -161,11 +161,11 @@ async def forget(request: ApiRequest) -> Any:
     return plain(gone)
 
 
-async def explanation(request: ApiRequest) -> Any:
+async def explanation(request: ApiRequest) -> object:
     return plain(await request.worker.run(partial(request.loop.explain, request.path["id"])))
 
 
-async def why(request: ApiRequest) -> Any:
+async def why(request: ApiRequest) -> object:
     """Return the score of an item of a decision as JSON, with what each feature and each piece of feedback added to
     it."""
     item, top = request.query.get("item"), whole(request.query, "top", 10, 0, 1_000)
@@ -174,24 +174,24 @@ async def why(request: ApiRequest) -> Any:
     return plain(await request.worker.read(partial(request.loop.why, request.path["id"], item, top)))
 
 
-async def report(request: ApiRequest) -> Any:
+async def report(request: ApiRequest) -> object:
     last = whole(request.query, "last", 10_000, 1, 1_000_000)
     return plain(await request.worker.read(partial(request.loop.report, last)))
 
 
-async def health(request: ApiRequest) -> Any:
+async def health(request: ApiRequest) -> object:
     alpha = number(request.query, "alpha") if "alpha" in request.query else 0.05
     return plain(await request.worker.read(partial(request.loop.health, alpha)))
 
 
-async def standing(request: ApiRequest) -> Any:
+async def standing(request: ApiRequest) -> object:
     return plain(await request.worker.read(partial(request.loop.standing, request.query.get("person"))))
 
 
 # ---------------------------------------------------------------------------- trying another learner
 
 
-async def start_experiment(request: ApiRequest) -> Any:
+async def start_experiment(request: ApiRequest) -> object:
     given = require(request.given, "learner")
     check_packaged(given["learner"])
     with about_learner(("experiment", "share", "frozen", "alpha", "id")):
@@ -200,22 +200,22 @@ async def start_experiment(request: ApiRequest) -> Any:
     return accepted(answer)
 
 
-async def stop_experiment(request: ApiRequest) -> Any:
+async def stop_experiment(request: ApiRequest) -> object:
     answer = await request.worker.run(partial(request.loop.stop_experiment, id=request.given.get("id")))
     request.note("stop", outcome(answer))
     return accepted(answer)
 
 
-async def experiment(request: ApiRequest) -> Any:
+async def experiment(request: ApiRequest) -> object:
     return plain(await request.worker.read(request.loop.experiment))
 
 
-async def plan_experiment(request: ApiRequest) -> Any:
+async def plan_experiment(request: ApiRequest) -> object:
     given = {name: number(request.query, name) for name in ("share", "days", "alpha") if name in request.query}
     return plain(await request.worker.read(partial(request.loop.plan_experiment, **given)))
 
 
-async def promote(request: ApiRequest) -> Any:
+async def promote(request: ApiRequest) -> object:
     given = dict(request.given)
     if given.get("learner") is not None:
         check_packaged(given["learner"])
@@ -225,7 +225,7 @@ async def promote(request: ApiRequest) -> Any:
     return plain(made) | {"answer": accepted(made.answer)}
 
 
-async def promotions(request: ApiRequest) -> Any:
+async def promotions(request: ApiRequest) -> object:
     found = await request.worker.read(request.loop.promotions)
     return {"promotions": [plain(each) | {"changed": each.changed} for each in found]}
 
@@ -244,7 +244,7 @@ def number(query: Mapping[str, str], name: str) -> float:
 MOST_LEARNERS = 10
 
 
-async def evaluation(request: ApiRequest) -> Any:
+async def evaluation(request: ApiRequest) -> object:
     learners, alpha = request.given.get("learners", []), request.given.get("alpha", 0.05)
     if not isinstance(learners, list) or len(learners) > MOST_LEARNERS:
         raise ValueError(f"learners: expected a list of at most {MOST_LEARNERS} names, got {describe(learners)}")
@@ -272,7 +272,7 @@ def about_learner(others: Sequence[str] = ()) -> Iterator[None]:
         raise ValueError(told if named else f"learner: {told}") from None
 
 
-def check_packaged(learner: Any) -> str:
+def check_packaged(learner: object) -> str:
     """Return `learner` if it names a learner of the package, else raise ValueError: nobody may name code to run over
     HTTP."""
     if not isinstance(learner, str) or len(learner) > 500 or not is_packaged(learner.partition(":")[0]):
@@ -299,12 +299,12 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 """The media type of metrics for Prometheus."""
 
 
-async def metrics(request: ApiRequest) -> Any:
+async def metrics(request: ApiRequest) -> object:
     caller = request.caller
     everything = caller.tenant == MAIN and "admin" in caller.scopes
     text = await request.service.metrics_texts.text(None if everything else caller.tenant)
     return Response(text, headers={"cache-control": "no-store"}, media_type=TEXT)
 
 
-async def events(request: ApiRequest) -> Any:
+async def events(request: ApiRequest) -> object:
     return stream(request.service, request.caller, request.worker, request.query, request.headers)

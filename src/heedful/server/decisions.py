@@ -137,7 +137,7 @@ def from_numbers(body: bytes | memoryview, parameters: dict[str, Any], columns: 
     return given
 
 
-def _parameter(name: str, text: str) -> Any:
+def _parameter(name: str, text: str) -> object:
     if name in ("person", "id", "after"):
         return text
     if name in ("deferred", "prior"):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from heedful.loop import Loop
 from heedful.loop.snapshots import LOG
@@ -35,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 log = logging.getLogger("heedful.server")
 
 
-def loop_name(name: str, given: Any) -> str:
+def loop_name(name: str, given: object) -> str:
     """Return `given` if it is a valid name of a loop. Raise ValueError, beginning with `name`, if it is not."""
     if not isinstance(given, str) or not _NAME.fullmatch(given) or given.endswith(SUFFIX):
         told = "expected a name of 1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit"

@@ -10,9 +10,12 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 from time import monotonic as clock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heedful.storage import Place
+
+if TYPE_CHECKING:
+    from heedful.server.loop_worker import LoopWorker
 
 BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 """Upper bounds of the classes of the histograms of durations, in seconds."""
@@ -68,7 +71,9 @@ class Metrics:
         durations.add(seconds)
 
 
-def exposition(metrics: Metrics, workers: Mapping[tuple[str, str], object], folder: Place, tenant: str | None) -> bytes:
+def exposition(
+    metrics: Metrics, workers: Mapping[tuple[str, str], LoopWorker], folder: Place, tenant: str | None
+) -> bytes:
     """Return the metrics of `tenant` in Prometheus's text format; None for all tenants, with those of the process.
 
     `workers` are the open loops by (tenant, name), `folder` is where loops are, for the free disk space."""
@@ -86,7 +91,9 @@ class Texts:
     """The server's metrics as text for Prometheus: made in another thread, for each tenant at most once in `EVERY`
     seconds."""
 
-    def __init__(self, metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Place, pool: Executor) -> None:
+    def __init__(
+        self, metrics: Metrics, workers: Mapping[tuple[str, str], LoopWorker], folder: Place, pool: Executor
+    ) -> None:
         """Make texts of `metrics`, of the open loops `workers`, and of the disk that has `folder`, in a thread of
         `pool`."""
         self._about = metrics, workers, folder
@@ -108,7 +115,7 @@ class Texts:
 
 class _Collector:
     def __init__(
-        self, metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Place, tenant: str | None
+        self, metrics: Metrics, workers: Mapping[tuple[str, str], LoopWorker], folder: Place, tenant: str | None
     ) -> None:
         self._metrics, self._workers, self._folder, self._tenant = metrics, workers, folder, tenant
 

@@ -41,7 +41,7 @@ class Route(NamedTuple):
     """the scope that the API key needs; None if no key is needed"""
     summary: str
     """what it does, in the OpenAPI document"""
-    work: Callable[[Any], Awaitable[Any]]
+    work: Callable[[Any], Awaitable[object]]
     """the handler, from an ApiRequest to the answer (a value or a Response); without a scope, a Starlette endpoint"""
     takes: Any = None
     """the type of its body; None without one"""
@@ -56,7 +56,7 @@ class Route(NamedTuple):
     bulk: bool = False
     """whether a JSON body may be as large as any body"""
     status: int = 200
-    codec: Callable[[ApiRequest, bytes, bytes], Any] | None = None
+    codec: Callable[[ApiRequest, bytes, bytes], object] | None = None
     """decodes a body, from its media type and bytes, for `work`; None for an object with the fields of `takes`"""
     direct: bool = False
     """whether it is found by the last segment of its path, without Starlette's router, because it is used most"""
@@ -73,7 +73,7 @@ class Route(NamedTuple):
         """the name of the route in the metrics"""
         return self.path.rpartition("/")[2] if self.direct else f"{self.method} {self.template}"
 
-    def read(self, request: ApiRequest, kind: bytes, body: bytes) -> Any:
+    def read(self, request: ApiRequest, kind: bytes, body: bytes) -> object:
         """Return the decoded `body` of a request, for `work`; `kind` is its media type.
 
         Raise ValueError, beginning with the name of the field, or Problem if it has another form."""
@@ -204,7 +204,7 @@ class Endpoint:
         for message in messages:
             await send(message)
 
-    async def _value(self, scope: Any, receive: Receive, headers: codecs.Headers, caller: Caller) -> Any:
+    async def _value(self, scope: Any, receive: Receive, headers: codecs.Headers, caller: Caller) -> object:
         """Return the result of the route's handler, a value or a Response, after opening the loop and decoding the
         body."""
         service, route, path = self._service, self._route, scope["path_params"]

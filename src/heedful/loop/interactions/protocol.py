@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -300,7 +300,7 @@ class Interaction(Protocol[M]):
     """a command that tries a learner of this kind, without its --learner option; "" if there is none"""
     loop: str = "this loop"
     """a loop of this kind, as part of a sentence: "a loop of ratings\""""
-    forms: Mapping[str, Form]
+    forms: ClassVar[Mapping[str, Form]]
     """the forms of feedback that it takes (clicks, grade, ...), by name, the most usual first"""
     model_type: type[M]
     """the class of model that a loop of this kind folds its log into; its `version` is the version of the fold"""

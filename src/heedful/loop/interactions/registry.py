@@ -16,14 +16,14 @@ from heedful.loop.settings import Manifest, Settings
 from heedful.loop.versions import version_of
 
 
-def interaction_of(manifest: Manifest, learner: Any) -> Any:
+def interaction_of(manifest: Manifest, learner: object) -> Interaction[Any]:
     """Return the interaction, an instance, of a loop with this manifest and learner.
 
     Raise LookupError if the learner names an interaction that does not exist."""
     return interaction_class(type(learner))(manifest, learner)
 
 
-def interaction_class(cls: type) -> Any:
+def interaction_class(cls: type) -> type[Interaction[Any]]:
     """Return the subclass of `Interaction` that a learner's class `cls` names. Raise LookupError if there is none."""
     own = getattr(cls, "interaction", None)
     if isinstance(own, type):
@@ -34,7 +34,7 @@ def interaction_class(cls: type) -> Any:
     return known[name]
 
 
-def interaction_type(spec: str, settings: Settings) -> Any:
+def interaction_type(spec: str, settings: Settings) -> type[Interaction[Any]]:
     """Return the subclass of `Interaction` for a loop with these settings and the learner that `spec` names.
 
     A setting decides it (`ratings`, `choices`), otherwise the learner. Raise ValueError if there is no such learner or
@@ -47,7 +47,7 @@ def interaction_type(spec: str, settings: Settings) -> Any:
         raise ValueError(f"learner: {spec}: {error}") from None
 
 
-def interaction_made_by(settings: Settings) -> Any:
+def interaction_made_by(settings: Settings) -> type[Interaction[Any]] | None:
     """Return the subclass of `Interaction` that a setting (`ratings`, `choices`) asks for, whatever the learner; else
     None.
 
@@ -61,11 +61,10 @@ def interaction_made_by(settings: Settings) -> Any:
 
 def default_learner(settings: Settings) -> str:
     """Return the name of the learner that a loop with these settings has if none is named."""
-    kind: Any = interaction_made_by(settings) or interactions()[UNSAID]
-    return str(kind.default_learner)
+    return (interaction_made_by(settings) or interactions()[UNSAID]).default_learner
 
 
-def learner_version(learner: Any) -> str:
+def learner_version(learner: object) -> str:
     """Return the version of the code that turns a log into a state with this learner: that of its model, then its own.
 
     The model is that of its kind of feedback. A model or learner raises its version when the same log would give
@@ -74,7 +73,7 @@ def learner_version(learner: Any) -> str:
 
 
 @cache
-def interactions() -> dict[str, Any]:
+def interactions() -> dict[str, type[Interaction[Any]]]:
     """Return the subclasses of `Interaction` in this folder, by name."""
     modules = [import_module(f"{package.__name__}.{each.name}") for each in pkgutil.iter_modules(package.__path__)]
     classes: list[Any] = [each for module in modules for each in vars(module).values() if isinstance(each, type)]
