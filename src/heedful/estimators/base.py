@@ -47,8 +47,8 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         *,
         epochs: int = 5,
         shuffle: bool = True,
-        random_state: Any = None,
-        order: Any = None,
+        random_state: object = None,
+        order: object = None,
         verbose: bool = False,
     ) -> None:
         self.epochs = epochs
@@ -125,7 +125,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
             self._take(X, ranks, weights, epochs, shuffle, afresh)
         return self
 
-    def _previous_labels(self, told: Any, afresh: bool) -> Labels | None:
+    def _previous_labels(self, told: list[Any] | None, afresh: bool) -> Labels | None:
         """Return the labels of earlier calls, lowest first; None if `afresh`, i.e. if earlier calls do not count.
 
         Raise ValueError if `told`, the order of the categories of y if it has one, contradicts them.
@@ -185,12 +185,12 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         """
         return self._decisions(self._instances(X))
 
-    def predict(self, X: Any) -> Labels:
+    def predict(self, X: object) -> Labels:
         """Return the predicted label (n,) of each of n rows of N features X (n, N)."""
         places = self._places(X)
         return self.classes_[places]
 
-    def _places(self, X: Any) -> Ints:
+    def _places(self, X: object) -> Ints:
         """Return for each of n rows X the index (n,) in `classes_` of its predicted label."""
         decisions = self.decision_function(X)
         return decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0.0).astype(np.int64)
@@ -225,8 +225,8 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
         fit_intercept: bool = True,
         epochs: int = 5,
         shuffle: bool = True,
-        random_state: Any = None,
-        order: Any = None,
+        random_state: object = None,
+        order: object = None,
         verbose: bool = False,
     ) -> None:
         super().__init__(epochs=epochs, shuffle=shuffle, random_state=random_state, order=order, verbose=verbose)

@@ -62,7 +62,7 @@ def weights_of(sample_weight: object, n: int) -> Array | None:
     return weights
 
 
-def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
+def scale(labels: Labels, classes: object, order: object, known: Labels | None) -> Labels:
     """Return all labels, lowest first: `known` if given, else `order`, else `classes`, else the labels that occur.
 
     `labels`: sorted labels in y; `known`: labels of earlier calls; `order`: the estimator's parameter; `classes`:
@@ -85,7 +85,7 @@ def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
         distinct(known, "order")  # raises for invalid labels, such as NaN
     if classes is not None and set(classes.tolist()) != set(known.tolist()):
         raise ValueError(f"classes: expected the labels {describe(known.tolist())}, got {describe(classes.tolist())}")
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def ranks_of(labels: Labels, classes: Labels) -> Ints:

@@ -190,8 +190,8 @@ class WidrowHoffClassifier(OrdinalEstimatorWithIntercept):
         fit_intercept: bool = True,
         epochs: int = 5,
         shuffle: bool = True,
-        random_state: Any = None,
-        order: Any = None,
+        random_state: object = None,
+        order: object = None,
         verbose: bool = False,
     ) -> None:
         super().__init__(

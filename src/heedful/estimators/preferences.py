@@ -54,12 +54,12 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
 
     classes_: Labels
     n_features_in_: int
-    features: Any
-    lengthscale: Any
+    features: object
+    lengthscale: str | npt.ArrayLike
     amplitude: float
     width: float
     lapse: float
-    equal: Any
+    equal: object
     learn_noise: bool
 
     def __sklearn_tags__(self) -> Any:
@@ -67,7 +67,9 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _rows(self, D: Array, y: object, sample_weight: object, told: Any) -> tuple[_Rows, npt.NDArray[np.bool_]]:
+    def _rows(
+        self, D: Array, y: object, sample_weight: object, told: list[Any] | None
+    ) -> tuple[_Rows, npt.NDArray[np.bool_]]:
         """Return the choices that were made at least once, and a mask of their rows among all n rows (n,).
 
         `D` (n, columns): the first thing minus the second; `y` (n,): labels; `sample_weight` (n,): how often each
@@ -85,8 +87,8 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         if labels.size != 2:
             few = f"Only binary classification is supported. y: expected labels of two classes, got {labels.size}"
             besides = "" if self.equal is None else f" besides equal={self.equal!r}"
-            told = f"{'class' if labels.size == 1 else 'classes'}{besides}: {describe(labels.tolist())}"
-            raise ValueError(f"{few} {told}")
+            got = f"{'class' if labels.size == 1 else 'classes'}{besides}: {describe(labels.tolist())}"
+            raise ValueError(f"{few} {got}")
         first = y == labels[1]
         return _Rows(np.where((first | equal)[:, None], D, -D), times, equal, labels, known), kept
 
@@ -111,7 +113,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         scale = self.lengthscale.item() if isinstance(self.lengthscale, np.generic) else self.lengthscale
         return kernel_for(X, scale, float(self.amplitude)), X
 
-    def _proba(self, m: Array, v: Array, width: Any) -> Array:
+    def _proba(self, m: Array, v: Array, width: Array | float) -> Array:
         """Return the probability of each class for each of n choices (n, classes), in the order of `classes_`.
 
         `m`, `v` (n,): mean and variance of the difference in utility of the first and the second thing; `width`: tie
@@ -129,7 +131,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
             out[:, k] = second if label == labels[0] else first if label == labels[1] else 1.0 - first - second
         return out
 
-    def predict(self, X: Any) -> Labels:
+    def predict(self, X: object) -> Labels:
         """Return the most probable label (n,) of each of n rows X; of equally probable labels the first
         in `classes_`.
         """
@@ -169,11 +171,11 @@ class PreferenceGPClassifier(_Choices):
     def __init__(
         self,
         *,
-        features: Any = None,
-        lengthscale: Any = "median",
+        features: object = None,
+        lengthscale: str | npt.ArrayLike = "median",
         amplitude: float = 1.0,
         lapse: float = 0.0,
-        equal: Any = None,
+        equal: object = None,
         width: float = 0.25,
         learn_noise: bool = False,
     ) -> None:
@@ -185,7 +187,7 @@ class PreferenceGPClassifier(_Choices):
         self.width = width
         self.learn_noise = learn_noise
 
-    def fit(self, X: Any, y: object, sample_weight: object = None) -> Self:
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Learn from n choices X (n, columns), rows of the first thing minus the second, with labels y (n,), each made
         `sample_weight` (n,) times; return the estimator.
 
@@ -194,8 +196,8 @@ class PreferenceGPClassifier(_Choices):
         """
         told = category_order(y)
         with all_or_nothing(self):
-            X, y = validate_data(self, X, y, dtype=np.float64)
-            D = finite_array("X", X, 2, X.shape[1]).astype(np.float64)
+            given, y = validate_data(self, X, y, dtype=np.float64)
+            D = finite_array("X", given, 2, given.shape[1]).astype(np.float64)
             rows, _ = self._rows(D, y, sample_weight, told)
             kernel, features = self._kernel(D.shape[1])
             K, mean = kernel.over(features), np.zeros(D.shape[1])
@@ -282,14 +284,14 @@ class HierarchicalGPClassifier(_Choices):
     def __init__(
         self,
         *,
-        features: Any = None,
-        lengthscale: Any = "median",
+        features: object = None,
+        lengthscale: str | npt.ArrayLike = "median",
         amplitude: float = 1.0,
         lapse: float = 0.0,
-        equal: Any = None,
+        equal: object = None,
         width: float = 0.25,
         learn_noise: bool = False,
-        nu0: Any = None,
+        nu0: float | None = None,
         kappa0: float = 1.0,
         max_iter: int = 100,
         tol: float = 1e-2,
@@ -311,7 +313,7 @@ class HierarchicalGPClassifier(_Choices):
         tags.classifier_tags.poor_score = True  # the checks' first column is a feature, not the number of a person
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Learn from n choices X (n, 1 + columns) with labels y (n,), each made `sample_weight` (n,) times; return the
         estimator.
 
@@ -321,13 +323,13 @@ class HierarchicalGPClassifier(_Choices):
         self._check_population()
         told = category_order(y)
         with all_or_nothing(self):
-            X, y = validate_data(self, X, y, dtype=np.float64)
-            X = finite_array("X", X, 2, X.shape[1]).astype(np.float64)
-            n = X.shape[1] - 1
+            given, y = validate_data(self, X, y, dtype=np.float64)
+            D = finite_array("X", given, 2, given.shape[1]).astype(np.float64)
+            n = D.shape[1] - 1
             if n < 1:
                 raise ValueError("X: expected a column of people and those of things, got 1 feature(s)")
-            rows, kept = self._rows(X[:, 1:], y, sample_weight, told)
-            people, user = np.unique(X[kept, 0], return_inverse=True)
+            rows, kept = self._rows(D[:, 1:], y, sample_weight, told)
+            people, user = np.unique(D[kept, 0], return_inverse=True)
             order = np.argsort(user, kind="stable")
             design = make_design(rows.D[order], rows.times[order], user[order], people.size, rows.equal[order])
             kernel, features = self._kernel(n)
@@ -357,7 +359,7 @@ class HierarchicalGPClassifier(_Choices):
         check_count("max_iter", self.max_iter)
         check_positive("tol", self.tol)
 
-    def posterior(self, person: float | None = None, new: Any = None) -> Posterior:
+    def posterior(self, person: float | None = None, new: object = None) -> Posterior:
         """Return the Gaussian posterior over a person's utilities of the columns of X (items or features); for None or
         an unknown person, that of the population.
 
@@ -407,10 +409,10 @@ class HierarchicalGPClassifier(_Choices):
         m, v, _ = self._gap(X)
         return self._proba(m, v, self.noise_.width[0])
 
-    def _gap(self, X: Any) -> tuple[Array, Array, Ints]:
+    def _gap(self, X: object) -> tuple[Array, Array, Ints]:
         check_is_fitted(self)
-        X = finite_array("X", validate_data(self, X, reset=False, dtype=np.float64), 2, self.n_features_in_)
-        at, D = self._of(X[:, 0]), X[:, 1:]
+        given = finite_array("X", validate_data(self, X, reset=False, dtype=np.float64), 2, self.n_features_in_)
+        at, D = self._of(given[:, 0].astype(np.float64)), given[:, 1:]
         m, v = np.empty(len(D)), np.empty(len(D))
         for person in np.unique(at).tolist():
             rows = at == person

@@ -53,7 +53,7 @@ class CoactiveRanker(BaseEstimator):
         k: int = 10,
         epochs: int = 5,
         shuffle: bool = True,
-        random_state: Any = None,
+        random_state: object = None,
     ) -> None:
         self.learner = learner
         self.k = k
@@ -120,7 +120,7 @@ class CoactiveRanker(BaseEstimator):
         check_count("k", self.k)
         return make_learner(self.learner, n_features=self.n_features_in_, space=Ranking(int(self.k)))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: object) -> Array:
         """Return the score (n,) of each of n rows of N features X (n, N), higher is better; scores order the rows of a
         group.
         """

@@ -6,7 +6,7 @@ Candidates that are not on offer ("unknown") keep the positions that the caller'
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from heedful.core.validation import describe
 from heedful.evaluation.plackett_luce import draw, place_probabilities, probability, step_probabilities
 from heedful.jit.kernel import Floats, Ints, visible
 from heedful.loop.interactions.forms import CHOICES
-from heedful.loop.interactions.protocol import Interaction, Proposal, Question, Shares, Step
+from heedful.loop.interactions.protocol import Interaction, LoopModel, Proposal, Question, Shares, Step
 from heedful.loop.model import Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
@@ -34,17 +34,19 @@ def check_show(show: object, settings: Settings) -> None:
         raise ValueError(f"show: expected 1, as a loop with k = 1 shows a single item, got {describe(show)}")
 
 
-Draws: TypeAlias = tuple[Any, Any, Any]
+Draws: TypeAlias = tuple[
+    Callable[[int], int] | None, Callable[[Ints, Ints], float] | None, Callable[[Any], Ints] | None
+]
 """The methods (`depth`, `chance`, `order`) of a learner that shows random lists, None for each that it lacks.
 
 `depth(m)`: from which length on the probability of a list of m candidates is that in the proposal; `chance(ranking,
 shown)`: the probability of showing `shown`, given the ranking; `order(y)`: the ranking before it was randomised."""
-Predict: TypeAlias = Callable[[Any, Person | None, Any], Any]
+Predict: TypeAlias = Callable[[Any, Person | None, Floats], Floats | Ints]
 """A function of the shared state, a person's own state (or None) and candidates (m, N) that returns predictions
 (m,)."""
 
 
-def draws_of(learner: Any) -> Draws:
+def draws_of(learner: object) -> Draws:
     """Return the learner's methods that describe the random part of its lists, None for each that it lacks.
 
     They are `depth(m)`: from which length on a list of m candidates has the probability that the proposal states;
@@ -60,8 +62,23 @@ def order_shown(y: object) -> Ints:
     return seen if isinstance(seen, np.ndarray) and seen.ndim else np.atleast_1d(seen)
 
 
+class ListModel(Protocol):
+    """A model that orders candidates by their features, (m, N): m of them, N features of each.
+
+    `shared` is its published state for all people, `person` a person's own state, None without one."""
+
+    def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator, /) -> Any:
+        """Return the learner's proposal for the candidates `x`, drawn with `rng` where the learner randomises."""
+
+    def order(self, shared: Any, person: Person | None, x: Floats, /) -> Ints:
+        """Return the indices of the candidates `x` (m,), best first, without anything random."""
+
+    def proposal_fields(self, y: Any, /) -> dict[str, Any]:
+        """Return, by name as JSON, what the proposal `y` holds besides the list."""
+
+
 def propose_list(
-    model: Any,
+    model: ListModel,
     shared: Any,
     own: Person | None,
     asked: Question,
@@ -138,12 +155,12 @@ def _sampled(ranking: Ints, size: int, temperature: float, rng: np.random.Genera
 
 
 def _probability(
-    model: Any,
+    model: ListModel,
     draws: Draws,
     y: Any,
-    x: Any,
-    shown: Any,
-    order: Any,
+    x: Floats,
+    shown: Ints,
+    order: Ints,
     shared: Any,
     own: Person | None,
     control: float,
@@ -192,7 +209,7 @@ def _mixed(
 
 
 def list_chances(
-    interaction: Interaction[Any], models: Sequence[Any], step: Step, draws: Sequence[bool]
+    interaction: Interaction[Any], models: Sequence[LoopModel], step: Step, draws: Sequence[bool]
 ) -> Floats | None:
     """Return the probability (L,) that each of the L `models` shows exactly the list that was shown in `step`.
 
@@ -221,7 +238,7 @@ PLACES = 3
 
 
 def place_weights(
-    interaction: Interaction[Any], models: Sequence[Any], step: Step
+    interaction: Interaction[Any], models: Sequence[LoopModel], step: Step
 ) -> tuple[Floats, Floats, Floats] | None:
     """Return what a list drawn at random tells about the first three places of other rankings: weights by item and
     place, and by all places so far, of the L `models` (L, 3) each, and whether the answer chose what stood there (3,).

@@ -363,7 +363,7 @@ def drafted_pairs(record: DecisionRecord) -> Ints:
     ).reshape(-1, 2)
 
 
-def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Any) -> Array:
+def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Ints) -> Array:
     """Return the direction D (N,) in feature space along which `learner` steps for one piece of feedback.
 
     It is that of the learner's method `direction`, if it has one, else phi(x, feedback) - phi(x, y), where phi(x, y)

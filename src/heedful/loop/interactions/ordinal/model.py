@@ -79,7 +79,7 @@ class GradingModel:
 
         Ties go to the higher score that the caller gave in the request (`prior`), then to the lowest index. `shared` is
         the learner's state for all people, `person` the person's own state, None without one."""
-        keys: list[Any] = [-x[:, -1]]  # the last is the first to be sorted by
+        keys: list[Floats | Ints] = [-x[:, -1]]  # the last is the first to be sorted by
         if self._directed:
             keys.append(-self.scores(shared, person, x))
         if not self._cut:
@@ -223,7 +223,7 @@ class GradingModel:
 
     # ------------------------------------------------------------------------ keeping
 
-    def proposal_fields(self, y: Any) -> dict[str, Any]:
+    def proposal_fields(self, y: Ints) -> dict[str, Any]:
         """Return {}: a proposal of this kind holds nothing besides the list."""
         return {}
 
