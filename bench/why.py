@@ -1,7 +1,7 @@
 """How long `Loop.why` takes: with feedback left out of the fold one by one, and to first order.
 
 `python bench/why.py` writes bench/results/why.json. Loops of each kind are taught n lists or pairs of 20 items with 10
-features (ratings: of items by number); the last decision's first item is asked about, with `seconds` without limit and
+features (ratings: of items by number); the last decision's first item is asked about, with `budget` without limit and
 with 0. Times are CPU seconds, the least of some repetitions.
 """
 
@@ -91,9 +91,9 @@ def main() -> None:
                 known = loop.projection.find_decision("last")
                 assert known is not None
                 item = known.names[known.record.shown[0]]
-                exact, told = cpu(lambda: loop.why("last", item, seconds=math.inf))
+                exact, told = cpu(lambda: loop.why("last", item, budget=math.inf))
                 assert told.events_by == "leave-one-out"
-                quick, other = cpu(lambda: loop.why("last", item, seconds=0.0))
+                quick, other = cpu(lambda: loop.why("last", item, budget=0.0))
             results.append({"learner": name, "n": n, "exact": exact, "quick": quick, "method": other.events_by})
             table.add_row(name, f"{n:,}", f"{exact:.3f}", f"{quick:.3f}", other.events_by)
     Console().print(table)

@@ -462,7 +462,7 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             assert known is not None
             if not known.names:
                 return
-            told = loop.why(id, self.pick(known.names, place), top=1000, seconds=1e9 if exactly else 0.0)
+            told = loop.why(id, self.pick(known.names, place), top=1000, budget=1e12 if exactly else 0.0)
             assert {each.event for each in told.events} <= self.feedback.keys() - self.undone
             assert all(each.seq <= told.version for each in told.events)
             if told.score is not None and told.features_by == "exact":

@@ -18,19 +18,24 @@ def why(
     top: Annotated[
         int, typer.Option("--top", metavar="N", help="How many pieces of feedback are listed.", show_default=True)
     ] = 10,
+    budget: Annotated[
+        float,
+        typer.Option("--budget", metavar="N", help="Updates of a perceptron that leaving feedback out may cost."),
+    ] = 100_000.0,
     own: Own = None,
     json: Json = False,
 ) -> None:
     """Say why an item had its score: what its features contribute, and which feedback moved it.
 
     To see what a piece of feedback did, the model is computed again without it, one piece after the other, if that
-    takes two seconds at most. Otherwise the answer is how much the score moved when the feedback was learned. The
-    output says which method was used.
+    costs no more than --budget. The cost is counted from the log and the learner, so the answer does not depend on the
+    machine. Otherwise the answer is how much the score moved when the feedback was learned. The output says which
+    method was used.
 
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as an item that was not a candidate.
     """
     with open_loop(name, own) as loop, asking():
-        told = loop.why(decision, item, top)
+        told = loop.why(decision, item, top, budget=budget)
         if json:
             from heedful.loop.records import plain
 

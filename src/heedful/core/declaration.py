@@ -19,6 +19,8 @@ def declare(**facts: object) -> Callable[[C], C]:
     - `must_interpret` (True): numba cannot compile it, for example because it calls a solver
     - `simulation_only` (str): why the learner is for simulations only, in words
     - `additive` (True): feedback on a round adds the same vector to the weights, whatever they are
+    - `lesson_cost` (float): about how many times as long as one of a perceptron an update takes, if contexts and state
+      are small. What has to be computed many times over is refused by it, never by a clock; 100 if nothing is declared
 
     Of a learner's state: `grows` (True), its arrays become longer as users and items arrive. Of a space: `approximate`
     (True), its argmax may return an object of less than the greatest utility; `has_fixed_rows` (True), the rows of a

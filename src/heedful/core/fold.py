@@ -185,6 +185,13 @@ def copy_arrays(value: T) -> T:
     return value
 
 
+def count_numbers(value: object) -> int:
+    """Return how many numbers `value` (an array, or nested tuples such as a state) holds."""
+    if isinstance(value, tuple):
+        return sum(count_numbers(part) for part in value)
+    return value.size if isinstance(value, np.ndarray) else 1
+
+
 def _shapes(value: object, grows: bool = False) -> object:
     """Return the structure of a state as nested tuples: type names, and the dtype and shape of each array.
 

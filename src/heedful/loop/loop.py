@@ -873,25 +873,25 @@ class Loop:
 
         return explain(self.projection, records.check_id("decision", decision))
 
-    def why(self, decision: str, item: str, top: int = 10, *, seconds: float = 2.0) -> Why:
+    def why(self, decision: str, item: str, top: int = 10, *, budget: float = 100_000.0) -> Why:
         """Return why `item`, any candidate of the decision with the id `decision`, had its score by the model that made
         the decision.
 
         That is what each of its features contributes, and the `top` pieces of feedback before the decision that moved
         the score most. The influence of a piece of feedback is the score minus that of a model made without it, if
-        there are at most 1,000 of them and all these models together take about `seconds` at most. Otherwise it is by
-        how much the score moved when it was learned, which is the same for some learners; `events_by` and `features_by`
-        say which method was used. Feedback that has been undone is not listed. Raise LookupError if there is no such
-        decision, its person was forgotten, or the item is not one of its candidates, and ValueError, naming the field,
-        on bad input.
+        making all these models costs no more than `budget`, in updates of a small perceptron of about 20 microseconds;
+        that is counted beforehand, from the log and the learner. Otherwise it is by how much the score moved when it
+        was learned, which is the same for some learners; `events_by` and `features_by` say which method was used.
+        Feedback that has been undone is not listed. Raise LookupError if there is no such decision, its person was
+        forgotten, or the item is not one of its candidates, and ValueError, naming the field, on bad input.
         """
         from heedful.loop.why import why
 
         id, name = records.check_id("decision", decision), records.check_id("item", item)
         check_count("top", top, least=0)
-        check_between("seconds", seconds, 0.0, math.inf)
+        check_between("budget", budget, 0.0, math.inf)
         self.projection.look()  # another process may have undone something
-        return why(self.projection, id, name, top, float(min(seconds, 1e9)))
+        return why(self.projection, id, name, top, float(min(budget, 1e300)))
 
     def evaluate(self, *learners: str, alpha: float = 0.05) -> Evaluation:
         """Return how well the loop's own learner and other `learners` would have predicted the answers in the log, with

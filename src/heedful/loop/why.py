@@ -8,12 +8,12 @@ piece of feedback in turn. Nothing is changed.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from heapq import merge
 from typing import Any, Literal, NamedTuple
 
-from heedful.core.fold import copy_arrays
+from heedful.core.fold import copy_arrays, count_numbers
 from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
 from heedful.loop.explain import LoggedPast, by_size
@@ -23,10 +23,15 @@ from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.projection import Projection
 
-EVENTS = 1_000
-"""The most pieces of feedback that are left out one by one."""
-SECONDS = 2.0
-"""The default of how many seconds leaving them out may take."""
+BUDGET = 100_000.0
+"""The default of how much leaving feedback out one by one may cost, in updates of a small perceptron; an update takes
+about 20 microseconds.
+"""
+UNDECLARED = 100.0
+"""How many updates of a perceptron an update by a learner is taken to cost, if it does not declare its
+`lesson_cost`."""
+NUMBERS = 10_000.0
+"""How many numbers, in the features of a decision and the state of the model together, double the cost of an update."""
 BYTES = 256_000_000
 """The most bytes of memory that the features of their decisions may take meanwhile."""
 
@@ -83,7 +88,7 @@ class Why(NamedTuple):
     it; "additive": what it added to the score, which is the same for this learner; "movement": by how much the score
     changed when it was learned; "none\""""
     events_about: str
-    """that method in words, with its limits on time, or why there is none"""
+    """that method in words, with its limits, or why there is none"""
     events: tuple[Influence, ...]
     """the feedback that moved the score most, the most first"""
     considered: int
@@ -104,18 +109,19 @@ class Why(NamedTuple):
         return parts + table("What moved it", columns, self.events, [self.events_about])
 
 
-def why(projection: Projection, id: str, item: str, top: int = 10, seconds: float = SECONDS) -> Why:
+def why(projection: Projection, id: str, item: str, top: int = 10, budget: float = BUDGET) -> Why:
     """Return why the candidate `item` of the decision `id` had its score, with the `top` pieces of feedback that moved
     it most.
 
-    `projection` is the loop's log with its model. If there are at most `EVENTS` pieces of feedback and it takes about
-    `seconds` at most, the model is made again without each of them in turn; otherwise the influence of one is by how
-    much it moved the score when it was learned. Raise LookupError if there is no such decision, it was forgotten, or
-    the item was not a candidate."""
+    `projection` is the loop's log with its model. If that costs no more than `budget`, in updates of a small
+    perceptron, the model is made again without each piece of feedback in turn; otherwise the influence of one is by how
+    much it moved the score when it was learned. The cost is counted beforehand, from the log and the learner's
+    `lesson_cost`, so the same log always gives the same answer. Raise LookupError if there is no such decision, it was
+    forgotten, or the item was not a candidate."""
     known = find_decision(projection, id)
     if item not in known.names:
         raise LookupError(f"item {item} is not among the candidates of decision {id}")
-    return _Inquiry(projection, known, known.names.index(item)).answer(top, seconds)
+    return _Inquiry(projection, known, known.names.index(item)).answer(top, budget)
 
 
 def find_decision(projection: Projection, id: str) -> LoggedDecision:
@@ -146,9 +152,10 @@ class _Inquiry:
         self._place, self._x = place, projection.requests.context(decision).x
         self._retractions = projection.log.retractions()
         self._model = self._past.model()
+        self._left = 0.0
         self._other = self._compared_with()
 
-    def answer(self, top: int, seconds: float) -> Why:
+    def answer(self, top: int, budget: float) -> Why:
         """Return why the candidate had its score; the arguments are those of the function `why`."""
         decision, interaction = self._decision, self._interaction
         shown = decision.record.shown
@@ -159,12 +166,12 @@ class _Inquiry:
         by: EventMethod = "none"
         if math.isnan(now.own) and not self._gives_scores(self._model):
             told, found = f"{type(self._interaction.learner).__name__} gives items no score", []
-        elif given <= EVENTS and (steps := self._in_memory()) is not None:
-            found = self._leave_one_out(steps, now, seconds)
+        elif (steps := self._affordable(budget)) is not None:
+            found = self._leave_one_out(steps, now, budget)
             by, told = "leave-one-out", _exactly(given)
         if found is None:
             found, adds_up = self._moves()
-            by, told = ("additive", ADDITIVE) if adds_up else ("movement", _to_first_order(given, seconds))
+            by, told = ("additive", ADDITIVE) if adds_up else ("movement", _to_first_order(given, budget))
         found = sorted(found, key=lambda each: (by_size(each.by), by_size(each.lead or 0.0), each.seq))
         scored = by != "none"
         return Why(
@@ -226,19 +233,36 @@ class _Inquiry:
         )
         return merge(lessons, projection.others(0, version), key=_seq)
 
-    def _in_memory(self) -> list[Step | Event] | None:
-        """Return all that `_steps` yields; None if it is too much to leave feedback out one by one, or takes too much
-        memory."""
-        steps, lessons, size = list[Step | Event](), 0, 0
+    def _affordable(self, budget: float) -> list[Step | Event] | None:
+        """Return all that `_steps` yields; None if leaving out each piece of feedback in turn costs more than `budget`,
+        or takes too much memory.
+
+        Each step is learned again for each piece of feedback before it that is left out."""
+        steps, left_out, cost, size = list[Step | Event](), 0, 0.0, 0
         for step in self._steps():
+            cost += left_out * self._cost(step)
             if isinstance(step, Step):
-                lessons, size = lessons + 1, size + step.context.x.nbytes + step.extra.nbytes
-            elif step.kind == "decision":
-                lessons += 1
-            if lessons > 2 * EVENTS or size > BYTES:
+                left_out += step.event.seq not in self._retractions
+                size += step.context.x.nbytes + step.extra.nbytes
+            if cost > budget or size > BYTES:
                 return None
             steps.append(step)
         return steps
+
+    @cached_property
+    def _update_cost(self) -> tuple[float, int]:
+        """(the cost of an update by the learner if everything is small, how many numbers the model's state has)"""
+        cost = float(getattr(self._interaction.learner, "lesson_cost", UNDECLARED))
+        return cost, count_numbers(self._model.shared)
+
+    def _cost(self, step: Step | Event) -> float:
+        """Return what learning `step` costs, in updates of a small perceptron; for the event of an item it is 1."""
+        if isinstance(step, Event) and step.kind != "decision":
+            return 1.0
+        cost, numbers = self._update_cost
+        if isinstance(step, Step):
+            numbers += step.context.x.size + step.extra.size
+        return cost * (1.0 + numbers / NUMBERS)
 
     def _count(self) -> tuple[int, int]:
         """Return (how many pieces of feedback the model was made of that still count, how many were undone or rolled
@@ -268,37 +292,34 @@ class _Inquiry:
 
     # ------------------------------------------------------------------------ what moved it
 
-    def _leave_one_out(self, steps: Sequence[Step | Event], now: _Scores, seconds: float) -> list[Influence] | None:
+    def _leave_one_out(self, steps: Sequence[Step | Event], now: _Scores, budget: float) -> list[Influence] | None:
         """Return for each piece of feedback the score `now` minus the score of a model made without it.
 
-        Return None if that would take longer than `seconds`. Without the i-th of n steps, learning begins with the
-        state before it: n^2 / 2 steps altogether."""
-        began = time.perf_counter()
-        self._fold(self._interaction.fresh(), steps)
-        once = time.perf_counter() - began
-        given = sum(isinstance(step, Step) for step in steps)
-        if given * once / 2.0 > seconds:
-            return None
-        until = time.perf_counter() + 2.0 * seconds + once  # an estimate that was far off is given up
-        found, before = list[Influence](), self._interaction.fresh()
+        Return None if that costs more than twice the `budget`, because a learner of somebody's own fails on some
+        feedback if other feedback is left out: then a fold begins again. Without the i-th of n steps, learning begins
+        with the state before it: n^2 / 2 steps altogether."""
+        found, before, self._left = list[Influence](), self._interaction.fresh(), 2.0 * budget
         for i, step in enumerate(steps):
             if isinstance(step, Step) and step.event.seq not in self._retractions:
-                if time.perf_counter() > until:
+                folded = self._fold(before, steps[i + 1 :])
+                if folded is None:
                     return None
-                without = self._scores(self._fold(before, steps[i + 1 :]))
-                found += self._influence(step, without, now)
+                found += self._influence(step, self._scores(folded), now)
             self._take(before, step)
         return found
 
     def _fold(self, model: Any, steps: Sequence[Step | Event]) -> Any:
         """Return a copy of `model` that has learned `steps`; feedback that the learner fails on is left out, as in a
-        loop."""
+        loop. Return None once all folds together cost too much."""
         failed = set[int]()
         while True:
             folded = self._copy(model)
             for step in steps:
                 if _seq(step) in failed:
                     continue
+                self._left -= self._cost(step)
+                if self._left < 0.0:
+                    return None
                 try:
                     self._take(folded, step)
                 except Exception:  # whatever a learner of somebody's own raises; it may have stopped half-way
@@ -363,12 +384,11 @@ def _exactly(given: int) -> str:
     return f"exact, given what was shown: {told} before the decision was left out of the fold in turn"
 
 
-def _to_first_order(given: int, seconds: float) -> str:
-    """Return a sentence saying that leaving out `given` pieces of feedback one by one takes too long, and what is
-    measured instead.
-
-    `seconds` is the time that it may take."""
+def _to_first_order(given: int, budget: float) -> str:
+    """Return a sentence saying that leaving out `given` pieces of feedback one by one costs more than `budget`, and
+    what is measured instead."""
     return (
         "first order: by how much the score moved when each piece of feedback was learned, and not what leaving it out "
-        f"would change, as {given:,} folds exceed the budget of {EVENTS:,} folds, {seconds:g} s and {BYTES:,} bytes"
+        f"would change, as {given:,} folds exceed the budget of {budget:,.12g} updates of a perceptron and {BYTES:,} "
+        "bytes"
     )

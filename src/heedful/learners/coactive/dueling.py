@@ -86,7 +86,7 @@ class DuelingState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1, partial=True)
+@declare(version=1, partial=True, lesson_cost=1)
 class DuelingBandit(NamedTuple):
     """Dueling bandit gradient descent: Yue & Joachims 2009, as [J15] section 6.2.6 runs it. Interaction: coactive.
 

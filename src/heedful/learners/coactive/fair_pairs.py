@@ -55,7 +55,7 @@ class FairPairsState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1, partial=True)
+@declare(version=1, partial=True, lesson_cost=2)
 class FairPairs(NamedTuple):
     """Fair pairs: ours, after 3PR (Raman et al., ICML 2013), with logistic steps. Interaction: coactive.
 

@@ -53,7 +53,7 @@ class PairwiseLogisticState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1, partial=True)
+@declare(version=1, partial=True, lesson_cost=1)
 class PairwiseLogistic(NamedTuple):
     """Pairwise logistic: ours, all implied pairs with AdaGrad steps. Interaction: coactive.
 

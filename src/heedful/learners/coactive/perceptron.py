@@ -37,7 +37,7 @@ class PerceptronState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=1)
 class PreferencePerceptron(NamedTuple):
     """Preference perceptron: [J15] Algorithms 1 and 2. Interaction: coactive.
 
@@ -165,7 +165,7 @@ class ExponentiatedState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=1)
 class ExponentiatedPerceptron(NamedTuple):
     """Exponentiated preference perceptron: [J15] Algorithm 4, signed by Eq. 22 and 23. Interaction: coactive.
 
@@ -264,7 +264,7 @@ class ConvexState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=1)
 class ConvexPerceptron(NamedTuple):
     """Convex preference perceptron: [J15] Algorithm 5. Interaction: coactive.
 

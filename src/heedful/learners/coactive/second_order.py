@@ -39,7 +39,7 @@ class SecondOrderState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=1)
 class SecondOrderPerceptron(NamedTuple):
     """Second-order preference perceptron: [J15] Algorithm 6. Interaction: coactive.
 

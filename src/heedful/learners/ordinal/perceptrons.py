@@ -46,7 +46,7 @@ class PRankState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=3)
 class PRank(NamedTuple):
     """PRank: [P01] Figure 2. Interaction: ordinal.
 
@@ -131,7 +131,7 @@ class AveragedState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=3)
 class AveragedPRank(NamedTuple):
     """Averaged PRank: ours, after Freund & Schapire 1999. Interaction: ordinal.
 
@@ -186,7 +186,7 @@ class MulticlassState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=3)
 class MulticlassPerceptron(NamedTuple):
     """Multiclass perceptron: Crammer & Singer, as in [P01]. Interaction: ordinal.
 
@@ -241,7 +241,7 @@ class WidrowHoffState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=3)
 class WidrowHoff(NamedTuple):
     """Widrow-Hoff: online regression, as in [P01]. Interaction: ordinal.
 
@@ -291,7 +291,7 @@ class ConstantState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=3)
 class ConstantRank(NamedTuple):
     """A constant predictor: ours, for comparison. Interaction: ordinal.
 

@@ -71,7 +71,7 @@ class CollaborativeGPState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1, must_interpret=True)
+@declare(version=1, must_interpret=True, lesson_cost=300)
 class CollaborativeGP(NamedTuple):
     """Collaborative preferences: Houlsby et al., NIPS 2012, CP, for many people. Interaction: pairwise.
 

@@ -45,7 +45,7 @@ from heedful.spaces.comparison import UNSURE, Answer, Choice, ComparisonPool
 Array = npt.NDArray[np.float64]
 
 
-@declare(version=1, must_interpret=True)
+@declare(version=1, must_interpret=True, lesson_cost=40)
 class PreferenceGP(NamedTuple):
     """Preferences by a Gaussian process: Houlsby et al., NIPS 2012, for one person. Interaction: pairwise.
 
@@ -170,7 +170,7 @@ class PreferenceGP(NamedTuple):
         return state
 
 
-@declare(version=1, must_interpret=True)
+@declare(version=1, must_interpret=True, lesson_cost=40)
 class HierarchicalGP(NamedTuple):
     """Preferences of many people: Birlutiu et al. 2010, by EP, with a prior on S (ours). Interaction: pairwise.
 

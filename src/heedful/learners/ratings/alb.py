@@ -76,7 +76,7 @@ class ALBState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=5)
 class ALB(NamedTuple):
     """Alternating linear bandits: [A18] Algorithm 1. Interaction: rating.
 

@@ -209,7 +209,7 @@ class RoundCount(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=2)
 class RandomItem(NamedTuple):
     """Random item: ours, for comparison, each item on offer is equally likely. Interaction: rating."""
 
@@ -239,7 +239,7 @@ class RandomItem(NamedTuple):
         return state
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=2)
 class UserGreedy(NamedTuple):
     """User greedy: ours, for comparison, each user's own ratings only. Interaction: rating.
 
@@ -276,7 +276,7 @@ class UserGreedy(NamedTuple):
         return tally_without_rating(state, user, item, rating, weight)
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=2)
 class ItemMean(NamedTuple):
     """Item mean: ours, for comparison, the items that people like most. Interaction: rating.
 
@@ -313,7 +313,7 @@ class ItemMean(NamedTuple):
         return tally_without_rating(state, user, item, rating, weight)
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=2)
 class PairMean(NamedTuple):
     """Pair mean, else item mean: ours, for comparison, a user's own ratings come first. Interaction: rating.
 

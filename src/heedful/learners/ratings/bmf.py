@@ -93,7 +93,7 @@ class BMFState(NamedTuple):
     """number of rounds learned from"""
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=12)
 class BMF(NamedTuple):
     """Bayesian matrix factors: ours, learned online by mean field. Interaction: rating.
 

@@ -137,7 +137,7 @@ def exploration_set(seed: int, user: int, items: Ints, size: int) -> Ints:
     return top(chance, min(size, items.size))
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=5)
 class NMFBandit(NamedTuple):
     """NMF-Bandit: Sen et al. 2017, as [A18] compares with it. Interaction: rating.
 

@@ -152,7 +152,7 @@ def effective_sample_size(log_weights: Array) -> float:
     return total * total / squares
 
 
-@declare(version=1)
+@declare(version=1, lesson_cost=60)
 class PTS(NamedTuple):
     """Particle Thompson sampling: Kawale et al. 2015, as [A18] compares with it. Interaction: rating.
 
