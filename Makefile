@@ -73,6 +73,7 @@ bench: $(READY)
 lock: $(READY)
 	@$(LOCKED) --all-extras --group dev pyproject.toml -o requirements.lock
 	@$(LOCKED) --constraint requirements.lock --extra demo --group build pyproject.toml -o requirements-demo.lock
+	@$(LOCKED) --constraint requirements.lock --extra serve --extra postgres --group build pyproject.toml -o requirements-server.lock
 	@$(LOCKED) --constraint requirements.lock --group setup -o requirements-setup.lock
 	@$(LOCKED) --constraint requirements.lock pyproject.toml -o requirements-core.lock
 

@@ -162,12 +162,16 @@ def test_what_was_vendored_is_what_its_licence_page_says() -> None:
 
 def test_the_smaller_locks_are_parts_of_the_whole_one() -> None:
     """So that `make demo` and `make test` fill one environment, in either order, and more of it changes nothing."""
-    whole, demo, core, setup = (
+    whole, demo, server, core, setup = (
         set(re.split(r"\n(?=\S)", (ROOT / f"requirements{name}.lock").read_text().strip()))
-        for name in ("", "-demo", "-core", "-setup")
+        for name in ("", "-demo", "-server", "-core", "-setup")
     )
     assert core < demo < whole
+    unmarked = [{re.sub(r" ; [^\\]*", " ", entry) for entry in lock} for lock in (core, server, whole)]
+    assert unmarked[0] < unmarked[1] < unmarked[2]  # without pandas, tzdata is for Windows alone
     assert setup < whole
     assert {"starlette", "vega-datasets", "hatchling"} <= {entry.split("==")[0] for entry in demo}
+    assert {"starlette", "psycopg", "hatchling"} <= {entry.split("==")[0] for entry in server}
+    assert not {"vega-datasets", "httpx"} & {entry.split("==")[0] for entry in server}
     assert {entry.split("==")[0] for entry in setup} == {"setuptools"}
     assert not {"mypy", "playwright", "pyarrow", "matplotlib", "setuptools"} & {entry.split("==")[0] for entry in demo}

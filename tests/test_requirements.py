@@ -32,7 +32,7 @@ def test_what_is_known_to_be_broken_is_refused(name: str, old: str) -> None:
     assert SERVE[name].contains(version(name))
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-demo.lock"])
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-demo.lock", "requirements-server.lock"])
 def test_the_locks_keep_the_bounds(lock: str) -> None:
     pinned = dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE))
     for name, specifier in SERVE.items():

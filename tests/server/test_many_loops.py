@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import shutil
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -15,6 +18,8 @@ from budget import FACTOR
 from heedful import Loop
 from heedful.loop.log import Log
 from heedful.server.context import Options
+from heedful.storage import place_of
+from heedful.storage.postgres import Connection
 from loops import bits, small_loop
 from processes import Process, here, until
 
@@ -170,3 +175,62 @@ def test_opened_and_closed_it_stays_the_same(folder: Path) -> None:
         until(lambda: not app.service.loops.workers and not app.service.loops._moving)
     with Loop.open(folder / "loop3.heedful") as loop:
         assert bits(loop) == before
+
+
+def test_an_idle_loop_is_closed_freed_and_opened_by_the_next_request(folder: Path) -> None:
+    """Freed without the garbage collector, which a server runs rarely: what is left is returned to the system."""
+    with here(folder, Options(idle=0.3)) as (app, client):
+        gc.collect()
+        gc.disable()
+        try:
+            touch(client, 5)
+            [worker] = app.service.loops.workers.values()
+            held = [weakref.ref(worker), weakref.ref(worker.projection)]
+            del worker
+            until(lambda: not app.service.loops.workers and not app.service.loops._moving)
+            until(lambda: [each() for each in held] == [None, None])
+        finally:
+            gc.enable()
+        touch(client, 5)
+        assert list(app.service.loops.workers) == [("main", "loop5")]
+
+
+@pytest.mark.parametrize("loops", [3, 300])
+def test_a_start_asks_a_database_as_often_whatever_is_in_it(
+    postgres: str, monkeypatch: pytest.MonkeyPatch, loops: int
+) -> None:
+    import psycopg
+
+    from takeover import new_name
+
+    name = new_name()
+    small_loop(f"{postgres}#{name}").close()
+    with psycopg.connect(postgres) as connection:
+        many = "SELECT %s || i::text, secret FROM heedful.loop, generate_series(1, %s) AS i WHERE name = %s"
+        made = f"INSERT INTO heedful.loop (name, secret) {many} RETURNING number"
+        for [number] in connection.execute(made, [f"{name}-", loops, name]).fetchall():
+            connection.execute("INSERT INTO heedful.lease VALUES (%s, '', '', 0, '-infinity')", [number])
+    asked: list[str] = []
+    for way in ("execute", "script"):
+        was = getattr(Connection, way)
+
+        def counted(self: Connection, query: str, *more: Any, _was: Any = was) -> Any:
+            asked.append(query)
+            return _was(self, query, *more)
+
+        monkeypatch.setattr(Connection, way, counted)
+    with here(place_of(postgres), Options(idle=0.3, lease=600.0)) as (app, client):
+        assert client.get("/healthz").status_code == 200
+        started = len(asked)
+        assert started < 10, asked
+        names = client.get("/v1/loops").json()["loops"]
+        assert {f"{name}-{i}" for i in range(1, loops + 1)} <= set(names)
+        assert len(asked) - started < 10, asked[started:]
+        assert not app.service.loops.workers
+        first = client.post(f"/v1/loops/{name}/decisions", json={"person": "p"})
+        assert first.status_code == 200, first.text
+        until(lambda: not app.service.loops.workers and not app.service.loops._moving)
+        with psycopg.connect(postgres) as connection:  # closed, it is free for another server at once
+            free = "SELECT expires <= clock_timestamp() FROM heedful.lease JOIN heedful.loop ON number = loop"
+            assert connection.execute(f"{free} WHERE name = %s", [name]).fetchall() == [(True,)]
+        assert client.post(f"/v1/loops/{name}/decisions", json={"person": "p"}).status_code == 200

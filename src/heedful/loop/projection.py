@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -179,7 +180,9 @@ class Projection:
         self._followers: tuple[str, Follower | None, Follower] | None = None
         self.turn = threading.RLock()
         """the lock of the thread that writes: a commit, an act of forgetting, a model made again from the log"""
-        self._group: GroupCommit[PendingEvent, Answer] = GroupCommit(self._commit)
+        # Weakly: a loop that was closed and dropped frees its memory then, not when the garbage collector runs next.
+        weak = weakref.proxy(self)
+        self._group: GroupCommit[PendingEvent, Answer] = GroupCommit(lambda drafts: weak._commit(drafts))
         # An ordinary dict forgets its first entries slowly: each time it looks past all that were forgotten before.
         self._decisions = OrderedDict[str, CachedDecision]()
         self._held = 0

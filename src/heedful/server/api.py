@@ -29,7 +29,7 @@ from heedful.storage import Closed, Damaged
 
 
 async def loops(request: ApiRequest) -> object:
-    return {"loops": request.service.loops.names(request.caller.tenant)}
+    return {"loops": await request.service.loops.list_names(request.caller.tenant)}
 
 
 async def new_loop(request: ApiRequest) -> object:

@@ -6,12 +6,14 @@ nothing, and starting the server opens none."""
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
 import re
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +32,8 @@ SUFFIX = ".heedful"
 AGAIN_AFTER = 10.0
 """Seconds between two attempts to remove the bytes of a forgotten person from the files while another process reads
 them."""
+TRIM_AFTER = 10.0
+"""Seconds between two times that memory of closed loops is returned to the system."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 log = logging.getLogger("heedful.server")
@@ -77,6 +81,8 @@ class Loops:
         self._open: dict[tuple[str, str], LoopWorker] = {}
         self._moving: dict[tuple[str, str], asyncio.Future[None]] = {}  # being opened or closed
         self._closing = set[asyncio.Future[None]]()
+        self._untrimmed = 0  # loops closed since memory was returned to the system
+        self._trimmed = time.monotonic()
 
     # ------------------------------------------------------------------------ which there are
 
@@ -99,6 +105,10 @@ class Loops:
             return []
         names = sorted(name.removesuffix(SUFFIX) for name in found)
         return [name for name in names if _NAME.fullmatch(name) and _is_loop(home / f"{name}{SUFFIX}")]
+
+    async def list_names(self, tenant: str) -> list[str]:
+        """Return `names`, read in another thread, since it takes a look at every loop's folder."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self.names, tenant)
 
     @property
     def workers(self) -> Mapping[tuple[str, str], LoopWorker]:
@@ -236,10 +246,14 @@ class Loops:
                 await self.close(key)
         for key in self._too_many():
             await self.close(key)
+        if self._untrimmed and now - self._trimmed > TRIM_AFTER:
+            self._untrimmed, self._trimmed = 0, now
+            await asyncio.get_running_loop().run_in_executor(self._pool, return_memory)
 
     def _abandon(self, key: tuple[str, str]) -> None:
         """Drop a loop whose file was removed or replaced; requests that are under way in it fail."""
         worker = self._open.pop(key)
+        self._untrimmed += 1
         asyncio.get_running_loop().run_in_executor(self._pool, worker.loop.projection.log.close)
 
     async def finish_forgetting(self) -> None:
@@ -266,6 +280,7 @@ class Loops:
             self._abandon(key)
             return
         del self._open[key]
+        self._untrimmed += 1
         aio = asyncio.get_running_loop()
         self._moving[key] = moved = aio.create_future()
         try:
@@ -286,6 +301,23 @@ class Loops:
             if not self._open:
                 return
             await asyncio.sleep(0.05)
+
+
+@cache
+def _trim() -> Callable[[int], int] | None:
+    """Return malloc_trim of the C library; None where it has none (it is glibc's)."""
+    found: Callable[[int], int] | None = None
+    if sys.platform == "linux":
+        found = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return found
+
+
+def return_memory() -> None:
+    """Return freed memory to the system, where the C library keeps it otherwise.
+
+    glibc keeps what threads have freed: a server that had opened 3,000 loops, 200 at a time, kept 160 MB."""
+    if (trim := _trim()) is not None:
+        trim(0)
 
 
 def _renew(stores: Sequence[Store]) -> None:

@@ -53,7 +53,7 @@ class Row(NamedTuple):
 async def list_loops(visit: Visit) -> Response:
     """Render the page that lists the loops of the caller's tenant."""
     start = whole(visit.query, "start", 0, 0)
-    names = visit.service.loops.names(visit.caller.tenant)
+    names = await visit.service.loops.list_names(visit.caller.tenant)
     return render(
         visit,
         "loops.html",
