@@ -74,10 +74,40 @@ class Seen:
         """The text of the element with that id."""
         return words(self.one(f"*[@id='{id}']"))
 
+    @property
+    def names(self) -> list[str]:
+        """The cards of the page to teach on, from the top."""
+        return [each.attrib["data-key"] for each in self.all("ol[@id='cards']/li")]
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """What stands on cards of what was said and is predicted of them."""
+        cards = {each.attrib["data-key"]: each.find(".//p[@class='mark']") for each in self.all("ol[@id='cards']/li")}
+        return {name: words(mark) for name, mark in cards.items() if mark is not None}
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """What the page keeps of its cards: which they are, and the decision that showed them."""
+        return {each.attrib["name"]: each.attrib["value"] for each in self.one("form[@id='corrections']").iter("input")}
+
+    @property
+    def lessons(self) -> dict[str, bool]:
+        """The last answers, newest first, and whether each still counts."""
+        return {each.attrib["data-key"]: "class" not in each.attrib for each in self.all("ul[@class='lessons']/li")}
+
+    @property
+    def said(self) -> str:
+        """What the page says of the last answer."""
+        return self.one("section[@id='hand']").attrib["data-said"]
+
     def fields(self, action: str) -> dict[str, str]:
         """What the first form to `action` would send as it is: hidden fields, what is filled in, what is checked."""
         form = next(form for form in self.all("form") if form.get("action") == action)
-        ticked = [field for field in form.iter("input") if field.get("type") != "checkbox" or "checked" in field.attrib]
+        ticked = [
+            field
+            for field in form.iter("input")
+            if field.get("type") not in ("checkbox", "radio") or "checked" in field.attrib
+        ]
         return {field.attrib["name"]: field.get("value", "") for field in ticked}
 
 

@@ -1,16 +1,14 @@
-"""The pages of a grading loop: what they predict and show, what a grade does, what is refused, what was learned."""
+"""What only the pages of a grading loop have: thresholds, the error against the median, weights."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from browsing import Seen, Visitor, words
+from browsing import Visitor, words
+from scales import BASE, CALM, GRADES
 
 from heedful import Loop
 from heedful.loop.cluster_robust import Difference
@@ -19,345 +17,9 @@ from heedful.loop.interactions.ordinal import texts as ordinal_texts
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.prediction_report import PredictionReport, PredictionWindow
 from heedful.loop.report import Arm, Counts, Report
-from heedful.server.main import served
-from heedful.server.pages import scale_widget
 from heedful.server.pages.charts import chart
 from heedful.server.pages.score_line import score_line
-from loops import bits, diverged, small_loop, values
-
-CALM: dict[str, Any] = {"control": 0.0, "exploration": 0.0}
-BASE = "/loops/films"
-Form = dict[str, str]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path
-
-
-@pytest.fixture
-def visitor(folder: Path) -> Iterator[Visitor]:
-    with served(folder) as url, closing(Visitor(url)) as found:
-        yield found
-
-
-def made(folder: Path, learner: str = "averaged-prank:n_ranks=5", name: str = "films", **settings: Any) -> Path:
-    path = folder / f"{name}.heedful"
-    small_loop(path, learner, **CALM | settings).close()
-    return path
-
-
-def names(seen: Seen) -> list[str]:
-    """The cards, from the top."""
-    return [each.attrib["data-key"] for each in seen.all("ol[@id='cards']/li")]
-
-
-def marks(seen: Seen) -> dict[str, str]:
-    """What stands on each card of its grade."""
-    return {each.attrib["data-key"]: words(each.find(".//p[@class='mark']")) for each in seen.all("ol[@id='cards']/li")}
-
-
-def state(seen: Seen) -> Form:
-    """What the page keeps of its cards."""
-    return {field.attrib["name"]: field.attrib["value"] for field in seen.one("form[@id='corrections']").iter("input")}
-
-
-def grades(visitor: Visitor, seen: Seen, item: str, grade: int | str, event: str, **more: str) -> Seen:
-    """Give a grade as the script does."""
-    kept = state(seen)
-    form = {"kind": "grade", "item": item, "grade": str(grade), "event": event}
-    form |= {"hand": kept["hand"], "decision": kept["decision"]} | more
-    return visitor.post(f"{BASE}/teach", form, hx_request="true")
-
-
-def lessons(seen: Seen) -> dict[str, bool]:
-    """The last lessons, newest first, and whether each still counts."""
-    return {each.attrib["data-key"]: "class" not in each.attrib for each in seen.all("ul[@class='lessons']/li")}
-
-
-def said(seen: Seen) -> str:
-    return seen.one("section[@id='hand']").attrib["data-said"]
-
-
-# ---------------------------------------------------------------------------- the cards
-
-
-def test_every_card_has_what_is_predicted_and_a_button_for_each_grade(visitor: Visitor, folder: Path) -> None:
-    path = made(folder)
-    with Loop.open(path) as loop:
-        for n, grade in enumerate([1, 5, 2, 4, 3, 1]):
-            loop.decide([f"i{n}"], id=f"d{n}")
-            loop.feedback(f"d{n}", id=f"e{n}", grade={f"i{n}": grade})
-    seen = visitor.get(BASE)
-    with Loop.open(path) as loop:
-        predicted = values(loop.predict(names(seen)))
-        decision = loop.projection.find_decision(state(seen)["decision"])
-        assert decision is not None
-        assert decision.record.predicted == tuple(predicted.values())
-    assert list(predicted) == names(seen)  # the highest first
-    assert marks(seen) == {name: f"Predicted: {grade}" for name, grade in predicted.items()}
-    for card in seen.all("ol[@id='cards']/li"):
-        buttons = card.findall(".//button[@name='grade']")
-        assert [button.attrib["value"] for button in buttons] == ["1", "2", "3", "4", "5"]
-        [marked] = [button for button in buttons if "data-predicted" in button.attrib]
-        assert int(marked.attrib["value"]) == predicted[card.attrib["data-key"]]
-        assert words(marked) == f"{marked.attrib['value']} of 1 to 5, nearest to the prediction"
-        assert {button.attrib["aria-pressed"] for button in buttons} == {"false"}
-        assert card.find(".//*[@role='group']").attrib["aria-labelledby"]  # type: ignore[union-attr]
-    for coactive in ("None of these", "rather have", "drag"):
-        assert coactive not in seen.html
-
-
-def test_many_grades_are_typed_in(visitor: Visitor, folder: Path) -> None:
-    made(folder, f"prank:n_ranks={scale_widget.BUTTONS}")
-    assert len(visitor.get(BASE).all("ol[@id='cards']/li[1]//button[@name='grade']")) == scale_widget.BUTTONS
-    made(folder, "prank:n_ranks=100", "hundred")
-    seen = visitor.get("/loops/hundred")
-    assert seen.all("button[@name='grade']") == []
-    fields = seen.all("input[@name='grade']")
-    assert len(fields) == len(names(seen)) == 8
-    assert {(each.attrib["min"], each.attrib["max"], each.attrib["type"]) for each in fields} == {
-        ("1", "100", "number")
-    }
-
-
-def test_a_grade_is_one_lesson_and_the_card_says_what_came_of_it(visitor: Visitor, folder: Path) -> None:
-    path = made(folder)
-    seen = visitor.get(BASE)
-    item = names(seen)[2]
-    then = grades(visitor, seen, item, 2, "e1")
-    assert then.status == 200
-    with Loop.open(path) as loop:
-        [told] = loop.lessons()
-        assert (told.form, told.chosen, told.values, told.decision) == (
-            "grade",
-            (item,),
-            (2.0,),
-            state(seen)["decision"],
-        )
-        now = values(loop.predict(names(seen)))
-    assert names(then) == names(seen)  # nothing moves from under the hand
-    expected = {name: f"Predicted: {grade}" for name, grade in now.items()}
-    assert marks(then) == expected | {item: f"You said 2 · predicted now: {now[item]}"}
-    assert said(then).startswith(f"{item}: 2. Predicted before: 5, now: ")
-    assert then.one("section[@id='hand']").attrib["data-lesson"] == "e1"
-    assert f"Graded {item}: 2" in then.html
-    [pressed] = then.all("button[@aria-pressed='true']")
-    assert (pressed.attrib["value"], pressed.attrib["data-focus"]) == ("2", f"grade 2 {item}")
-    other = grades(visitor, then, names(seen)[5], 4, "e2")
-    assert state(other)["decision"] == state(seen)["decision"]  # both answer the one list
-    with Loop.open(path) as loop:
-        counts, found = loop.projection.log.counts(), loop.report().prediction
-        assert (counts["decision"], counts["feedback"]) == (1, 2)
-        assert found is not None
-        assert found.answers == 2
-
-
-def test_sent_again_it_counts_once(visitor: Visitor, folder: Path) -> None:
-    path = made(folder)
-    seen = visitor.get(BASE)
-    item = names(seen)[0]
-    once = grades(visitor, seen, item, 3, "same")
-    twice = grades(visitor, seen, item, 3, "same")
-    assert (once.status, twice.status, marks(once)) == (200, 200, marks(twice))
-    assert (grades(visitor, seen, item, 4, "same").status, lessons(twice)) == (409, {"same": True})
-    with Loop.open(path) as loop:
-        assert loop.projection.log.counts()["feedback"] == 1
-
-
-def test_a_second_grade_of_a_card_stands_in_place_of_the_first(visitor: Visitor, folder: Path) -> None:
-    """Also where the first is sent again; a grade of other cards is left alone."""
-    path = made(folder)
-    seen = visitor.get(BASE)
-    one, other = names(seen)[:2]
-    grades(visitor, seen, one, 1, "e1")
-    grades(visitor, seen, other, 4, "e2")
-    then = grades(visitor, seen, one, 3, "e3")
-    assert lessons(then) == {"e3": True, "e2": True, "e1": False}
-    assert marks(then)[one].startswith("You said 3 ")
-    again = grades(visitor, seen, one, 1, "e1")
-    assert lessons(again) == {"e3": True, "e2": True, "e1": False}
-    assert marks(again) == marks(then)
-    grades(visitor, seen, one, 3, "e3")
-    with Loop.open(path) as loop:
-        left = bits(loop)
-        assert loop.projection.log.counts()["undo"] == 1
-        assert loop.verify() == []
-    plain = made(folder, name="plain")
-    with Loop.open(plain) as loop:
-        decision = loop.decide(json.loads(state(seen)["hand"]))
-        loop.feedback(decision.id, grade={other: 4})
-        loop.feedback(decision.id, grade={one: 3})
-        assert bits(loop) == left
-
-
-def test_an_answer_that_grades_several_is_not_taken_back_for_one(visitor: Visitor, folder: Path) -> None:
-    path = made(folder)
-    seen = visitor.get(BASE)
-    one, other = names(seen)[:2]
-    visitor.http.post(
-        "/v1/loops/films/feedback",
-        json={"decision": state(seen)["decision"], "id": "both", "grade": {one: 2, other: 4}},
-    ).raise_for_status()
-    then = grades(visitor, seen, one, 3, "e1")
-    assert lessons(then) == {"e1": True, "both": True}
-    assert [marks(then)[name][:10] for name in (one, other)] == ["You said 3", "You said 4"]
-    with Loop.open(path) as loop:
-        assert "undo" not in loop.projection.log.counts()
-
-
-def test_undo_is_as_if_it_had_never_been(visitor: Visitor, folder: Path) -> None:
-    path = made(folder)
-    with Loop.open(path) as loop:
-        empty = bits(loop)
-    seen = visitor.get(BASE)
-    item = names(seen)[4]
-    then = grades(visitor, seen, item, 1, "e1")
-    kept = {"hand": state(then)["hand"], "decision": state(then)["decision"]}
-    back = visitor.post(f"{BASE}/undo", {"event": "e1", **kept}, hx_request="true")
-    assert (names(back), marks(back)) == (names(seen), marks(seen))
-    assert (said(back), lessons(back)) == (f"Taken back: “Graded {item}: 1”.", {"e1": False})
-    with Loop.open(path) as loop:
-        assert bits(loop) == empty
-
-
-def test_it_works_without_a_script(visitor: Visitor, folder: Path) -> None:
-    made(folder)
-    seen = visitor.get(BASE)
-    form = seen.fields(f"{BASE}/teach")
-    assert form["item"] == names(seen)[0]
-    events = {each.attrib["value"] for each in seen.all("form[@class='to-grade']/input[@name='event']")}
-    assert len(events) == 8  # each card's own, so that none takes another's for a repetition
-    then = visitor.post(f"{BASE}/teach", form | {"grade": "2"})
-    assert then.status == 303
-    page = visitor.get(then.headers["location"])
-    assert (names(page), lessons(page)) == (names(seen), {form["event"]: True})
-    assert marks(page)[form["item"]].startswith("You said 2 ")
-    back = visitor.post(f"{BASE}/undo", page.fields(f"{BASE}/undo"))
-    assert parse_qs(urlsplit(back.headers["location"]).query)["decision"] == [form["decision"]]
-    assert marks(visitor.get(back.headers["location"])) == marks(seen)
-
-
-def test_cards_whose_list_is_not_known_are_noted_as_seen(visitor: Visitor, folder: Path) -> None:
-    """Such as a page that a browser kept, of another person's list, or of none."""
-    path = made(folder, shrink=2.0)
-    ann = visitor.get(f"{BASE}?person=ann")
-    kept = state(ann)
-    for person, decision in (("bob", kept["decision"]), ("ann", "nothing")):
-        other = visitor.get(f"{BASE}?person={person}&decision={decision}&hand={kept['hand'].replace(' ', '')}")
-        assert (state(other)["decision"], sorted(names(other))) == ("", sorted(names(ann)))
-    then = grades(visitor, other, names(ann)[0], 2, "e1", person="ann")
-    assert state(then)["decision"] == "e1-seen"
-    assert marks(then)[names(ann)[0]].startswith("You said 2 ")
-    grades(visitor, then, names(ann)[1], 3, "e2", person="ann")
-    with Loop.open(path) as loop:
-        assert [told.decision for told in loop.lessons(person="ann")] == ["e1-seen", "e1-seen"]
-        report = loop.report()
-        assert report.prediction is not None
-        assert (report.imported, report.prediction.answers) == (1, 0)
-    assert "1 list noted without a prediction" in visitor.get(f"{BASE}/learned").at("report")
-
-
-def test_what_went_off_offer_goes_off_the_page(visitor: Visitor, folder: Path) -> None:
-    path = made(folder)
-    seen = visitor.get(BASE)
-    gone, other = names(seen)[:2]
-    with Loop.open(path) as loop:
-        loop.withdraw(gone)
-    then = grades(visitor, seen, gone, 2, "e1")  # it was shown, so the answer counts
-    assert said(then) == f"{gone}: 2. It is no longer on offer."
-    assert names(then) == names(seen)[1:]
-    assert lessons(grades(visitor, then, other, 2, "e2")) == {"e2": True, "e1": True}
-
-
-def test_who_may_only_look_on_sees_the_predictions(visitor: Visitor, folder: Path) -> None:
-    from heedful.server.keys import Keys
-
-    made(folder)
-    with closing(Keys(folder)) as keys:
-        _, secret = keys.create("looks on", scopes=["read"])
-    visitor.sign_in(secret)
-    seen = visitor.get(BASE)
-    assert len(marks(seen)) == 8
-    assert seen.all("button[@name='grade']") == []
-    assert len(seen.all("span[@class='grade']")) == 40
-    assert state(seen)["decision"] == ""
-
-
-# ---------------------------------------------------------------------------- what is refused
-
-
-@pytest.mark.parametrize(
-    ("form", "told"),
-    [
-        ({"grade": "6"}, "grade['{item}']: expected a whole number from 1 to 5, got '6'"),
-        ({"grade": "0"}, "expected a whole number from 1 to 5, got '0'"),
-        ({"grade": "x"}, "expected a whole number from 1 to 5, got 'x'"),
-        ({"grade": ""}, "expected a whole number from 1 to 5, got ''"),
-        ({"grade": "2.5"}, "expected a whole number from 1 to 5, got '2.5'"),
-        ({"grade": "-1"}, "expected a whole number from 1 to 5, got '-1'"),
-        ({"grade": "٣"}, "expected a whole number from 1 to 5, got '٣'"),
-        ({"grade": "9" * 5000}, "expected a whole number from 1 to 5"),
-        ({"item": ""}, "item: expected a text"),
-        ({"item": "tank"}, "tank"),
-        ({"item": "tank", "decision": ""}, "'tank' is not among the cards"),
-        ({"decision": "elsewhere"}, "decision elsewhere is not in the log"),
-        ({"decision": "", "hand": "no"}, "hand: expected a list of names as JSON"),
-        ({"event": ""}, "event: expected a text"),
-        ({"event": "a" * 181}, "event: expected a text"),
-        ({"kind": "pick"}, "kind: expected grade, as this loop learns grades from 1 to 5, got 'pick'"),
-        ({"kind": "none"}, "kind: expected grade"),
-        ({"person": "a\x00b"}, "person: expected a text"),
-    ],
-)
-def test_bad_input_teaches_nothing(visitor: Visitor, folder: Path, form: Form, told: str) -> None:
-    """Neither in the log nor in the model: `elsewhere` is a list of another loop."""
-    path, other = made(folder), made(folder, name="other")
-    with Loop.open(other) as loop:
-        loop.decide(["i0", "i1"], id="elsewhere")
-    seen = visitor.get(BASE)
-    item = names(seen)[0]
-    kept = state(seen)
-    good = {
-        "kind": "grade",
-        "item": item,
-        "grade": "3",
-        "event": "e1",
-        "hand": kept["hand"],
-        "decision": kept["decision"],
-    }
-    with Loop.open(path) as loop:
-        before = loop.projection.log.counts(), bits(loop)
-    for headers in ({"hx_request": "true"}, {}):
-        answer = visitor.post(f"{BASE}/teach", good | form, **headers)
-        assert answer.status in (409, 422), answer.html
-        assert told.format(item=item) in words(answer.tree)
-        assert ("<html" in answer.html) is not bool(headers)
-    with Loop.open(path) as loop:
-        assert (loop.projection.log.counts(), bits(loop)) == before
-
-
-def test_a_loop_that_learns_no_grades_takes_none(visitor: Visitor, folder: Path) -> None:
-    small_loop(folder / "films.heedful", **CALM).close()
-    seen = visitor.get(BASE)
-    assert seen.all("form[@class='to-grade']") == []
-    form = {"kind": "grade", "item": "i1", "grade": "3", "event": "e1", "hand": '["i0", "i1"]', "decision": ""}
-    answer = visitor.post(f"{BASE}/teach", form)
-    assert (answer.status, "kind: expected pick, order or none, got 'grade'" in words(answer.tree)) == (422, True)
-
-
-def test_names_are_only_ever_text(visitor: Visitor, folder: Path) -> None:
-    evil = "<img src=x onerror=alert(1)>\"'&"
-    with small_loop(folder / "films.heedful", "prank:n_ranks=5", 3, **CALM) as loop:
-        loop.put_items([{"id": evil, "f0": 1.0, "f1": 0.0, "f2": 0.0, "f3": 0.0}])
-    seen = visitor.get(BASE)
-    then = grades(visitor, seen, evil, 2, "e1")
-    assert evil not in seen.html + then.html
-    assert marks(then)[evil].startswith("You said 2 ")
-    assert said(then).startswith(f"{evil}: 2.")
-
-
-# ---------------------------------------------------------------------------- what it learned
+from loops import diverged, small_loop, values
 
 
 def taught(path: Path, learner: str = "averaged-prank:n_ranks=5", lists: int = 40, **settings: Any) -> Loop:
@@ -374,8 +36,8 @@ def taught(path: Path, learner: str = "averaged-prank:n_ranks=5", lists: int = 4
     return loop
 
 
-def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folder: Path) -> None:
-    with taught(folder / "films.heedful") as loop:
+def test_the_grades_of_the_page_are_those_of_the_report(visitor: Visitor, tmp_path: Path) -> None:
+    with taught(tmp_path / "films.heedful") as loop:
         found = loop.report().prediction
     assert found is not None
     assert found.difference is not None
@@ -399,8 +61,8 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
     assert row.startswith("more f0")
 
 
-def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, folder: Path) -> None:
-    with taught(folder / "films.heedful", shrink=3.0) as loop:
+def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, tmp_path: Path) -> None:
+    with taught(tmp_path / "films.heedful", shrink=3.0) as loop:
         state, own = loop.projection.reading("p2")
         b = [float(each) for each in loop.learner.thresholds(state.shared)]
         assert own is not None
@@ -432,22 +94,8 @@ def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, folder: Path) -> 
     assert "style=" not in page.html
 
 
-def test_before_anything_was_graded(visitor: Visitor, folder: Path) -> None:
-    made(folder)
-    page = visitor.get(f"{BASE}/learned")
-    assert "the first grade changes that." in page.at("weights")
-    assert "Too early to say. No grade was given to " in page.at("report")
-    assert page.all("div[@data-plot]") == []
-    assert "which all still lie at 0.00" in page.one("svg[@class='cut-line']").attrib["aria-label"]
-    assert "2 no score so far" in page.at("weights")
-    assert "No grade yet." in page.at("lessons")
-    teach = visitor.get(BASE)
-    assert "Nothing yet: no grade so far." in words(teach.tree)
-    assert teach.all("ul[@class='bars']") == []
-
-
-def test_of_too_few_people_the_errors_are_told_and_no_difference(visitor: Visitor, folder: Path) -> None:
-    with small_loop(folder / "films.heedful", "prank:n_ranks=5", **CALM) as loop:
+def test_of_too_few_people_the_errors_are_told_and_no_difference(visitor: Visitor, tmp_path: Path) -> None:
+    with small_loop(tmp_path / "films.heedful", "prank:n_ranks=5", **CALM) as loop:
         loop.decide(["i0", "i1"], id="d")
         loop.feedback("d", grade={"i0": 2, "i1": 5})
     told = visitor.get(f"{BASE}/learned").at("report")
@@ -465,22 +113,22 @@ def test_of_too_few_people_the_errors_are_told_and_no_difference(visitor: Visito
         ("widrow-hoff:n_ranks=5", "The longer the bar, the more it counts in the score of an item."),
     ],
 )
-def test_learners_without_thresholds(visitor: Visitor, folder: Path, learner: str, told: str) -> None:
-    taught(folder / "films.heedful", learner, 12).close()
+def test_learners_without_thresholds(visitor: Visitor, tmp_path: Path, learner: str, told: str) -> None:
+    taught(tmp_path / "films.heedful", learner, 12).close()
     page = visitor.get(f"{BASE}/learned")
     assert page.status == 200
     assert told in page.at("weights")
     assert page.all("svg[@class='cut-line']") == []
     assert bool(page.all("tr[@data-weight]")) == learner.startswith("widrow")
     seen = visitor.get(BASE)
-    then = grades(visitor, seen, names(seen)[0], 1, "new")
-    assert marks(then)[names(seen)[0]].startswith("You said 1 ")
+    then = GRADES.give(visitor, seen, seen.names[0], 1, "new")
+    assert then.marks[seen.names[0]].startswith("You said 1 ")
     assert ("no single weight vector" in words(then.tree)) != learner.startswith("widrow")
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_weights_that_overflow_are_said_and_the_pages_go_on(visitor: Visitor, folder: Path) -> None:
-    with diverged(folder / "films.heedful", **CALM) as loop:
+def test_weights_that_overflow_are_said_and_the_pages_go_on(visitor: Visitor, tmp_path: Path) -> None:
+    with diverged(tmp_path / "films.heedful", **CALM) as loop:
         caveat = loop.overflown
     assert caveat
     for path in (BASE, f"{BASE}/learned"):
@@ -491,8 +139,8 @@ def test_weights_that_overflow_are_said_and_the_pages_go_on(visitor: Visitor, fo
         assert seen.all("tr[@data-weight]") == seen.all("ul[@class='bars']") == []
     assert caveat in words(visitor.get("/loops/films/row").tree)
     seen = visitor.get(BASE)
-    then = grades(visitor, seen, names(seen)[0], 2, "new")
-    assert (then.status, lessons(then)["new"]) == (200, True)
+    then = GRADES.give(visitor, seen, seen.names[0], 2, "new")
+    assert (then.status, then.lessons["new"]) == (200, True)
     assert "Nothing yet" not in visitor.get(f"{BASE}/learned").at("weights")
 
 
@@ -520,10 +168,3 @@ def test_the_verdict_says_what_the_interval_says() -> None:
     drawn = chart(told(None, tuple(PredictionWindow(i, i, 10, i / 97, 1.0) for i in range(97))).picture)
     assert drawn is not None
     assert len(json.loads(drawn.data)["x"]) <= 20
-
-
-def test_the_list_of_loops_says_which_predict_grades(visitor: Visitor, folder: Path) -> None:
-    made(folder)
-    small_loop(folder / "cars.heedful").close()
-    assert "grades 1–5" in words(visitor.get("/loops/films/row").one("th"))
-    assert "grades" not in words(visitor.get("/loops/cars/row").one("th"))

@@ -208,20 +208,6 @@ def test_the_answer_is_to_what_was_seen(page: Page, folder: Path) -> None:
     assert (noted["e2-seen"]["arm"], noted["e2-seen"]["shown"]) == ("imported", second.names)
 
 
-def test_sent_again_it_counts_once(page: Page, folder: Path) -> None:
-    seen = page.teach(page.get(), item="mini")
-    form = {"hand": seen.names, "decision": "", "event": "again", "item": "beetle"}
-    once = page.post("/teach", **form)
-    twice = page.post("/teach", **form)
-    assert (once.status, twice.status, once.names) == (200, 200, twice.names)
-    assert twice.lessons == {"again": True, "e1": True}
-    other = page.post("/teach", **form | {"item": "mustang"})
-    assert (other.status, "with other content" in other.text) == (409, True)
-    with Loop.open(folder / "cars.heedful") as loop:
-        counts = loop.projection.log.counts()
-        assert (counts["feedback"], counts["decision"]) == (2, 2)
-
-
 def test_a_new_order_is_one_correction(page: Page, folder: Path) -> None:
     order = ["mini", "beetle", "hybrid <&\"'>", "mustang"]
     then = page.teach(page.get(hand=json.dumps(order[::-1])), kind="order", order=order)
@@ -417,21 +403,11 @@ def test_what_others_teach_comes_as_events(page: Page, url: str) -> None:
 @pytest.mark.parametrize(
     ("form", "told"),
     [
-        ({"event": ""}, "event: expected a text"),
-        ({"event": "a" * 201}, "event: expected a text"),
-        ({"hand": "no"}, "hand: expected a list of names as JSON"),
-        ({"hand": '{"a": 1}'}, "hand: expected a list"),
-        ({"hand": '["mini", "mini"]'}, "hand: expected each once"),
         ({"hand": json.dumps([f"i{j}" for j in range(MOST + 1)])}, f"hand: expected at most {MOST}"),
-        ({"hand": "[]"}, "hand: expected a list"),
-        ({"item": ""}, "item: expected a text"),
-        ({"item": "tank"}, "tank"),
         ({"kind": "order"}, "order: expected a list of names as JSON"),
         ({"kind": "order", "order": '["mini", "tank"]'}, "tank"),
         ({"kind": "order", "order": json.dumps(NAMES), "moved": "mini"}, "moved: expected a list of names as JSON"),
         ({"kind": "shuffle"}, "kind: expected pick, order or none, got &#39;shuffle&#39;"),
-        ({"decision": "nothing"}, "decision nothing is not in the log"),
-        ({"person": "a\x00b"}, "person: expected a text"),
     ],
 )
 def test_bad_input_teaches_nothing(page: Page, folder: Path, form: dict[str, str], told: str) -> None:

@@ -132,6 +132,13 @@ def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[st
     return {name: value for name, value in found.items() if value is not None}
 
 
+def items_of(loop: Loop, fields: Mapping[str, object]) -> list[str]:
+    """Return the items that were chosen one to a field, in the `fields` that `parse` returned."""
+    forms = loop.projection.interaction.describe().forms
+    chosen = [field.name for form in forms if form.name in fields for field in fields_of(form) if field.kind == "item"]
+    return [str(fields[name]) for name in chosen if name in fields]
+
+
 def _value(field: Field, names: Sequence[str], given: Mapping[str, str]) -> object:
     """Return the value of a field in the HTML form `given`, as posted for the cards `names`; None if it was left
     empty."""

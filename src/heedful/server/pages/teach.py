@@ -203,6 +203,8 @@ async def _take_fields(visit: Visit, names: Sequence[str], event: str, person: s
     """Log feedback with the fields of a form, and show new cards; `names` are the cards, `event` is the id of the
     feedback."""
     fields = fields_widget.parse(visit.loop, names, visit.form)
+    if not visit.form.get("decision"):  # these cards were not logged as a list
+        _check_cards(fields_widget.items_of(visit.loop, fields), names)
     before = visit.loop.weights_of(person)
     _, answer = await write_answer(visit, fields, names, names, event, person)
     told = await visit.read(_describe_effect, visit, before, answer, person)
