@@ -76,6 +76,8 @@ lock: $(READY)
 	@$(LOCKED) --constraint requirements.lock --extra serve --extra postgres --group build pyproject.toml -o requirements-server.lock
 	@$(LOCKED) --constraint requirements.lock --group setup -o requirements-setup.lock
 	@$(LOCKED) --constraint requirements.lock pyproject.toml -o requirements-core.lock
+	@$(LOCKED) --constraint requirements.lock --extra serve --extra client --group build --group setup pyproject.toml \
+		bench/peers/requirements.in -o bench/peers/requirements.lock
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache

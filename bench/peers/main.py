@@ -1,0 +1,153 @@
+"""heedful next to its peers: quality, speed and memory, in one run. Started by bench/peers/run.py.
+
+Rankings, grades, ratings, choices, HTTP (docs/benchmarks.md says what each is). Each entrant runs in a process of its
+own, one after the other, once for every seed (A, B, C, A, B, C, ...). First each entrant with settings tries all of
+them on another seed; the best is taken, for heedful's as for the peers'. Speed is of the processor time of its calls;
+the simulated people are not in it. Memory is what a process takes above what it had before the entrant was made, its
+packages included. Prints tables, and writes bench/results/peers.json. `--quick` takes short streams, one seed, the
+middle setting of each entrant, leaves compiled rows out, and writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from machine import ROOT, record
+from peers.job import Entrant, Job, versions
+from peers.tables import markdown, row_of, tables
+from rich.console import Console
+from rich.table import Table
+
+KINDS = {
+    "ranking": ("lists", "lists"), "ordinal": ("instances", "instances"), "ratings": ("ratings", "ratings"),
+    "choices": ("fits", "studies"),
+}  # fmt: skip
+"""The comparisons: what their speed counts, and what a run has so many of."""
+SEEDS, OTHER_SEED = 3, 1_000
+MISSING = Path(__file__).parent / ".venv" / "missing.json"
+out = Console(width=int(os.environ.get("COLUMNS", "180")))
+Figures = dict[str, Any]
+
+
+def call(module: str, *words: str) -> Any:
+    """What a module prints as its last line, run in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"peers.{module}", *words], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"peers.{module} {words} failed:\n{done.stderr[-3000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def one(kind: str, job: Job) -> Figures:
+    """One run of one entrant."""
+    found: Figures = call(kind, json.dumps(job._asdict()))
+    return found
+
+
+def tuned(kind: str, name: str, entrant: Entrant, module: ModuleType, rounds: int, data: str) -> Figures:
+    """The best setting of an entrant, on a seed that is not counted."""
+    if len(entrant.settings) == 1:
+        return entrant.settings[0]
+    tried = max(int(rounds * module.TUNING), 1)
+    return min(entrant.settings, key=lambda s: one(kind, Job(name, OTHER_SEED, tried, s, data))[module.QUALITY])  # type: ignore[no-any-return]
+
+
+def compare(kind: str, quick: bool, data: str = "") -> Figures:
+    """All entrants of a comparison, by turns."""
+    module = importlib.import_module(f"peers.{kind}")
+    rounds, seeds = (module.QUICK, 1) if quick else (module.ROUNDS, SEEDS)
+    there = versions({entrant.package for entrant in module.ENTRANTS.values()})
+    why = json.loads(MISSING.read_text()) if MISSING.exists() else {}
+    chosen, runs = {}, {}
+    for name, entrant in module.ENTRANTS.items():
+        if there[entrant.package] and not (quick and name.endswith("compiled")):
+            middle = entrant.settings[len(entrant.settings) // 2]
+            chosen[name] = middle if quick else tuned(kind, name, entrant, module, rounds, data)
+            runs[name] = []
+    for seed in range(seeds):
+        for name, setting in chosen.items():
+            runs[name].append(one(kind, Job(name, seed, rounds, setting, data)))
+    rows = []
+    for name, entrant in module.ENTRANTS.items():
+        row: Figures = {"entrant": name, "used": entrant.used}
+        if name in runs:
+            row |= {"setting": chosen[name], **row_of(runs[name], runs[module.REFERENCE], module.COLUMNS)}
+            rows.append(row | {"runs": runs[name]})
+        elif not there[entrant.package]:
+            rows.append(row | {"missing": why.get(entrant.package, entrant.package)})
+    return {
+        "title": module.TITLE + (", MQ2008" if data else ""),
+        "stream": "LETOR 4.0 MQ2008, the person puts the best 5 of the first 10 on top" if data else module.STREAM,
+        "rounds": rounds, "seeds": seeds, "unit": KINDS[kind][0], "of": KINDS[kind][1], "reference": module.REFERENCE,
+        "columns": module.COLUMNS, "rows": rows,
+    }  # fmt: skip
+
+
+def serving(quick: bool) -> Figures | None:
+    """HTTP, where there is something to load it with."""
+    from peers import serving as http
+
+    if shutil.which("wrk") is None:
+        print("HTTP is left out: it needs wrk (apt-get install wrk)")
+        return None
+    return {
+        "title": http.TITLE,
+        "stream": http.STREAM,
+        "turns": call("serving", *(("1", "2") if quick else ("5", "4"))),
+    }
+
+
+def show(results: Figures) -> None:
+    """All tables on the terminal."""
+    for each in tables(results):
+        table = Table(*each.columns, title=f"{each.title}: {each.below}")
+        for row in each.rows:
+            table.add_row(*(cell.replace("**", "") for cell in row))
+        out.print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="run.py", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="short streams, one seed; nothing is written")
+    parser.add_argument("--only", action="append", choices=[*KINDS, "http"], help="one comparison; may be given again")
+    parser.add_argument(
+        "--data", default="", metavar="FOLDER", help="LETOR 4.0 MQ2008 (S1.txt.gz ...), for rankings too"
+    )
+    parser.add_argument("--show", action="store_true", help="print the tables of the last full run as Markdown")
+    given = parser.parse_args()
+    if given.show:
+        results = json.loads((ROOT / "bench" / "results" / "peers.json").read_text())
+        print("\n\n".join(f"## {each.title}\n\n{each.below}\n\n{markdown(each)}" for each in tables(results)))
+        return
+    start, found = time.time(), {}
+    wanted = given.only or [*KINDS, "http"]
+    for kind in wanted:
+        if kind == "http":
+            if http := serving(given.quick):
+                found[kind] = http
+            continue
+        found[kind] = compare(kind, given.quick)
+        if given.data and kind == "ranking":
+            found["ranking, MQ2008"] = compare(kind, given.quick, str(Path(given.data).resolve()))
+        print(f"{kind}: {time.time() - start:.0f} s so far", flush=True)
+    packages = {e.package for kind in KINDS for e in importlib.import_module(f"peers.{kind}").ENTRANTS.values()}
+    results = {"versions": versions(packages), "seconds": round(time.time() - start), "comparisons": found}
+    show(results)
+    print(results["versions"], f"{results['seconds']} s")
+    if not given.quick and not given.only:
+        record("peers", results)
+
+
+if __name__ == "__main__":
+    main()
