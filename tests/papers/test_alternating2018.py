@@ -51,6 +51,7 @@ from heedful.papers.ndcg_world import NdcgWorld, RankByPrediction
 from heedful.papers.panels import BERNOULLI, BOOKS, GAUSSIAN, JESTER, MOVIES_100K, RATED
 from heedful.papers.run_figure import Sources
 from heedful.papers.run_ratings import LOW, RANGES, TUNING, learner, run_ratings, scenes
+from heedful.papers.runner import Workers
 from heedful.spaces.slate import Slate
 from heedful.worlds.ratings import gaussian_ratings, replay_ratings
 from papers.invented import ran
@@ -184,7 +185,7 @@ def few(panel: Panel, *specs: str, kind: str = "") -> Panel:
 
 def test_regrets_are_those_of_the_seed(table: RatingTable) -> None:
     for panel, repeats in ((FILES[1], True), (FILES_ONCE[1], False)):
-        got = run_ratings(few(panel, "alb", "item-mean"), Size(400, 2), lambda world: table, {}, 1, silent)
+        got = run_ratings(few(panel, "alb", "item-mean"), Size(400, 2), lambda world: table, {}, Workers(1), silent)
         world = replay_ratings(table.users, table.items, table.values, repeats=repeats)
         for seed in range(2):
             wanted = trace(Bandits(Slate(1, 1.0, 5.0)), world, 400, seed, interpreted=True)
@@ -196,7 +197,7 @@ def test_by_scores_and_by_what_is_expected(table: RatingTable) -> None:
     """A learner that cannot say what it expects is ranked by its scores in both."""
     kept: dict[Any, Any] = {}
     scores, factors = (
-        run_ratings(few(panel, "alb", "random-item"), Size(60, 2), lambda world: table, kept, 1, silent)
+        run_ratings(few(panel, "alb", "random-item"), Size(60, 2), lambda world: table, kept, Workers(1), silent)
         for panel in (RANKED[1], RANKED_FACTORS[1])
     )
     world = replay_ratings(table.users, table.items, table.values)
@@ -212,15 +213,15 @@ def test_by_scores_and_by_what_is_expected(table: RatingTable) -> None:
 
 def test_what_two_panels_share_is_run_once(table: RatingTable, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[Any, Any] = {}
-    first = run_ratings(few(FILES[1], "item-mean"), Size(9, 1), lambda world: table, kept, 1, silent)
+    first = run_ratings(few(FILES[1], "item-mean"), Size(9, 1), lambda world: table, kept, Workers(1), silent)
     monkeypatch.setattr("heedful.papers.runner.simulate", lambda *args, **how: pytest.fail("run twice"))
-    second = run_ratings(few(FILES[1], "item-mean"), Size(9, 1), lambda world: table, kept, 1, silent)
+    second = run_ratings(few(FILES[1], "item-mean"), Size(9, 1), lambda world: table, kept, Workers(1), silent)
     np.testing.assert_array_equal(first["item-mean"].regrets, second["item-mean"].regrets)
 
 
 def test_bars_hold_sums_or_seconds_and_cells_sums(table: RatingTable) -> None:
     curve, bars, cells, seconds = (
-        run_ratings(panel, Size(30, 2), lambda world: table, {}, 1, silent)["pair-mean"]
+        run_ratings(panel, Size(30, 2), lambda world: table, {}, Workers(1), silent)["pair-mean"]
         for panel in (
             few(FILES[1], "pair-mean"),
             few(FILES[1], "pair-mean", kind="bars"),

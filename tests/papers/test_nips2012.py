@@ -31,6 +31,7 @@ from heedful.papers.nips2012 import ASKING, CP, CPU, PUBLISHED, SETS, SU, TABLE_
 from heedful.papers.panels import ELECTION, JURA, SUSHI
 from heedful.papers.run_comparison import OTHERS, QUERIES, QUESTION_PAIRS, TRAINING, Split, run_panel, set_apart, split
 from heedful.papers.run_figure import Sources
+from heedful.papers.runner import Workers
 from papers.invented import ran
 
 MINE = [figure for figure in FIGURES.values() if figure.id.startswith("nips2012/")]
@@ -271,26 +272,26 @@ def test_what_two_panels_share_is_run_once(data: PairwiseDataset, monkeypatch: p
     [panel] = [panel for panel in FIGURES["nips2012/table1"].panels if panel.world == SUSHI]
     panel = panel._replace(lines=(Line("SU", ("su",), ""), Line("more", ("hierarchical",), "")))
     kept: dict[Any, Any] = {}
-    got = run_panel(panel, Size(30, 3), lambda world, labels: data, kept, 2, silent)
+    got = run_panel(panel, Size(30, 3), lambda world, labels: data, kept, Workers(2), silent)
     rest, _ = set_apart(data)
     wanted = [split(rest, 30, s, 20) for s in range(3)]
     errors = [w.error(model("su")(w.problem, w.rows(w.train), None)) for w in wanted]
     np.testing.assert_array_equal(got["SU"].regrets[:, 0], errors)
     assert got["SU"].seconds.min() > 0.0
     monkeypatch.setattr(run_comparison, "_test", lambda *args: pytest.fail("run twice"))
-    again = run_panel(panel, Size(30, 3), lambda world, labels: data, kept, 2, silent)
+    again = run_panel(panel, Size(30, 3), lambda world, labels: data, kept, Workers(2), silent)
     np.testing.assert_array_equal(got["more"].regrets, again["more"].regrets)
 
 
 def test_seconds_and_scales(data: PairwiseDataset) -> None:
     [timed] = [panel for panel in FIGURES["nips2012/table2"].panels if panel.world == SUSHI]
     timed = timed._replace(lines=(Line("SU", ("su",), ""),))
-    got = run_panel(timed, Size(20, 2), lambda world, labels: data, {}, 2, silent)["SU"]
+    got = run_panel(timed, Size(20, 2), lambda world, labels: data, {}, Workers(2), silent)["SU"]
     assert got.regrets.shape == (2, 1)
     np.testing.assert_array_equal(got.seconds, got.regrets[:, 0])
     [panel] = [panel for panel in FIGURES["nips2012/evidence"].panels if panel.world == SUSHI]
     panel = panel._replace(lines=tuple(line._replace(learners=("hierarchical",)) for line in panel.lines))
-    scaled = run_panel(panel, Size(20, 1), lambda world, labels: data, {}, 1, silent)
+    scaled = run_panel(panel, Size(20, 1), lambda world, labels: data, {}, Workers(1), silent)
     parts = split(data, 20, 0, 20)
     for i, times in ((0, 0.25), (4, 1.0), (8, 4.0)):
         fitted = model(f"hierarchical:times={times}")(parts.problem, parts.rows(parts.train), None)
@@ -302,7 +303,7 @@ def test_seconds_and_scales(data: PairwiseDataset) -> None:
 
 def test_figure_1_mes_asks_for_a_coin_and_bald_where_nothing_is_known() -> None:
     panel = FIGURES["nips2012/fig1"].panels[0]
-    got = run_panel(panel, panel.full, lambda world, labels: pytest.fail("no file is needed"), {}, 1, silent)
+    got = run_panel(panel, panel.full, lambda world, labels: pytest.fail("no file is needed"), {}, Workers(1), silent)
     asks = {rule: GRID[got[rule].regrets[0].argmax()] for rule in (BALD, MES)}
     assert -0.6 < asks[MES] < 0.6  # between the coins
     assert asks[BALD] > 2.5  # beyond all labels

@@ -31,6 +31,7 @@ from heedful.papers.run_ordinal import (
     separable,
     synthetic_batch,
 )
+from heedful.papers.runner import Workers
 from heedful.worlds.instances import instance_stream, synthetic_instances
 from papers.invented import ran
 
@@ -111,7 +112,7 @@ def learners(N: int, R: float) -> dict[str, Any]:
 
 @pytest.mark.parametrize("panel", [ONLINE[1], ONLINE_UNIT[0], ONLINE_UNIT[2]], ids=lambda panel: panel.key)
 def test_the_curves_are_the_losses_of_people(people: People, panel: Panel) -> None:
-    got = run_ordinal(panel, Size(12, 5), lambda least: people, {}, 1, silent)
+    got = run_ordinal(panel, Size(12, 5), lambda least: people, {}, Workers(1), silent)
     chosen = sorted(draw_people(people, 5))
     R = ratings_batch(people, Size(12, 5), panel.options).R
     N = people.ranks.shape[1] + ("intercept" in panel.options)
@@ -140,7 +141,7 @@ def test_the_curves_are_the_losses_of_people(people: People, panel: Panel) -> No
 
 
 def test_the_synthetic_curves_are_streams_of_their_own() -> None:
-    got = run_ordinal(ONLINE[0], Size(60, 3), lambda least: pytest.fail("no people needed"), {}, 1, silent)
+    got = run_ordinal(ONLINE[0], Size(60, 3), lambda least: pytest.fail("no people needed"), {}, Workers(1), silent)
     for label, learner in learners(6, 3.0).items():
         wanted = [trace(learner, synthetic_instances(60, s), 60, s, interpreted=True) for s in range(3)]
         np.testing.assert_array_equal(got[label].regrets, wanted)
@@ -178,10 +179,10 @@ def test_the_batch_comparison_holds_out_a_fifth(people: People, monkeypatch: pyt
     pytest.importorskip("sklearn")
     loss, accuracy = FIGURES["pranking2001/batch"].panels[:2]
     kept: dict[Any, Any] = {}
-    got = run_ordinal(loss, Size(12, 3), lambda least: people, kept, 1, silent)
+    got = run_ordinal(loss, Size(12, 3), lambda least: people, kept, Workers(1), silent)
     with monkeypatch.context() as patch:
         patch.setattr("heedful.papers.run_ordinal.predict_ranks", lambda *args: pytest.fail("learned twice"))
-        right = run_ordinal(accuracy, Size(12, 3), lambda least: people, kept, 1, silent)
+        right = run_ordinal(accuracy, Size(12, 3), lambda least: people, kept, Workers(1), silent)
     for i, person in enumerate(draw_people(people, 3)):
         X, ranks = instances_of(people, person, 12)
         for label, spec in {"PRank, ten passes": "prank passes=10", "constant (ours)": "constant-rank"}.items():
@@ -194,7 +195,7 @@ def test_a_rotation_changes_no_machine(people: People) -> None:
     """What is learned from the rotated instances is what would be from the instances themselves."""
     pytest.importorskip("sklearn")
     loss = FIGURES["pranking2001/batch"].panels[0]
-    got = run_ordinal(loss, Size(12, 3), lambda least: people, {}, 1, silent)
+    got = run_ordinal(loss, Size(12, 3), lambda least: people, {}, Workers(1), silent)
     for i, person in enumerate(draw_people(people, 3)):
         X, ranks = instances_of(people, person, 12)
         wide = X.astype(float)
@@ -212,7 +213,7 @@ def test_only_machines_see_rotated_instances(people: People, monkeypatch: pytest
 
     monkeypatch.setattr("heedful.papers.run_ordinal.predict_ranks", watched)
     loss = FIGURES["pranking2001/batch"].panels[0]
-    run_ordinal(loss, Size(12, 1), lambda least: people, {}, 1, silent)
+    run_ordinal(loss, Size(12, 1), lambda least: people, {}, Workers(1), silent)
     assert {widths["svm"], widths["svr"]} == {12}
     assert {widths["prank"], widths["prank passes=10"], widths["constant-rank"]} == {people.ranks.shape[1]}
     assert people.ranks.shape[1] != 12
@@ -262,7 +263,7 @@ def test_a_rule_of_norm_1_ranks_a_separable_stream_by_the_margin(margin: float) 
 
 def test_the_bound_is_drawn_where_it_holds_and_nowhere_else() -> None:
     (panel,) = FIGURES["pranking2001/bound"].panels
-    got = run_ordinal(panel, Size(200, 2), lambda least: pytest.fail("no people needed"), {}, 1, silent)
+    got = run_ordinal(panel, Size(200, 2), lambda least: pytest.fail("no people needed"), {}, Workers(1), silent)
     for margin in (0.01, 0.03, 0.08):
         line = got[f"margin {margin:g}"]
         limits = [4.0 * (R2 + 1.0) / gamma**2 for _, R2, gamma in (separable(200, seed, margin) for seed in range(2))]
@@ -276,7 +277,7 @@ def test_the_bound_is_drawn_where_it_holds_and_nowhere_else() -> None:
 def test_the_gaps_are_those_of_the_thresholds(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
     (panel,) = FIGURES["pranking2001/lemma"].panels
     monkeypatch.setitem(RATERS, "raters-200", 12)
-    got = run_ordinal(panel, Size(50, 2), lambda least: people, {}, 1, silent)
+    got = run_ordinal(panel, Size(50, 2), lambda least: people, {}, Workers(1), silent)
     assert [len(line.regrets[0]) for line in got.values()] == [50, 12, 12]
     rng = np.random.default_rng(np.random.SeedSequence(1).spawn(3)[0])  # what is asked in the run of seed 1
     stream, learner = synthetic_instances(50, 1), PRank(6, 5)

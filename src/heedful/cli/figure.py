@@ -13,18 +13,20 @@ from heedful.cli.console import (
     BadInput,
     check_extra,
     console,
-    cores,
     new_table,
     note,
     notes,
     print_json,
     reading_input,
 )
+from heedful.cli.engine import EngineOption, Jobs, check_option, distributing
+from heedful.core.engine import cores
 
 if TYPE_CHECKING:
     from heedful.papers.figure import Figure, Outcome, Panel
     from heedful.papers.page import Drawing
     from heedful.papers.run_figure import Sources
+    from heedful.papers.runner import Workers
 
 _MARKS = {
     "holds": "[green]✓ holds[/]",
@@ -52,7 +54,8 @@ def figure(
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for pictures; made if it is not there.")] = Path(
         "figures"
     ),
-    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="all cores")] = None,
+    engine: EngineOption = "auto",
+    jobs: Jobs = None,
     csv: Annotated[bool, typer.Option("--csv", help="Also write what is drawn as CSV, next to the pictures.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
 ) -> None:
@@ -72,10 +75,12 @@ def figure(
         return _list(json)
     if name is not None and all_:
         raise BadInput("figure: expected an ID or --all, got both")
+    check_option(engine)
     check_extra("matplotlib", "plot", "heedful figure")
     from heedful.data.pairwise_dataset import check_labels
     from heedful.papers import FIGURES, find_figure, with_labels
     from heedful.papers.run_figure import Sources, missing_panels
+    from heedful.papers.runner import Workers
 
     with reading_input():
         check_labels(labels)
@@ -87,9 +92,10 @@ def figure(
     sources = Sources(data, letor)
     for why in dict.fromkeys(why for one in figures for why in missing_panels(one, sources).values()):
         note(f"left out: {why}")
+    workers = Workers(jobs or cores(), engine, note)
     drawn, found = [], []
     for one in figures:
-        done, described = _draw(one, sources, quick, jobs or cores(), out, csv)
+        done, described = _draw(one, sources, quick, workers, out, csv)
         drawn.append(done)
         found.append(described)
         if not json:
@@ -104,13 +110,13 @@ def figure(
 
 
 def _draw(
-    one: Figure, sources: Sources, quick: bool, jobs: int, out: Path, csv: bool
+    one: Figure, sources: Sources, quick: bool, workers: Workers, out: Path, csv: bool
 ) -> tuple[Drawing, dict[str, Any]]:
     """Run the figure `one` behind a progress bar, and write its pictures, and a table with `csv`, into the folder
     `out`.
 
-    Return (its part of the HTML page, its part of --json). `sources` are the data sets, `jobs` the number of runs at a
-    time; `quick` takes the small sizes.
+    Return (its part of the HTML page, its part of --json). `sources` are the data sets, `workers` run them; `quick`
+    takes the small sizes.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -124,6 +130,7 @@ def _draw(
     columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
     with (
         Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress,
+        distributing(),
         reading_input(),
     ):
         bar = progress.add_task(one.id, total=1.0)
@@ -131,7 +138,7 @@ def _draw(
             one,
             sources,
             quick=quick,
-            jobs=jobs,
+            workers=workers,
             tell=lambda what, share: progress.update(bar, description=what, completed=share),
         )
     judged = verdicts(one, outcome)

@@ -10,6 +10,7 @@ from typing import Annotated, get_args, get_type_hints
 import typer
 
 from heedful.cli.console import BadInput, note, reading_input
+from heedful.cli.engine import EngineOption, Jobs, check_option
 from heedful.cli.signature import add_parameters, option
 from heedful.cli.simulate_common import SimulateRequest, check_request, run_and_tell
 from heedful.experiments.definitions.base import BadOption, Experiment, Option
@@ -46,14 +47,16 @@ def simulate_command(experiment: Experiment) -> Callable[..., None]:
             int, typer.Option(min=1, help="Runs of each learner, on seeds one after the other.")
         ] = experiment.seeds,
         first_seed: Annotated[int, typer.Option(min=0, help="The first of the seeds.")] = 0,
-        jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="all cores")] = None,
+        engine: EngineOption = "auto",
+        jobs: Jobs = None,
         interpreted: Annotated[bool, typer.Option("--interpreted", help="Do not compile.")] = False,
         plot: Annotated[Path | None, typer.Option(help="Draw the average against rounds into this file.")] = None,
         out: Annotated[Path | None, typer.Option(help="Write the measure of every round: .csv or .npz.")] = None,
         json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
         **options: object,
     ) -> None:
-        request = SimulateRequest(learner, rounds, jobs, interpreted, plot, out, json)
+        request = SimulateRequest(learner, rounds, engine, jobs, interpreted, plot, out, json)
+        check_option(engine)
         with reading_input():
             check_request(request)
             try:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from heedful.cli.console import (
     check_extra,
     console,
-    cores,
     new_table,
     note,
     notes,
@@ -18,12 +17,15 @@ from heedful.cli.console import (
     reading_input,
     width,
 )
+from heedful.cli.engine import distributing
 from heedful.cli.output import check_path, plot, write_runs
+from heedful.core.engine import cores
 from heedful.core.formatting import short
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from heedful.core.engine import Engine
     from heedful.experiments.definitions.base import PreparedExperiment
     from heedful.experiments.run import Curve, Run
     from heedful.experiments.setting import Setting
@@ -36,6 +38,8 @@ class SimulateRequest(NamedTuple):
     """specs of the learners, such as "second-order:gamma=0.1" """
     rounds: int | None
     """None for the setting's own number"""
+    engine: Engine
+    """where the runs are done"""
     jobs: int | None
     """how many runs at a time; None for one on each processor"""
     interpreted: bool
@@ -117,12 +121,21 @@ def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any])
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     if not request.interpreted and not screen.is_terminal and (slow := _never_compiled(setting, learners)):
         note(f"compiling {', '.join(slow)} (first time only)")  # where there is a bar, that says it
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress, distributing():
         bar = progress.add_task("rounds", total=rounds * len(setting.scenes) * len(learners))
         if not request.interpreted and jobs > 1 and (new := find_uncompiled(setting, learners)):
             progress.update(bar, description=f"compiling {', '.join(new)} (first time only)")
             compile_apart(setting, new, jobs)
-        for event in simulate(learners, setting, rounds, jobs=jobs, interpreted=request.interpreted):
+        events = simulate(
+            learners,
+            setting,
+            rounds,
+            jobs=jobs,
+            interpreted=request.interpreted,
+            engine=request.engine,
+            tell=lambda told: screen.print(f"heedful: {told}", markup=False, soft_wrap=True),
+        )
+        for event in events:
             match event:
                 case CompilationNotice(name):
                     progress.update(bar, description=f"compiling {name} (first time only)")

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import inspect
 import io
-import multiprocessing
-import signal
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +12,6 @@ import typer
 from heedful.cli.console import (
     Failure,
     console,
-    cores,
     new_table,
     note,
     notes,
@@ -24,12 +19,15 @@ from heedful.cli.console import (
     print_json,
     reading_input,
 )
+from heedful.cli.engine import EngineOption, Jobs, check_option, distributing
 from heedful.cli.grid import Cell, load_cell, read_grid, write_cell, write_whole
+from heedful.core.engine import run_tasks
 from heedful.core.formatting import short
 from heedful.data.spreadsheet import write_rows
 from heedful.experiments.registry import grid_experiments
 
 if TYPE_CHECKING:
+    from heedful.core.engine import Engine
     from heedful.experiments.setting import Setting
 
 
@@ -38,7 +36,8 @@ def sweep(
     out: Annotated[Path, typer.Option(help="The folder for results, one file a cell; made if it is not there.")] = Path(
         "runs"
     ),
-    jobs: Annotated[int | None, typer.Option(min=1, help="Cells at a time.", show_default="all cores")] = None,
+    engine: EngineOption = "auto",
+    jobs: Jobs = None,
     interpreted: Annotated[bool, typer.Option("--interpreted", help="Do not compile.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
 ) -> None:
@@ -59,6 +58,7 @@ def sweep(
     It can be stopped at any time: the next run computes what is missing. RUNS/summary.csv has a row for every learner
     with every user of the latest grid.
     """
+    check_option(engine)
     with reading_input():
         cells = read_grid(grid)
         out.mkdir(parents=True, exist_ok=True)
@@ -72,9 +72,10 @@ def sweep(
         else:
             results.append((cell, result))
     kept = len(results)
-    computed, failures = _compute_all(out, todo, min(jobs or cores(), max(len(todo), 1)), interpreted)
+    computed, failures = _compute_all(out, todo, engine, jobs, interpreted)
     note(f"{len(computed)} cells computed, {kept} there before{f', {len(failures)} failed' if failures else ''}")
-    rows = _summary(results + computed)
+    order = {cell.name: i for i, cell in enumerate(cells)}
+    rows = _summary(sorted(results + computed, key=lambda each: order[each[0].name]))  # sums in one order
     asked = cells[0].spec["rounds"] if cells else None
     for row in rows:
         if asked and row["rounds"] < asked:
@@ -94,9 +95,10 @@ def sweep(
 
 
 def _compute_all(
-    out: Path, todo: list[Cell], jobs: int, interpreted: bool
+    out: Path, todo: list[Cell], engine: Engine, jobs: int | None, interpreted: bool
 ) -> tuple[list[tuple[Cell, dict[str, Any]]], list[str]]:
-    """Do the runs `todo`, `jobs` at a time, behind a progress bar, and write their results into the folder `out`.
+    """Do the runs `todo` with an `engine`, `jobs` at a time, behind a progress bar, and write their results into the
+    folder `out`.
 
     A run is one learner with one simulated user on one seed. Return (runs with results, error messages of the others).
     `interpreted` compiles nothing.
@@ -106,31 +108,21 @@ def _compute_all(
     done, failures, slow, screen = [], [], set[str](), notes()
     if not todo:
         return [], []
-    context = multiprocessing.get_context("spawn")
-    with (
-        Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress,
-        ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts) as pool,
-    ):
+    names = [f"{cell.spec['learner']} with {cell.spec['user']}" for cell in todo]
+    with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress, distributing():
         bar = progress.add_task("cells", total=len(todo))
-        waiting = {pool.submit(compute, out, cell, interpreted): cell for cell in todo}
-        try:
-            for future in as_completed(waiting):
-                cell = waiting[future]
-                try:
-                    result, told = future.result()
-                    done.append((cell, result))
-                    slow |= {told} if told else set()
-                except BrokenProcessPool:
-                    raise Failure("a worker was killed, perhaps for want of memory: try fewer --jobs") from None
-                except Exception as error:
-                    told = f"{type(error).__name__}: {error}".splitlines()[0]
-                    failures.append(f"{cell.spec['learner']} with {cell.spec['user']}: {told}")
-                progress.advance(bar)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in multiprocessing.active_children():
-                child.terminate()
-            raise
+        # They are in the order of users and seeds, so a worker finds the data of the cell before in memory.
+        outcomes = run_tasks(compute, todo, engine=engine, jobs=jobs, shared=(interpreted,), names=names, tell=note)
+        for index, found, error in outcomes:
+            cell = todo[index]
+            if error is None:
+                result, told = found
+                write_cell(out, cell, result)
+                done.append((cell, result))
+                slow |= {told} if told else set()
+            else:
+                failures.append(str(error).splitlines()[0])
+            progress.advance(bar)
     for told in sorted(slow):
         note(told)
     return done, failures
@@ -142,12 +134,7 @@ sweep.__doc__ = "\n\n".join(
 )
 
 
-# ---------------------------------------------------------------------------- in a process of its own
-
-
-def _ignore_interrupts() -> None:
-    """Ignore Ctrl-C in a worker process; the parent process handles it and ends the workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+# ---------------------------------------------------------------------------- one cell, in any process
 
 
 def _setting(cell: Cell) -> Setting:
@@ -158,10 +145,10 @@ def _setting(cell: Cell) -> Setting:
     return setting._replace(scenes=tuple(scene for scene in setting.scenes if scene.seed == seed))
 
 
-def compute(out: Path, cell: Cell, interpreted: bool) -> tuple[dict[str, Any], str]:
-    """Run `cell`, one learner with one simulated user on one seed, and write its result into the folder `out`.
+def compute(interpreted: bool, cell: Cell) -> tuple[dict[str, Any], str]:
+    """Run `cell`, one learner with one simulated user on one seed; `interpreted` compiles nothing.
 
-    Return (its result, a sentence on why the learner could not be compiled, or ""). `interpreted` compiles nothing.
+    Return (its result, a sentence on why the learner could not be compiled, or "").
     """
     from heedful.experiments.run import InterpretedNotice, Run, checkpoints, curve, simulate
 
@@ -177,7 +164,6 @@ def compute(out: Path, cell: Cell, interpreted: bool) -> tuple[dict[str, Any], s
         "stderr": [number(value) for value in average.stderr[marks - 1].tolist()],
         "rounds_per_second": average.rounds_per_second,
     }
-    write_cell(out, cell, result)
     why = next((event.reason for event in events if isinstance(event, InterpretedNotice)), "")
     return result, f"{name} runs interpreted: {why}" if why else ""
 

@@ -48,9 +48,11 @@ def _check(spec: str, learner: object, setting: Setting) -> None:
         check_for_clicks(spec, learner, getattr(setting.scenes[0].world, "user", None))
 
 
-COACTIVE = Kind(
-    "coactive", "takes corrections", defaults=lambda setting: {"bound": setting.S, "radius": RADIUS}, check=_check
-)
+def _defaults(setting: Setting) -> dict[str, float]:
+    return {"bound": setting.S, "radius": RADIUS}
+
+
+COACTIVE = Kind("coactive", "takes corrections", defaults=_defaults, check=_check)
 
 
 def letor_setting(

@@ -16,7 +16,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -24,8 +24,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.engine import Engine, check_engine, run_tasks
 from heedful.core.fold import must_interpret, trace, trace_in_chunks
 from heedful.experiments.setting import Scene, Setting
+from heedful.learners.registry import Portable, unwrap
 from heedful.spaces.ranking import is_exact
 
 Array = npt.NDArray[np.float64]
@@ -103,18 +105,29 @@ class Curve(NamedTuple):
 
 
 def simulate(
-    learners: Mapping[str, Any], setting: Setting, rounds: int, *, jobs: int = 1, interpreted: bool = False
+    learners: Mapping[str, Any],
+    setting: Setting,
+    rounds: int,
+    *,
+    jobs: int = 1,
+    interpreted: bool = False,
+    engine: Engine = "serial",
+    tell: Callable[[str], None] = lambda told: None,
 ) -> Iterator[CompilationNotice | InterpretedNotice | Advance | Run]:
     """Run every learner in every simulated environment of `setting` for `rounds` rounds, and yield events as they
     happen.
 
-    `learners` are by name; names are those in the events. `jobs` is the number of threads: compiled learners run in
-    parallel, and interpreted ones (all of them, with `interpreted`) take turns in one thread. Each run yields `Advance`
-    events and ends with a `Run`; the runs come in any order. Raise ValueError if the setting has no environments; an
-    error of a learner is raised here too.
+    `learners` are by name; names are those in the events. `jobs` is the number of runs at a time. With the `engine`
+    "serial" they are threads: compiled learners run in parallel, and interpreted ones (all of them, with `interpreted`)
+    take turns in one thread. With "processes" and "ray" each run is a task of `heedful.core.engine`, which may call
+    `tell`. With "auto" only interpreted runs are, as threads are as fast for compiled ones. The regrets are the same
+    with each. Each run yields `Advance` events and ends with a `Run`; the runs come in any order. Raise ValueError if
+    the setting has no environments; an error of a learner is raised here too, as `heedful.core.engine.TaskError` if the
+    run was in another process.
     """
     if not setting.scenes:
         raise ValueError("seeds: expected at least one, got none")
+    check_engine(engine)
     plain = {name for name, learner in learners.items() if interpreted or must_interpret(learner)}
     for name, learner in learners.items():
         if name not in plain:
@@ -124,39 +137,81 @@ def simulate(
             except Exception as error:  # numba's own kinds and, for types it does not know, Python's
                 plain.add(name)
                 yield InterpretedNotice(name, error_reason(error))
+    tasks = [(name, i) for i in range(len(setting.scenes)) for name in learners]
+    apart = engine in ("processes", "ray") or (engine == "auto" and jobs > 1 and plain == set(learners))
+    play = _simulate_apart if apart and len(tasks) > 1 else _simulate_here
+    yield from play(_Runs(learners, setting.scenes, setting.warm, rounds, frozenset(plain)), tasks, jobs, engine, tell)
 
-    events: queue.SimpleQueue[Advance | Future[Run]] = queue.SimpleQueue()
-    stop = threading.Event()
 
-    def fold(name: str, scene: Scene) -> Run:
+class _Runs(NamedTuple):
+    """What the runs of one call of `simulate` share."""
+
+    learners: Any
+    """by name; `Portable` on the way to another process"""
+    scenes: Sequence[Scene]
+    warm: int
+    rounds: int
+    plain: frozenset[str]
+    """the names of the learners that run interpreted"""
+
+    def fold(self, task: tuple[str, int], advance: Callable[[int], bool]) -> Run:
+        """Run one learner in one environment; `task` is (its name, the number of the environment).
+
+        advance(n) is called after n more rounds, and returns whether to stop."""
+        name, scene = task[0], self.scenes[task[1]]
+        learner, interpreted, rounds = unwrap(self.learners)[name], name in self.plain, self.rounds
         idle = []  # the time of a run without rounds, to be subtracted; measured twice, as the first one is slower
         for _ in range(2):
             started = _clock()
-            trace(learners[name], scene.world, 0, scene.draw, interpreted=name in plain)
+            trace(learner, scene.world, 0, scene.draw, interpreted=interpreted)
             idle.append(_clock() - started)
-        chunk = 200 if name in plain else max(1000, rounds // 20)
-        regrets, started, T = np.empty(0), _clock(), setting.warm + rounds
-        for so_far in trace_in_chunks(
-            learners[name], scene.world, T, scene.draw, interpreted=name in plain, chunk=chunk
-        ):
-            events.put(Advance(so_far[setting.warm :].size - regrets.size))
-            regrets = so_far[setting.warm :]
-            if stop.is_set():
+        chunk = 200 if interpreted else max(1000, rounds // 20)
+        regrets, started, T = np.empty(0), _clock(), self.warm + rounds
+        for so_far in trace_in_chunks(learner, scene.world, T, scene.draw, interpreted=interpreted, chunk=chunk):
+            stop = advance(so_far[self.warm :].size - regrets.size)
+            regrets = so_far[self.warm :]
+            if stop:
                 break
         took = (_clock() - started) * regrets.size / max(so_far.size, 1)  # without the warm-up rounds
-        events.put(Advance(rounds - regrets.size))
+        advance(rounds - regrets.size)
         return Run(name, scene.seed, scene.person, regrets, max(took - min(idle), took / 10))
 
+
+def _fold_task(runs: _Runs, task: tuple[str, int]) -> Run:
+    """Do one of `runs` as a task of an engine; called in any process."""
+    return runs.fold(task, lambda more: False)
+
+
+def _simulate_apart(
+    runs: _Runs, tasks: Sequence[tuple[str, int]], jobs: int, engine: Engine, tell: Callable[[str], None]
+) -> Iterator[Advance | Run]:
+    """Do the runs `tasks` with an engine of `heedful.core.engine`."""
+    names = [f"{name}, seed {runs.scenes[i].seed}" for name, i in tasks]
+    shared = (runs._replace(learners=Portable(runs.learners)),)
+    for outcome in run_tasks(_fold_task, tasks, engine=engine, jobs=jobs, shared=shared, names=names, tell=tell):
+        if outcome.error is not None:
+            raise outcome.error.__cause__ or outcome.error
+        yield Advance(runs.rounds)
+        yield outcome.value
+
+
+def _simulate_here(
+    runs: _Runs, tasks: Sequence[tuple[str, int]], jobs: int, engine: Engine, tell: Callable[[str], None]
+) -> Iterator[Advance | Run]:
+    """Do the runs `tasks` in threads of this process."""
+    events: queue.SimpleQueue[Advance | Future[Run]] = queue.SimpleQueue()
+    stop = threading.Event()
+
+    def advance(more: int) -> bool:
+        events.put(Advance(more))
+        return stop.is_set()
+
     # Interpreted runs take turns: threads that compete for Python's lock are slower together than one after the other.
-    apart = bool(plain) and jobs > 1
+    apart = bool(runs.plain) and jobs > 1
     pool = ThreadPoolExecutor(jobs - apart)
     turns = ThreadPoolExecutor(1) if apart else pool
     try:
-        waiting = [
-            (turns if name in plain else pool).submit(fold, name, scene)
-            for scene in setting.scenes
-            for name in learners
-        ]
+        waiting = [(turns if task[0] in runs.plain else pool).submit(runs.fold, task, advance) for task in tasks]
         for future in waiting:
             future.add_done_callback(events.put)
         left = len(waiting)

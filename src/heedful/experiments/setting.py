@@ -35,6 +35,16 @@ class Scene(NamedTuple):
     """w*, the person's true utility weights by feature (N,); empty (0,) if the world has none"""
 
 
+# Functions with names, so that a setting can be sent to another process.
+def no_defaults(setting: Setting) -> Mapping[str, float]:
+    """Return no values for hyperparameters: the `defaults` of a kind of feedback that has none."""
+    return {}
+
+
+def takes_any(spec: str, learner: Any, setting: Setting) -> None:
+    """Refuse no learner: the `check` of a kind of feedback whose learners fit all its settings."""
+
+
 class Kind(NamedTuple):
     """A kind of feedback (grades, ratings, corrections, ...), with what making a learner for it needs.
 
@@ -47,9 +57,9 @@ class Kind(NamedTuple):
     """the name in the docstrings of its learners: `Interaction: NAME.`"""
     teaches: str
     """what such a learner does, in words, for error messages"""
-    defaults: Callable[[Setting], Mapping[str, float]] = lambda setting: {}
+    defaults: Callable[[Setting], Mapping[str, float]] = no_defaults
     """given a setting, returns values, by name, for hyperparameters that have no default and were not given"""
-    check: Callable[[str, Any, Setting], None] = lambda spec, learner, setting: None
+    check: Callable[[str, Any, Setting], None] = takes_any
     """given a spec, its learner and a setting, raises ValueError if the learner does not fit the setting"""
 
 

@@ -33,6 +33,8 @@ ALIASES = {"batch": ("perceptron", {"batch": "10"})}
 
 _OWN = re.compile(r"(?P<place>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<given>.*))?", re.DOTALL)
 _DOCSTRING = re.compile(r"(?P<title>[^:]+): (?P<source>.+?)\.? Interaction: (?P<interaction>\w+)\.?", re.DOTALL)
+_OWN_MODULE = "heedful_own_"
+"""how the name of the module of a user's own file begins"""
 _FROM_DATA = ("n_features", "space")
 
 
@@ -193,7 +195,7 @@ def _import_file(place: str) -> ModuleType:
     path = Path(place).expanduser().resolve()
     if not path.is_file():
         raise FileNotFoundError(f"{place}: no such file; expected FILE.py:Class")
-    name = f"heedful_own_{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{_digest(path)}"
+    name = f"{_OWN_MODULE}{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{_digest(path)}"
     if name in sys.modules:
         return sys.modules[name]
     _importable(str(path.parent))
@@ -235,6 +237,53 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return "; did you mean X?" with the one of `names` closest to `name`, or an empty text if none is close."""
     close = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+# ---------------------------------------------------------------------------- to other processes
+
+
+class Portable:
+    """A learner, or a mapping of learners, that is pickled so that another process can load it also if its class is in
+    a file of the user's own (FILE.py:Class): that process imports the file.
+
+    What is unpickled is the learner itself; `unwrap` gives it in either case.
+    """
+
+    def __init__(self, value: Any) -> None:
+        """Wrap a learner, or a mapping with learners as values."""
+        self.value = value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpack, (_pack(self.value),)
+
+
+def unwrap(value: Any) -> Any:
+    """Return the learner or mapping in a `Portable`, and any other value as it is."""
+    return value.value if isinstance(value, Portable) else value
+
+
+def _pack(value: Any) -> tuple[str, Any, Any]:
+    """Return (a word for how to unpack it, the class as text, the parts) of a learner or a mapping of learners."""
+    if isinstance(value, Mapping):
+        return "mapping", "", [(key, _pack(each)) for key, each in value.items()]
+    module = sys.modules.get(type(value).__module__)
+    if isinstance(value, tuple) and module is not None and module.__name__.startswith(_OWN_MODULE):
+        return "own", f"{module.__file__}:{type(value).__name__}", [_pack(part) for part in value]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return "tuple", type(value), [_pack(part) for part in value]
+    return "value", "", value
+
+
+def _unpack(packed: tuple[str, Any, Any]) -> Any:
+    how, cls, parts = packed
+    if how == "value":
+        return parts
+    if how == "mapping":
+        return {key: _unpack(part) for key, part in parts}
+    if how == "own":
+        place, _, name = cls.rpartition(":")
+        cls = getattr(_import_file(place), name)
+    return cls(*[_unpack(part) for part in parts])
 
 
 # ---------------------------------------------------------------------------- from a class to a learner

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from heedful.papers.choice_models import Fit, PreferenceModel, Problem, model, t
 from heedful.papers.figure import NOTHING, Line, LineResult, Panel, Size
 from heedful.papers.figure1_toy import on_a_line
 from heedful.papers.panels import ELECTION, JURA, MOVIE_CHOICES, SUSHI, SYNTHETIC_CHOICES, TOY
-from heedful.papers.runner import LearnerRuns, Tell, Trial, Trials, part_of, run_trials
+from heedful.papers.runner import HERE, LearnerRuns, Tell, Trial, Trials, Workers, part_of, run_trials
 
 Array = npt.NDArray[np.float64]
 Sets = Callable[[str, str], PairwiseDataset]
@@ -127,12 +128,12 @@ def split(
 
 
 def run_panel(
-    panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], jobs: int, tell: Tell
+    panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], workers: Workers, tell: Tell
 ) -> dict[str, LineResult]:
     """Run a plot of [H12], and return the results of its curves by label.
 
     `size` has the greatest number of people and the number of splits; `sets` is a function that loads the data set of a
-    key; `kept` is a cache of runs, which is read and added to; `jobs` is the number of runs at a time, one if processor
+    key; `kept` is a cache of runs, which is read and added to; `workers` run them, one at a time here if processor
     time is measured; `tell` is called to report progress.
     """
     if panel.world == TOY:
@@ -148,17 +149,27 @@ def run_panel(
         part = part_of(tell, i, len(together))
         part(lines[0].label, 0.0)
         apart = {name: _tune(name, others, panel, size.runs <= FEW_SPLITS, kept)} if panel.kind == "bars" else {}
-
-        def run(seed: int, names: Sequence[str], apart: Mapping[str, Any] = apart) -> dict[str, Trial]:
-            if panel.kind == "questions":
-                return _ask_by_rules(data, panel.world, size.rounds, seed, names)
-            test = _test_scales if panel.kind == "scales" else _test
-            return {each: test(data, panel.world, size.rounds, seed, each, apart) for each in names}
-
+        run = partial(_run, data, panel.kind, panel.world, size.rounds, apart)
         names = list(dict.fromkeys(line.learners[0] for line in lines))
         trials = Trials((panel.world, panel.options, panel.kind, size), names, run, size.runs, lines[0].label)
-        found |= run_trials(trials, kept, 1 if "seconds" in panel.options else jobs, part)
+        found |= run_trials(trials, kept, HERE if "seconds" in panel.options else workers, part)
     return {line.label: _line_result(panel, line, found[line.learners[0]]) for line in panel.lines}
+
+
+def _run(
+    data: PairwiseDataset,
+    kind: str,
+    world: str,
+    people: int,
+    apart: Mapping[str, Any],
+    seed: int,
+    names: Sequence[str],
+) -> dict[str, Trial]:
+    """Return the trials of the models `names` in one split of `data`, that of `seed`, for a plot of a `kind`."""
+    if kind == "questions":
+        return _ask_by_rules(data, world, people, seed, names)
+    test = _test_scales if kind == "scales" else _test
+    return {each: test(data, world, people, seed, each, apart) for each in names}
 
 
 def _labels(panel: Panel) -> str:

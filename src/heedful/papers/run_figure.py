@@ -45,7 +45,7 @@ from heedful.papers.run_comparison import run_panel
 from heedful.papers.run_ordinal import People, people_who_rated, run_ordinal
 from heedful.papers.run_ratings import SYNTHETIC as MADE
 from heedful.papers.run_ratings import run_ratings
-from heedful.papers.runner import Group, LearnerRuns, Tell, best_of, part_of, run_group
+from heedful.papers.runner import HERE, Group, LearnerRuns, Tell, Workers, best_of, part_of, run_group
 from heedful.papers.statistics import log_spaced
 from heedful.papers.theory import guaranteed_regret, with_slack
 from heedful.spaces.ranking import Ranking
@@ -167,13 +167,18 @@ def missing_panels(figure: Figure, sources: Sources) -> dict[str, str]:
 
 
 def run(
-    figure: Figure, sources: Sources, *, quick: bool = False, jobs: int = 1, tell: Tell = lambda what, share: None
+    figure: Figure,
+    sources: Sources,
+    *,
+    quick: bool = False,
+    workers: Workers = HERE,
+    tell: Tell = lambda what, share: None,
 ) -> Outcome:
     """Run every plot of `figure` whose data are present; return the results of its curves, by the plot's key and by
     label.
 
-    `sources` has the data, and a cache of runs; with `quick`, runs are in the plot's quick size; `jobs` is the number
-    of runs at a time; `tell` is called with words and the share done (0 to 1) to report progress.
+    `sources` has the data, and a cache of runs; with `quick`, runs are in the plot's quick size; `workers`
+    run them; `tell` is called with words and the share done (0 to 1) to report progress.
     """
     outcome: dict[str, dict[str, LineResult]] = {}
     panels = [panel for panel in figure.panels if not sources.lacks(panel)]
@@ -182,21 +187,21 @@ def run(
         part("begins", 0.0)
         size = panel.quick if quick else panel.full
         if panel.world in GRADED:
-            outcome[panel.key] = run_ordinal(panel, size, sources.people, sources.kept, jobs, part)
+            outcome[panel.key] = run_ordinal(panel, size, sources.people, sources.kept, workers, part)
         elif panel.world in CHOICES:
-            outcome[panel.key] = run_panel(panel, size, sources.choices, sources.kept, jobs, part)
+            outcome[panel.key] = run_panel(panel, size, sources.choices, sources.kept, workers, part)
         elif panel.world in RATED:
-            outcome[panel.key] = run_ratings(panel, size, sources.table, sources.kept, jobs, part)
+            outcome[panel.key] = run_ratings(panel, size, sources.table, sources.kept, workers, part)
         elif panel.kind == "distribution":
             outcome[panel.key] = distribution(panel, sources)
         elif panel.kind == "horizons":
             outcome[panel.key] = horizons(panel, size)
         else:
-            outcome[panel.key] = _curves(panel, size, sources, jobs, part)
+            outcome[panel.key] = _curves(panel, size, sources, workers, part)
     return outcome
 
 
-def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -> dict[str, LineResult]:
+def _curves(panel: Panel, size: Size, sources: Sources, workers: Workers, tell: Tell) -> dict[str, LineResult]:
     """Run a plot of [C12] or [J15] with simulated corrections; return the results of its curves by label, all with the
     same number of rounds.
     """
@@ -207,7 +212,7 @@ def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -
         specs = [spec for line in lines for spec in line.learners]
         setting = sources.setting(panel.world, make_user(user), size.runs)
         group = _group(panel, size, user, specs, setting)
-        found = run_group(group, size.rounds, sources.kept, jobs, part_of(tell, i, len(users)))
+        found = run_group(group, size.rounds, sources.kept, workers, part_of(tell, i, len(users)))
         for line in lines:
             ran[line.label] = _best(line, found, panel, size, setting)
     T = min(one.regrets.shape[1] for one in ran.values())

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from heedful.experiments.setting import Scene, Setting
 from heedful.learners.registry import make_learner
 from heedful.papers.figure import NOTHING, Line, LineResult, Option, Panel, Size
 from heedful.papers.panels import RATERS, SEPARABLE, STREAMS, SYNTHETIC
-from heedful.papers.runner import Group, Tell, Trial, Trials, best_of, part_of, run_group, run_trials
+from heedful.papers.runner import Group, Tell, Trial, Trials, Workers, best_of, part_of, run_group, run_trials
 from heedful.papers.statistics import log_spaced
 from heedful.spaces.ordinal import Ranks
 from heedful.worlds.instances import InstanceStream, instance_stream, synthetic_instances
@@ -178,23 +179,23 @@ def separable(rounds: int, seed: int, margin: float) -> tuple[InstanceStream, fl
 
 
 def run_ordinal(
-    panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], jobs: int, tell: Tell
+    panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], workers: Workers, tell: Tell
 ) -> dict[str, LineResult]:
     """Run a plot of [P01], and return the results of its curves by label.
 
     `people` is a function from the least number of ratings to the people with as many; `kept` is a cache of runs, which
-    is read and added to; `jobs` is the number of runs at a time; `tell` is called to report progress.
+    is read and added to; `workers` run them; `tell` is called to report progress.
     """
     if panel.kind == "bars":
-        found = _run_batch_learners(panel, size, people(RATERS[panel.world]), kept, tell)
+        found = _run_batch_learners(panel, size, people(RATERS[panel.world]), kept, workers, tell)
         return {
             line.label: _line_result(line, line.learners[0], panel.measure.of(found[line.learners[0]], np.ones(1)))
             for line in panel.lines
         }
     if panel.world == STREAMS:
-        return _run_threshold_gaps(panel, size, people, kept, tell)
+        return _run_threshold_gaps(panel, size, people, kept, workers, tell)
     if panel.world == SEPARABLE:
-        return _run_mistake_bound(panel, size, kept, jobs, tell)
+        return _run_mistake_bound(panel, size, kept, workers, tell)
     batch = synthetic_batch(size)
     if panel.world != SYNTHETIC:
         batch = ratings_batch(people(RATERS[panel.world]), size, panel.options)
@@ -205,7 +206,7 @@ def run_ordinal(
         return setting.learner(specs[spec])
 
     group = Group((panel.world, panel.options, size), list(specs), batch.parts, make, size.runs, "grades")
-    runs = run_group(group, size.rounds, kept, jobs, tell)
+    runs = run_group(group, size.rounds, kept, workers, tell)
     bests = {line: best_of(line, runs) for line in panel.lines}
     return {line.label: _line_result(line, specs[best], *runs[best]) for line, best in bests.items()}
 
@@ -218,7 +219,7 @@ def _line_result(line: Line, learner: str, regrets: Array, seconds: Array = NOTH
 
 
 def _run_threshold_gaps(
-    panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], tell: Tell
+    panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], workers: Workers, tell: Tell
 ) -> dict[str, LineResult]:
     """Return the results of the curves of a plot whose values are the smallest gap b_{r+1} - b_r between PRank's
     thresholds after each of T rounds (runs x T), on each stream.
@@ -228,25 +229,30 @@ def _run_threshold_gaps(
         least = RATERS.get(line.user, 0)
         batch = ratings_batch(people(least), Size(least, size.runs)) if least else synthetic_batch(size)
         folds = [(setting, scene) for setting in batch.parts for scene in setting.scenes]
-
-        def measure(run: int, specs: Sequence[str], folds: Sequence[tuple[Setting, Scene]] = folds) -> dict[str, Trial]:
-            setting, scene = folds[run]
-            gaps = {}
-            for spec in specs:
-                learner: Any = setting.learner(spec)
-                began = time.thread_time()
-                played = play(learner, scene.world, setting.rounds, scene.draw)
-                least_gaps = np.array([float(np.diff(learner.thresholds(state)).min()) for _, state in played])
-                gaps[spec] = Trial(least_gaps, time.thread_time() - began)
-            return gaps
-
+        measure = partial(_least_gaps, folds)
         trials = Trials((panel.world, "gaps", line.user, size), line.learners, measure, len(folds), line.label)
-        runs = run_trials(trials, kept, 1, part_of(tell, i, len(panel.lines)))
+        runs = run_trials(trials, kept, workers.apart, part_of(tell, i, len(panel.lines)))
         ran[line.label] = _line_result(line, line.learners[0], runs[line.learners[0]].regrets)
     return ran
 
 
-def _run_mistake_bound(panel: Panel, size: Size, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LineResult]:
+def _least_gaps(folds: Sequence[tuple[Setting, Scene]], run: int, specs: Sequence[str]) -> dict[str, Trial]:
+    """Return the smallest gap between the thresholds of the learners `specs` after each round (T,), in the environment
+    with the number `run` of `folds`."""
+    setting, scene = folds[run]
+    gaps = {}
+    for spec in specs:
+        learner: Any = setting.learner(spec)
+        began = time.thread_time()
+        played = play(learner, scene.world, setting.rounds, scene.draw)
+        least_gaps = np.array([float(np.diff(learner.thresholds(state)).min()) for _, state in played])
+        gaps[spec] = Trial(least_gaps, time.thread_time() - began)
+    return gaps
+
+
+def _run_mistake_bound(
+    panel: Panel, size: Size, kept: dict[Any, Any], workers: Workers, tell: Tell
+) -> dict[str, LineResult]:
     """Return the results of the curves of a plot of PRank's loss, with the bound (k - 1)(R^2 + 1) / gamma^2 where the
     margin gamma of the stream is known.
     """
@@ -267,7 +273,7 @@ def _run_mistake_bound(panel: Panel, size: Size, kept: dict[Any, Any], jobs: int
             size.runs,
             line.label,
         )
-        runs = run_group(group, size.rounds, kept, jobs, part_of(tell, i, len(panel.lines)))
+        runs = run_group(group, size.rounds, kept, workers, part_of(tell, i, len(panel.lines)))
         one = _line_result(line, line.learners[0], runs[line.learners[0]].regrets)._replace(theorem="the mistake bound")
         if limits:
             one = one._replace(marks=marks, bound=np.full(marks.size, np.mean(limits)))
@@ -280,29 +286,35 @@ def _run_mistake_bound(panel: Panel, size: Size, kept: dict[Any, Any], jobs: int
 # ---------------------------------------------------------------------------- batch learners
 
 
-def _run_batch_learners(panel: Panel, size: Size, people: People, kept: dict[Any, Any], tell: Tell) -> dict[str, Array]:
+def _run_batch_learners(
+    panel: Panel, size: Size, people: People, kept: dict[Any, Any], workers: Workers, tell: Tell
+) -> dict[str, Array]:
     """Return (rank loss, accuracy) on the test movies of each person (runs x 2), by learner."""
     chosen = draw_people(people, size.runs)
-
-    def learn(run: int, specs: Sequence[str]) -> dict[str, Trial]:
-        X, ranks = instances_of(people, chosen[run], size.rounds)
-        wide = X.astype(np.float64)
-        # The machines know inner products alone, which a rotation keeps: N is then the number of movies. Not so for
-        # PRank, to which exact ties make a difference.
-        values, vectors = np.linalg.eigh(wide @ wide.T)
-        rotated = vectors * np.sqrt(np.maximum(values, 0.0))
-        n = int(TRAINING * len(ranks))
-        tested = {}
-        for spec in specs:
-            rows = rotated if spec in MACHINES else wide
-            began = time.thread_time()
-            missed = np.abs(predict_ranks(spec, rows[:n], ranks[:n], rows[n:]) - ranks[n:])
-            tested[spec] = Trial(np.array([missed.mean(), np.mean(missed == 0)]), time.thread_time() - began)
-        return tested
-
+    learn = partial(_test_batch_learners, people, chosen, size.rounds)
     specs = [line.learners[0] for line in panel.lines]
     trials = Trials((panel.world, "batch", size), specs, learn, len(chosen), "batch learners")
-    return {spec: runs.regrets for spec, runs in run_trials(trials, kept, 1, tell).items()}
+    return {spec: runs.regrets for spec, runs in run_trials(trials, kept, workers.apart, tell).items()}
+
+
+def _test_batch_learners(
+    people: People, chosen: Sequence[int], rounds: int, run: int, specs: Sequence[str]
+) -> dict[str, Trial]:
+    """Return (rank loss, accuracy) of the learners `specs` on the test movies of the person chosen[run]."""
+    X, ranks = instances_of(people, chosen[run], rounds)
+    wide = X.astype(np.float64)
+    # The machines know inner products alone, which a rotation keeps: N is then the number of movies. Not so for
+    # PRank, to which exact ties make a difference.
+    values, vectors = np.linalg.eigh(wide @ wide.T)
+    rotated = vectors * np.sqrt(np.maximum(values, 0.0))
+    n = int(TRAINING * len(ranks))
+    tested = {}
+    for spec in specs:
+        rows = rotated if spec in MACHINES else wide
+        began = time.thread_time()
+        missed = np.abs(predict_ranks(spec, rows[:n], ranks[:n], rows[n:]) - ranks[n:])
+        tested[spec] = Trial(np.array([missed.mean(), np.mean(missed == 0)]), time.thread_time() - began)
+    return tested
 
 
 def predict_ranks(spec: str, X: Array, ranks: Ints, unseen: Array) -> Ints:

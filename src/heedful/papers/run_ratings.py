@@ -20,7 +20,7 @@ from heedful.learners.registry import learner_class
 from heedful.papers.figure import LineResult, Option, Panel, Size
 from heedful.papers.ndcg_world import DEPTH, NdcgWorld, RankByPrediction
 from heedful.papers.panels import BERNOULLI, BOOKS, GAUSSIAN, JESTER, MOVIES_100K, UNIFORM
-from heedful.papers.runner import Group, LearnerRuns, Tell, best_of, part_of, run_group
+from heedful.papers.runner import HERE, Group, LearnerRuns, Tell, Workers, best_of, part_of, run_group
 from heedful.spaces.slate import Slate
 from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings, replay_ratings, uniform_ratings
 
@@ -49,13 +49,12 @@ TUNING = 1000
 
 
 def run_ratings(
-    panel: Panel, size: Size, tables: Tables, kept: dict[Any, Any], jobs: int, tell: Tell
+    panel: Panel, size: Size, tables: Tables, kept: dict[Any, Any], workers: Workers, tell: Tell
 ) -> dict[str, LineResult]:
     """Run a plot of [A18], and return the results of its curves by label.
 
     `tables` is a function that loads the ratings of the data set of a key; `kept` is a cache of runs, which is read and
-    added to; `jobs` is the number of runs at a time, one if processor time is measured; `tell` is called to report
-    progress.
+    added to; `workers` run them, one at a time here if processor time is measured; `tell` is called to report progress.
     """
     timed = "seconds" in panel.options
     found: dict[str, LearnerRuns] = {}
@@ -64,7 +63,7 @@ def run_ratings(
         by_options.setdefault(_options(spec, panel), []).append(spec)
     for i, (options, some) in enumerate(by_options.items()):
         group = _group(panel._replace(options=options), size, some, tables)
-        found |= run_group(group, size.rounds, kept, 1 if timed else jobs, part_of(tell, i, len(by_options)))
+        found |= run_group(group, size.rounds, kept, HERE if timed else workers, part_of(tell, i, len(by_options)))
     ran = {}
     for line in panel.lines:
         best = best_of(line, found)

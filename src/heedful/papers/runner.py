@@ -8,13 +8,14 @@ regret.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.engine import Engine, run_tasks
 from heedful.experiments.run import Advance, InterpretedNotice, Run, simulate
 from heedful.experiments.setting import Setting
 from heedful.papers.figure import Line
@@ -25,6 +26,25 @@ Tell = Callable[[str, float], None]
 
 KEPT = 1_000_000_000
 """the greatest number of bytes of regrets that are kept for other panels"""
+
+
+class Workers(NamedTuple):
+    """Where the runs of a figure are done: `jobs` at a time, with an `engine` of `heedful.core.engine`; note(text) is
+    called with a sentence where that engine is not used."""
+
+    jobs: int = 1
+    engine: Engine = "serial"
+    note: Callable[[str], None] = lambda told: None
+
+    @property
+    def apart(self) -> Workers:
+        """these if they are processes, otherwise one run after another here: for runs that hold Python's lock, which
+        threads would only hand to and fro"""
+        return HERE if self.engine == "serial" else self
+
+
+HERE = Workers()
+"""One run after another, in this process."""
 
 
 def part_of(tell: Tell, i: int, parts: int, title: str = "") -> Tell:
@@ -74,7 +94,8 @@ class Trial(NamedTuple):
 
 class Trials(NamedTuple):
     """Repeated runs of models that are not learners in rounds: run i is one call `run(i, names)`, which returns the
-    `Trial` (values and time) of each of these models by name.
+    `Trial` (values and time) of each of these models by name, in any process: it is a function of a module, or a
+    `functools.partial` of one.
 
     `models` are names as in the curves of a figure, `runs` is the number of runs, `key` what decides them besides the
     model, for the cache, and `what` words for progress.
@@ -87,9 +108,9 @@ class Trials(NamedTuple):
     what: str
 
 
-def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LearnerRuns]:
+def run_group(group: Group, rounds: int, kept: dict[Any, Any], workers: Workers, tell: Tell) -> dict[str, LearnerRuns]:
     """Return the runs of each learner of `group`, of up to `rounds` rounds, by name: those in the cache `kept`; the
-    others are played, `jobs` at a time, and added to it. `tell` is called to report progress.
+    others are played by `workers`, and added to it. `tell` is called to report progress.
     """
 
     def play(missing: Sequence[str]) -> dict[str, LearnerRuns]:
@@ -97,7 +118,15 @@ def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: 
         total, done = rounds * group.scenes * len(missing), 0
         for setting in group.settings:
             learners = {spec: group.make(spec, setting) for spec in missing}
-            for event in simulate(learners, setting, rounds, jobs=jobs, interpreted=group.interpreted):
+            for event in simulate(
+                learners,
+                setting,
+                rounds,
+                jobs=workers.jobs,
+                interpreted=group.interpreted,
+                engine=workers.engine,
+                tell=workers.note,
+            ):
                 if isinstance(event, Run):
                     runs[event.learner].append(event)
                 elif isinstance(event, Advance):
@@ -110,25 +139,51 @@ def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: 
     return _run_missing(group.key, group.learners, play, kept)
 
 
-def run_trials(trials: Trials, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LearnerRuns]:
-    """Return the runs of each model of `trials`, by name: those in the cache `kept`; the others are run, `jobs` at a
-    time, and added to it. `tell` is called to report progress.
+def run_trials(trials: Trials, kept: dict[Any, Any], workers: Workers, tell: Tell) -> dict[str, LearnerRuns]:
+    """Return the runs of each model of `trials`, by name: those in the cache `kept`; the others are run by `workers`,
+    and added to it. `tell` is called to report progress.
     """
 
     def repeat(missing: Sequence[str]) -> dict[str, LearnerRuns]:
         tell(trials.what, 0.0)
-        done: list[Mapping[str, Trial]] = []
-        with ThreadPoolExecutor(min(jobs, trials.runs)) as threads:
-            for each in threads.map(lambda i: trials.run(i, missing), range(trials.runs)):
-                done.append(each)
-                tell(trials.what, len(done) / trials.runs)
-        by_model = {name: [each[name] for each in done] for name in missing}
+        found: dict[int, Mapping[str, Trial]] = {}
+        for i, each in _repeat(trials, missing, workers):
+            found[i] = each
+            tell(trials.what, len(found) / trials.runs)
+        by_model = {name: [found[i][name] for i in range(trials.runs)] for name in missing}
         return {
             name: LearnerRuns(np.array([one.values for one in many]), np.array([one.seconds for one in many]))
             for name, many in by_model.items()
         }
 
     return _run_missing(trials.key, trials.models, repeat, kept)
+
+
+def _repeat(trials: Trials, names: Sequence[str], workers: Workers) -> Iterator[tuple[int, Mapping[str, Trial]]]:
+    """Yield (i, the trials of run i by name) of the models `names`, in any order."""
+    if workers.engine == "serial" or workers.jobs == 1:
+        with ThreadPoolExecutor(min(workers.jobs, trials.runs)) as threads:
+            yield from enumerate(threads.map(lambda i: trials.run(i, names), range(trials.runs)))
+        return
+    outcomes = run_tasks(
+        _repeat_once,
+        range(trials.runs),
+        engine=workers.engine,
+        jobs=workers.jobs,
+        shared=(trials.run, names),
+        names=[f"{trials.what}, run {i}" for i in range(trials.runs)],
+        tell=workers.note,
+    )
+    for i, each, error in outcomes:
+        if error is not None:
+            raise error.__cause__ or error
+        yield i, each
+
+
+def _repeat_once(
+    run: Callable[[int, Sequence[str]], Mapping[str, Trial]], names: Sequence[str], i: int
+) -> Mapping[str, Trial]:
+    return run(i, names)
 
 
 def _run_missing(

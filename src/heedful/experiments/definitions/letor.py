@@ -72,11 +72,17 @@ class Letor(GridExperiment):
         return blank_setting(Ranking(decided["k"]), COACTIVE)
 
     def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
-        return _setting(files, user, decided["k"], tuple(seeds))
+        return _setting(files, tuple(decided["sha256"]), user, decided["k"], tuple(seeds))
 
 
 @functools.lru_cache(maxsize=1)
-def _setting(files: tuple[str, ...], user: str, k: int, seeds: tuple[int, ...]) -> Setting:
+def _setting(
+    files: tuple[str, ...],
+    sha256: tuple[str, ...],  # only part of the key
+    user: str,
+    k: int,
+    seeds: tuple[int, ...],
+) -> Setting:
     from heedful.data.letor import load_letor
     from heedful.experiments.coactive import letor_setting
     from heedful.learners.registry import make_user

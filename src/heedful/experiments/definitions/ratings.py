@@ -163,13 +163,17 @@ class Ratings(GridExperiment):
             return rating_setting(decided["world"], slate=slate, warm=warm, seeds=seeds)
         given = decided["columns"]
         columns = (given.get("user", ""), given.get("item", ""), given.get("rating", ""))
-        table = _table(files[0], columns, decided["twice"], decided["densest"])
+        table = _table(files[0], tuple(decided["sha256"]), columns, decided["twice"], decided["densest"])
         return rating_setting(table, repeats=decided["repeats"], slate=slate, warm=warm, seeds=seeds)
 
 
 @functools.lru_cache(maxsize=1)
 def _table(
-    file: str, columns: tuple[str, str, str], twice: Literal["refuse", "last", "mean"], most: int
+    file: str,
+    sha256: tuple[str, ...],  # only part of the key
+    columns: tuple[str, str, str],
+    twice: Literal["refuse", "last", "mean"],
+    most: int,
 ) -> RatingTable:
     from heedful.data.rating_files import open_ratings
     from heedful.data.ratings import Columns, densest

@@ -1,0 +1,39 @@
+"""The options that say where a command's work runs, and the errors of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from heedful.cli.console import Failure, check_extra
+from heedful.core.engine import Engine, WorkerLost
+
+EngineOption = Annotated[
+    Engine,
+    typer.Option(
+        help="Where the work is done: serial (here), processes or ray (extra ray); the last two where that pays.",
+        show_default="processes where that pays",
+    ),
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "--processes", min=1, help="Runs at a time.", show_default="all cores")
+]
+
+
+def check_option(engine: Engine) -> None:
+    """Raise Failure, with the command that installs it, if the package of an engine is not installed."""
+    if engine == "ray":
+        check_extra("ray", "ray", "--engine ray")
+
+
+@contextmanager
+def distributing() -> Iterator[None]:
+    """Run the block, and raise the error of a worker that was killed, or of a cluster that does not answer, as
+    Failure."""
+    try:
+        yield
+    except (WorkerLost, ConnectionError) as error:
+        raise Failure(str(error)) from error

@@ -1,0 +1,396 @@
+"""Run one function on many tasks with the engine of the caller's choice: here, one after another ("serial"), in a pool
+of processes on this machine ("processes"), or on a Ray cluster ("ray", extra `ray`).
+
+>>> map_tasks(pow, [2, 3, 4], shared=(10,), engine="serial")
+[100, 1000, 10000]
+
+All engines call the same function with the same arguments, and results do not depend on the engine: a task draws its
+random numbers from a seed that follows from its index. What is large is given once for each worker (`shared`), not with
+each task. `plan` says whether distributing pays: the first task is measured here, and work that would take less time
+than starting workers is done here.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import multiprocessing
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import Any, Literal, NamedTuple, get_args
+
+Engine = Literal["auto", "serial", "processes", "ray"]
+"""Where tasks run; "auto" is a pool of processes where that pays, otherwise here."""
+
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+MISSING = "the engine ray needs Ray, which is not installed: pip install 'heedful[ray]'"
+"""What is said where the extra `ray` is missing."""
+MANY = 4
+"""With at least so many tasks for each worker the second task is measured here, too: the first one also loads and
+compiles what it needs."""
+RETRIES = 3
+"""How often Ray runs a task again whose worker or node died."""
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Environment variables by which a worker's linear algebra is kept to one thread: there is a worker for each core."""
+
+
+class Costs(NamedTuple):
+    """What distributing tasks costs, in seconds of wall-clock time."""
+
+    processes: float = 2.0
+    """to start a pool of processes that import NumPy and heedful"""
+    ray: float = 8.0
+    """to import Ray and start it on this machine, with its first workers"""
+    connected: float = 1.0
+    """to start workers on a Ray cluster that this process is connected to"""
+    task: float = 0.005
+    """to send a task and fetch its result"""
+
+
+COSTS = Costs()
+
+
+class Plan(NamedTuple):
+    """The decision of `plan`: the engine for the tasks that are left, and what it rests on."""
+
+    engine: Engine
+    """"serial", "processes" or "ray\""""
+    serial: float
+    """seconds that the tasks left would take here, one after another"""
+    distributed: float
+    """seconds that they would take with the other engine, its start included"""
+
+    def words(self, other: str) -> str:
+        """Return a sentence that says how the engine `other` compares with doing the work here."""
+        times = f"about {_seconds(self.serial)} here and {_seconds(self.distributed)} with {other}"
+        return f"the tasks left take {times}: {'run here' if self.engine == 'serial' else 'distributed'}"
+
+
+class TaskError(RuntimeError):
+    """An error of a task. The message begins with the task's name; `trace` is the traceback of where it happened."""
+
+    def __init__(self, name: str, kind: str, message: str, trace: str = "") -> None:
+        """Make the error of the task `name` from the class name (`kind`) and the `message` of what was raised."""
+        super().__init__(f"{name}: {kind}: {message}" if message else f"{name}: {kind}")
+        self.name, self.kind, self.message, self.trace = name, kind, message, trace
+
+
+class WorkerLost(RuntimeError):
+    """A worker process ended before its task did."""
+
+
+class Outcome(NamedTuple):
+    """What became of one task."""
+
+    number: int
+    """its place among the tasks, from 0"""
+    value: Any
+    """what the function returned; None after an error"""
+    error: TaskError | None
+    """the error that the function raised; None if there was none"""
+
+
+def cores() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check_engine(engine: str) -> None:
+    """Raise ValueError if there is no such engine, and ModuleNotFoundError if its package is not installed."""
+    if engine not in ENGINES:
+        raise ValueError(f"engine: expected {', '.join(ENGINES)}, got {engine!r}")
+    if engine == "ray" and find_spec("ray") is None:
+        raise ModuleNotFoundError(MISSING, name="ray")
+
+
+def task_seed(seed: int, index: int) -> int:
+    """Return the random seed of the task with this `index`, given the `seed` of all: the same with every engine."""
+    import numpy as np
+
+    return int(np.random.SeedSequence([seed, index]).generate_state(1, np.uint64)[0])
+
+
+def plan(engine: Engine, seconds: float, left: int, workers: int, start: float, each: float = COSTS.task) -> Plan:
+    """Decide where the `left` tasks that were not run yet should run, if each takes about `seconds` here.
+
+    `engine` is the one to compare with running them here; it has `workers` workers, takes `start` seconds to start and
+    `each` seconds more for every task. It is chosen if the tasks are done sooner with it.
+    """
+    serial = seconds * left
+    rounds = math.ceil(left / max(workers, 1))
+    distributed = start + rounds * seconds + left * each
+    return Plan(engine if engine != "serial" and distributed < serial else "serial", serial, distributed)
+
+
+# ---------------------------------------------------------------------------- tasks
+
+
+def map_tasks(function: Callable[..., Any], tasks: Iterable[Any], **how: Any) -> list[Any]:
+    """Return `function(*shared, task)` for each of `tasks`, in their order. `how` are the arguments of `run_tasks`.
+
+    Raise TaskError, with the name of the task, as soon as one fails.
+    """
+    found: dict[int, Any] = {}
+    for number, value, error in run_tasks(function, tasks, **how):
+        if error is not None:
+            raise error
+        found[number] = value
+    return [found[number] for number in range(len(found))]
+
+
+def run_tasks(
+    function: Callable[..., Any],
+    tasks: Iterable[Any],
+    *,
+    engine: Engine = "serial",
+    jobs: int | None = None,
+    shared: tuple[Any, ...] = (),
+    seed: int | None = None,
+    names: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda told: None,
+    costs: Costs | None = None,
+) -> Iterator[Outcome]:
+    """Call `function(*shared, task)` for each of `tasks`, and yield what became of each as soon as it is done.
+
+    `engine` says where they run, `jobs` how many at a time (None: one on each core, or whatever a Ray cluster has).
+    `shared` are arguments that all tasks have in common; each worker gets them once. With a `seed` the function gets
+    another argument, the random seed of the task (`task_seed`). `names` are the tasks' names in errors, "task 3" if
+    there are none. Except for "serial", the first tasks run here and are measured; the others are distributed if `plan`
+    says that this pays, by `costs` (None: `COSTS`). `tell` is called with a sentence where an engine that was asked for
+    is not used.
+
+    The function, `shared`, tasks and results must be picklable for the engines that distribute, and the function must
+    not rely on being called only once for a task: where a Ray node dies, its tasks run again on another one. Raise
+    ValueError for an unknown engine, ModuleNotFoundError if Ray is not installed, and WorkerLost if a worker process
+    was killed. Closing the iterator ends the workers.
+    """
+    check_engine(engine)
+    left = list(enumerate(tasks))
+    calls = _Calls(function, shared, seed, names)
+    target: Engine = "processes" if engine == "auto" else engine
+    workers = _workers(target, jobs, len(left))
+    each = COSTS if costs is None else costs
+    start, seconds, measured = _start(target, each), 0.0, 0
+    while left:
+        if target != "serial" and measured:
+            planned = plan(target, seconds, len(left), workers, start, each.task)
+            if planned.engine != "serial" and (measured > 1 or len(left) < MANY * workers):
+                break
+            if engine != "auto" and planned.engine == "serial" and measured == 1:
+                tell(planned.words(f"the engine {engine}"))
+        index, task = left.pop(0)
+        began = time.perf_counter()
+        outcome = calls.here(index, task)
+        seconds, measured = time.perf_counter() - began, measured + 1
+        yield outcome
+    if not left:
+        return
+    if target == "ray":
+        yield from _on_ray(calls, left, jobs)
+    else:
+        yield from _in_processes(calls, left, min(workers, len(left)), engine == "auto")
+
+
+class _Calls(NamedTuple):
+    """How a task is called, here or in a worker."""
+
+    function: Callable[..., Any]
+    shared: tuple[Any, ...]
+    seed: int | None
+    names: Sequence[str]
+
+    def here(self, index: int, task: Any) -> Outcome:
+        """Run a task in this process."""
+        try:
+            return Outcome(index, self.call(index, task), None)
+        except Exception as error:
+            wrapped = TaskError(self.name(index), *_parts(error))
+            wrapped.__cause__ = error
+            return Outcome(index, None, wrapped)
+
+    def call(self, index: int, task: Any) -> Any:
+        own = () if self.seed is None else (task_seed(self.seed, index),)
+        return self.function(*self.shared, task, *own)
+
+    def name(self, index: int) -> str:
+        return self.names[index] if self.names else f"task {index}"
+
+    def outcome(self, index: int, done: tuple[bool, Any]) -> Outcome:
+        """Return what became of a task, from what a worker sent (`_attempt`)."""
+        fine, value = done
+        return Outcome(index, value, None) if fine else Outcome(index, None, TaskError(self.name(index), *value))
+
+
+def _attempt(calls: _Calls, index: int, task: Any) -> tuple[bool, Any]:
+    """Run a task in a worker: return (True, its result) or (False, the parts of its error), which can be pickled
+    whatever the error is."""
+    try:
+        return True, calls.call(index, task)
+    except Exception as error:
+        return False, _parts(error)
+
+
+def _parts(error: Exception) -> tuple[str, str, str]:
+    return type(error).__name__, str(error), "".join(traceback.format_exception(error))
+
+
+def _workers(engine: Engine, jobs: int | None, tasks: int) -> int:
+    """Return how many of `tasks` run at a time at most: all of them on a Ray cluster that is not connected yet, whose
+    size is not known."""
+    if engine == "serial":
+        return 1
+    most = cores()
+    if engine == "ray":
+        ray = _connected()
+        most = int(ray.cluster_resources().get("CPU", 1)) if ray else tasks if "RAY_ADDRESS" in os.environ else most
+    return min(jobs or most, tasks)
+
+
+def _start(engine: Engine, costs: Costs) -> float:
+    if engine == "ray":
+        return costs.connected if _connected() else costs.ray
+    return costs.processes
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s" if value < 10.0 else f"{value:,.0f} s"
+
+
+# ---------------------------------------------------------------------------- a pool of processes
+
+_calls: Any = None  # in a worker process: how its tasks are called
+
+
+def _begin(calls: _Calls) -> None:
+    """Begin a worker process: keep what all tasks share, and leave Ctrl-C to the parent process, which ends workers."""
+    global _calls
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _calls = calls
+
+
+def _work(index: int, task: Any) -> tuple[bool, Any]:
+    return _attempt(_calls, index, task)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let the processes that are started in the block use one thread each for linear algebra, unless the environment
+    says how many."""
+    added = {name: "1" for name in THREADS if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+def _in_processes(calls: _Calls, left: Sequence[tuple[int, Any]], workers: int, optional: bool) -> Iterator[Outcome]:
+    """Run the tasks `left`, with their indices, in a pool of `workers` processes.
+
+    If the tasks cannot be sent to processes and that is `optional`, they run here."""
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin, (calls._replace(names=()),))
+    try:
+        with _one_thread_each():
+            try:
+                waiting = {pool.submit(_work, index, task): index for index, task in left}
+            except Exception as error:  # of pickling: which one depends on what cannot be pickled
+                if not optional:
+                    told = f"expected a function and arguments that can be pickled, got {type(error).__name__}: {error}"
+                    raise TypeError(f"engine: {told}") from error
+                waiting = {}
+        if not waiting:
+            yield from (calls.here(index, task) for index, task in left)
+        for future in as_completed(waiting):
+            try:
+                done = future.result()
+            except BrokenProcessPool:
+                told = "a worker was killed, perhaps for want of memory: try fewer --jobs"
+                raise WorkerLost(told) from None
+            except Exception as error:  # a task or result that cannot be pickled
+                done = False, _parts(error)
+            yield calls.outcome(waiting.pop(future), done)
+    except BaseException:
+        children = list((getattr(pool, "_processes", None) or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in children:
+            child.terminate()
+        raise
+    pool.shutdown()
+
+
+# ---------------------------------------------------------------------------- Ray
+
+_kept: tuple[str, Any] = ("", None)  # in a Ray worker: which `_Calls` it has, and the copy
+
+
+def _on_ray_worker(key: str, boxed: Sequence[Any], index: int, task: Any) -> tuple[bool, Any]:
+    """Run a task in a Ray worker. `boxed` holds the reference to how tasks are called, which is fetched once, and where
+    the caller finds modules; `key` names it."""
+    global _kept
+    if _kept[0] != key:
+        import ray
+
+        sys.path.extend(place for place in boxed[1] if place not in sys.path)
+        # What Ray returns lies in memory that all processes share, and must not be written to; learners write.
+        _kept = key, copy.deepcopy(ray.get(boxed[0]))
+    return _attempt(_kept[1], index, copy.deepcopy(task))
+
+
+def _connected() -> Any:
+    """Return the module ray if this process is connected to a cluster, otherwise None."""
+    ray = sys.modules.get("ray")
+    return ray if ray is not None and ray.is_initialized() else None
+
+
+def connect_ray(jobs: int | None = None) -> Any:
+    """Return the module ray, connected: to the cluster at the environment's RAY_ADDRESS, or to one that is started on
+    this machine, with `jobs` workers (None: one on each core), and ends with this process.
+
+    Raise ModuleNotFoundError if Ray is not installed, and ConnectionError if the cluster does not answer.
+    """
+    check_engine("ray")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+
+    if not ray.is_initialized():
+        here: dict[str, Any] = {"num_cpus": jobs or cores(), "include_dashboard": False}
+        own = {} if os.environ.get("RAY_ADDRESS") else here
+        ray.init(log_to_driver=False, logging_level="ERROR", **own)
+    return ray
+
+
+def _on_ray(calls: _Calls, left: Sequence[tuple[int, Any]], jobs: int | None) -> Iterator[Outcome]:
+    """Run the tasks `left`, with their indices, on Ray, at most `jobs` at a time (None: as many as the cluster can)."""
+    ray = connect_ray(jobs)
+    work = ray.remote(max_retries=RETRIES, retry_exceptions=False)(_on_ray_worker)
+    reference = ray.put(calls._replace(names=()))
+    key, boxed, todo = reference.hex(), [reference, list(sys.path)], iter(left)
+    waiting: dict[Any, int] = {}
+    try:
+        while True:
+            room = jobs or 4 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+            while len(waiting) < room and (following := next(todo, None)) is not None:
+                waiting[work.remote(key, boxed, *following)] = following[0]
+            if not waiting:
+                return
+            for done in ray.wait(list(waiting), num_returns=1)[0]:
+                index = waiting.pop(done)
+                try:
+                    yield calls.outcome(index, copy.deepcopy(ray.get(done)))
+                except ray.exceptions.RayError as error:
+                    told = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
+                    raise WorkerLost(f"{calls.name(index)}: {type(error).__name__}: {told}") from None
+    finally:
+        for each in waiting:
+            with suppress(Exception):  # whatever a cluster that is gone says
+                ray.cancel(each, force=True)
