@@ -150,7 +150,7 @@ def test_jobs_are_how_many_run_at_a_time(letor_file: Path, monkeypatch: pytest.M
     seen: list[int] = []
     pool = run.ThreadPoolExecutor
     monkeypatch.setattr(run, "ThreadPoolExecutor", lambda jobs: seen.append(jobs) or pool(jobs))
-    line = "simulate letor {} --interpreted --seeds 4 --json --jobs"
+    line = "simulate letor {} --interpreted --seeds 4 --json --engine serial --jobs"
     one, three = (heedful(f"{line} {jobs}", letor_file).json for jobs in (1, 3))
     assert seen == [1, 2, 1]  # of three, one is for what is interpreted
     assert one[0]["regret"] == three[0]["regret"]

@@ -323,6 +323,8 @@ def _in_processes(calls: _Calls, left: Sequence[tuple[int, Any]], workers: int, 
         pool.shutdown(wait=False, cancel_futures=True)
         for child in children:
             child.terminate()
+        for child in children:
+            child.join(10.0)
         raise
     pool.shutdown()
 
