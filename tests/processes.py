@@ -25,6 +25,8 @@ from heedful.server.context import Options
 from heedful.server.main import Server, config, listening
 from loops import bits, bits_from_scratch, small_loop
 
+ENDED = 0, -signal.SIGTERM, 128 + signal.SIGTERM
+"""The exit statuses of a server that was told to end."""
 HEEDFUL = str(Path(sys.executable).with_name("heedful"))
 
 
@@ -65,13 +67,13 @@ class Process:
         """At once, with all that belongs to it (one that was told to end may be faster)."""
         with suppress(ProcessLookupError):
             os.killpg(self.child.pid, signal.SIGKILL)
-        assert self.child.wait(30) in (-signal.SIGKILL, -signal.SIGTERM), self.told.read_text()
+        assert self.child.wait(30) in (-signal.SIGKILL, *ENDED), self.told.read_text()
 
     def end(self, seconds: float = 60.0) -> float:
         """In order; after how many seconds it was gone."""
         start = time.monotonic()
         self.child.send_signal(signal.SIGTERM)
-        assert self.child.wait(seconds) in (0, -signal.SIGTERM, 128 + signal.SIGTERM), self.told.read_text()
+        assert self.child.wait(seconds) in ENDED, self.told.read_text()
         return time.monotonic() - start
 
     def memory(self) -> int:

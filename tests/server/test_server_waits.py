@@ -34,7 +34,8 @@ def locked(path: Path) -> Iterator[None]:
             other.execute("ROLLBACK")
 
 
-def impatient(app: App, name: str, wait: float) -> None:
+def patience(app: App, name: str, wait: float) -> None:
+    """Let a loop wait for so many seconds for other processes."""
     log = app.service.loops.workers["main", name].projection.log.store
     log._database.wait = wait
     for connection in (log._writer, log._reader):
@@ -52,6 +53,11 @@ def slowest(client: httpx.Client, seconds: float, *paths: str) -> float:
     return worst
 
 
+def calm(client: httpx.Client, *paths: str) -> float:
+    """How long they may take, to be called nothing to wait for, on this machine with the load that it has now."""
+    return 0.3 + 10 * slowest(client, 0.5, *paths)
+
+
 # ---------------------------------------------------------------------------- locks
 
 
@@ -60,13 +66,16 @@ def test_a_lock_of_another_process_is_waited_for(tmp_path: Path) -> None:
     with here(folder) as (app, client), ThreadPoolExecutor(8) as pool, httpx.Client(base_url=client.base_url) as other:
         taught(client, "a", range(3))
         taught(client, "b", range(3))
+        patience(app, "a", 20.0)
+        paths = "/healthz", "/v1/loops", "/v1/loops/b", "/v1/loops/a/weights"
+        most = calm(other, *paths)
         with locked(folder / "a.heedful"):
             waiting = [pool.submit(taught, client, "a", range(n, n + 1)) for n in range(10, 16)]
-            worst = slowest(other, 0.5, "/healthz", "/v1/loops", "/v1/loops/b", "/v1/loops/a/weights")
+            worst = slowest(other, 0.5, *paths)
             told = taught(other, "b", range(3, 8))
             assert not any(each.done() for each in waiting)
-        acknowledged = [pair for each in waiting for pair in each.result(10)]
-        assert worst < 0.3
+        acknowledged = [pair for each in waiting for pair in each.result(30)]
+        assert worst < most
         assert app.service.loops.workers["main", "a"].users == 0
     check(folder / "a.heedful", acknowledged, 3 + 6)
     check(folder / "b.heedful", told, 8)
@@ -77,7 +86,7 @@ def test_a_lock_of_another_process_that_stays(tmp_path: Path) -> None:
     with here(folder) as (app, client), httpx.Client(base_url=client.base_url, timeout=30.0) as other:
         told = taught(client, "a", range(3))
         taught(client, "b", range(1))
-        impatient(app, "a", 0.3)
+        patience(app, "a", 0.3)
         lesson = {"decision": "d1", "id": "new", "clicks": ["i3"]}
         asked: dict[str, Callable[[], httpx.Response]] = {
             "decide": lambda: client.post("/v1/loops/a/decisions", json={"id": "dn"}),
@@ -99,7 +108,7 @@ def test_a_lock_of_another_process_that_stays(tmp_path: Path) -> None:
                 reply = ask()
                 assert problem(reply, 503, "unavailable")["detail"], name
                 assert int(reply.headers["retry-after"]) >= 1
-                assert 0.1 < time.monotonic() - start < 3.0
+                assert 0.1 < time.monotonic() - start < 4.5
                 assert other.get("/healthz").status_code == 200
         with Loop.open(folder / "a.heedful") as after:
             assert (bits(after), list(after.projection.log.events())) == was
@@ -115,6 +124,7 @@ def test_a_lock_of_five_seconds(tmp_path: Path) -> None:
     with here(folder) as (_, client), httpx.Client(base_url=client.base_url, timeout=30.0) as other:
         told = taught(client, "a", range(3))
         taught(client, "b", range(1))
+        most = calm(other, "/healthz", "/v1/loops/b")
         with locked(folder / "a.heedful"), ThreadPoolExecutor(16) as pool:
             start = time.monotonic()
             waiting = [pool.submit(client.post, "/v1/loops/a/decisions", json={"id": f"new{n}"}) for n in range(16)]
@@ -122,26 +132,25 @@ def test_a_lock_of_five_seconds(tmp_path: Path) -> None:
             for each in waiting:
                 problem(each.result(), 503, "unavailable")
             assert 3.0 < time.monotonic() - start < 13.0
-        assert worst < 1.0
+        assert worst < most
         assert client.post("/v1/loops/a/decisions", json={"id": "new0"}).json()["seq"] == 12 + 1 + 6 + 1
     check(folder / "a.heedful", told, 3)
 
 
 def test_a_locked_loop_does_not_take_all_threads(tmp_path: Path) -> None:
     folder = made(tmp_path / "served", "a", "b", "c")
-    with here(folder) as (_, client), ThreadPoolExecutor(20) as pool:
+    with here(folder) as (app, client), ThreadPoolExecutor(20) as pool:
         taught(client, "a", range(20))
         taught(client, "b", range(2))
+        patience(app, "a", 20.0)
         with httpx.Client(base_url=client.base_url, timeout=60.0) as other:
             with locked(folder / "a.heedful"):
                 waiting = [pool.submit(other.post, "/v1/loops/a/undo", json={"event": f"e{n}"}) for n in range(20)]
                 time.sleep(0.3)
-                start = time.monotonic()
                 assert client.get("/v1/loops/b").status_code == 200
                 assert client.post("/v1/loops/c/decisions", json={}).status_code == 200
-                took = time.monotonic() - start
-            assert {each.result().status_code for each in waiting} <= {200, 503}
-        assert took < 2.0
+                assert not any(each.done() for each in waiting)  # none made room for these
+            assert {each.result().status_code for each in waiting} == {200}
 
 
 # ---------------------------------------------------------------------------- what another process writes and reads
@@ -254,6 +263,7 @@ def test_erasing_while_another_process_reads(tmp_path: Path, monkeypatch: pytest
         told = taught(client, "a", range(20))
         record = {"candidates": ["i1", "i2"], "shown": ["i1"], "id": "marker-p1", "person": "marker-p2"}
         assert client.post("/v1/loops/a/records", json=record).status_code == 200
+        most = calm(client, "/healthz")
         with closing(sqlite3.connect(folder / "a.heedful" / "log.db", isolation_level=None)) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM event").fetchone()
@@ -262,12 +272,12 @@ def test_erasing_while_another_process_reads(tmp_path: Path, monkeypatch: pytest
                 time.sleep(0.3)
                 unheard = {"decision": "unheard of", "clicks": ["i1"]}
                 asked = pool.submit(other.post, "/v1/loops/a/feedback", json=unheard)
-                assert slowest(client, 1.0, "/healthz") < 0.5
+                assert slowest(client, 1.0, "/healthz") < most
                 told_of = gone.result().json()
                 assert (told_of["events"], told_of["erased"]) == (1, False)
                 assert asked.result().status_code == 409
             assert traces()
-        until(lambda: not traces(), 20)
+        until(lambda: not traces(), 60)
         assert client.delete("/v1/loops/a/people/marker-p2").json()["erased"]
     check(folder / "a.heedful", told, 20)
 
@@ -280,6 +290,7 @@ def test_catching_up_does_not_stop_the_server(tmp_path: Path) -> None:
             d = loop.decide(id="big", person="p1")
             for k in range(2):
                 loop.feedback_many({"decision": "big", "id": f"m{k}-{n}", "clicks": [d.shown[3]]} for n in range(5000))
+        most = 1.0 + calm(client, "/healthz")
         with httpx.Client(base_url=client.base_url, timeout=60.0) as other:
             asked = []
 
@@ -292,4 +303,4 @@ def test_catching_up_does_not_stop_the_server(tmp_path: Path) -> None:
             worst = slowest(client, 3.0, "/healthz")
             asking.result()
             assert {each.result().status_code for each in asked} == {200}
-        assert worst < 1.0
+        assert worst < most
