@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +30,10 @@ LEASE = 2.0
 CLIENTS, REPEATED = 16, 0.2
 PATIENCE = 1.0
 """Seconds that a client waits for an answer before it asks the other server."""
+AMONG = 25
+"""Events of feedback that are learned around each fault, however long that takes."""
+LONGEST = 120.0
+"""Seconds after which a test fails where something does not come, also on a machine that is busy."""
 
 
 class Proxy:
@@ -135,18 +139,23 @@ def pooler(url: str) -> Iterator[str]:
 class Node:
     """`heedful serve` of a database, through a proxy of its own, in a process group of its own."""
 
-    def __init__(self, url: str, folder: Path) -> None:
+    def __init__(self, url: str, folder: Path, lease: float = LEASE) -> None:
         parts = urlsplit(url)
         assert parts.port is not None
-        self.proxy, self.port = Proxy(parts.port), free_port()
+        self.proxy, self.port, self._lease = Proxy(parts.port), free_port(), lease
         self._url = parts._replace(netloc=f"{parts.username}@127.0.0.1:{self.proxy.port}").geturl()
         self.told = folder / f"server-{self.port}.log"
         self.start()
 
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://127.0.0.1:{self.port}"
+
     def start(self) -> None:
         """Start the process."""
         with self.told.open("ab") as log:
-            command = [HEEDFUL, "--database", self._url, "serve", "--port", str(self.port), "--lease", f"{LEASE}"]
+            command = [HEEDFUL, "--database", self._url, "serve", "--port", str(self.port), "--lease", f"{self._lease}"]
             self.child = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
 
     def wait(self, seconds: float = 90.0) -> None:
@@ -185,8 +194,10 @@ class Acknowledged(NamedTuple):
     kind: str
     id: str
     seq: int
+    sent: float
+    """when it was sent for the first time, by the clock that does not jump"""
     at: float
-    """when, by the clock that does not jump"""
+    """when that was acknowledged"""
 
 
 class Crowd:
@@ -236,19 +247,21 @@ class Crowd:
             if self._sent and rng.random() < REPEATED:
                 event = rng.choice(self._sent[-200:])
             else:
+                sent = time.monotonic()
                 decision = await ask("decisions", {"id": f"d-{i}-{n}", "person": f"p{rng.randrange(4)}"})
                 if decision is None:
                     continue
-                self.told.append(Acknowledged("decision", decision["id"], decision["seq"], time.monotonic()))
+                self.told.append(Acknowledged("decision", decision["id"], decision["seq"], sent, time.monotonic()))
                 event = {"decision": decision["id"], "id": f"e-{i}-{n}", "clicks": [decision["shown"][3]]}
                 self._sent.append(event)
+            sent = time.monotonic()
             answer = await ask("feedback", event)
             if answer is not None:
                 self.statuses[answer["status"]] += 1
                 if answer["status"] == "rejected":
                     self.wrong.append(f"{answer}")
                 else:
-                    self.told.append(Acknowledged("feedback", event["id"], answer["seq"], time.monotonic()))
+                    self.told.append(Acknowledged("feedback", event["id"], answer["seq"], sent, time.monotonic()))
             await asyncio.sleep(rng.uniform(0.0, 0.1))
         for asker in askers:
             asker.close()
@@ -274,7 +287,7 @@ class Trial:
         """The server that owns the loop."""
         with psycopg.connect(self.direct, autocommit=True) as connection:
             query = "SELECT address FROM heedful.lease JOIN heedful.loop ON number = loop WHERE name = %s"
-            end = time.monotonic() + 30
+            end = time.monotonic() + LONGEST
             while time.monotonic() < end:
                 rows = connection.execute(query, [self.loop]).fetchall()
                 for node in self.nodes:
@@ -284,9 +297,9 @@ class Trial:
         raise AssertionError([node.told.read_text() for node in self.nodes])
 
     def happen(self, fault: str, rng: random.Random) -> float:
-        """Let something happen to the owner, and return the seconds until an event was acknowledged that was sent
-        later."""
-        node = self.owner()
+        """Let something happen to the owner, and return the seconds until a decision was acknowledged that was first
+        sent later. When it returns, all is well again, and `AMONG` more events were learned than when it was called."""
+        node, applied = self.owner(), self.crowd.statuses["applied"]
         time.sleep(rng.uniform(0.0, 0.3))
         began = time.monotonic()
         if fault == "kill":
@@ -312,18 +325,24 @@ class Trial:
             time.sleep(max(LEASE + 0.5 - (time.monotonic() - began), 0.0))
             node.signal(signal.SIGCONT)
         node.proxy.through = True
-        time.sleep(0.3)
+        self._until(lambda: self.crowd.statuses["applied"] >= applied + AMONG, fault)
         return back
 
     def _back(self, began: float, fault: str) -> float:
-        # What came within a moment may have been under way before.
-        begin, end = began + 0.25, began + 60
-        while time.monotonic() < end:
-            later = [each.at for each in self.crowd.told[-50:] if each.at > begin]
-            if later:
-                return min(later) - began
+        def later() -> list[float]:
+            """A decision that was sent before may have been made before."""
+            return [each.at for each in self.crowd.told[-200:] if each.kind == "decision" and each.sent > began]
+
+        self._until(lambda: bool(later()), fault)
+        return min(later()) - began
+
+    def _until(self, found: Callable[[], bool], fault: str) -> None:
+        end = time.monotonic() + LONGEST
+        while not found():
+            if time.monotonic() > end:
+                told = [node.told.read_text()[-2000:] for node in self.nodes]
+                raise AssertionError((fault, self.crowd.statuses, told))
             time.sleep(0.02)
-        raise AssertionError((fault, self.crowd.statuses, [node.told.read_text()[-2000:] for node in self.nodes]))
 
     def end(self) -> None:
         """End all of it."""
