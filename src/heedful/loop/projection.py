@@ -708,9 +708,9 @@ class Projection:
 
     def catch_up(self) -> None:
         """Learn from what other processes have written since the last commit, and publish the model. Waits for other
-        writers, unless one of them owns the loop."""
+        writers where reading needs a lock."""
         with self.turn:
-            if not self.log.store.owns:
+            if not self.log.store.locks_readers:
                 self._catch_up(self.log.last()[0])
                 return
             with self.log.writing():

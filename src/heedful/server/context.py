@@ -100,6 +100,7 @@ class ServerContext:
         self.stopping = asyncio.Event()
         """set when the server begins to stop, to release requests that wait for events"""
         self._tasks: Sequence[asyncio.Task[None]] = ()
+        self._handing_over: asyncio.Task[None] | None = None
 
     def turn(self, tenant: str, what: str = "requests") -> asyncio.Lock:
         """Return the lock that a tenant's requests for `what` take in turn.
@@ -129,12 +130,20 @@ class ServerContext:
         if not isinstance(self.folder, Path):
             self._tasks = [*self._tasks, asyncio.create_task(self.loops.stay_owner())]
 
-    async def stop(self) -> None:
-        """Close all loops, which writes a snapshot of each that has learned something since its last, and end all
-        threads."""
+    def begin_to_stop(self) -> None:
+        """Release the requests that wait for events, and let other servers of a database have this one's loops."""
         self.stopping.set()
         for task in self._tasks:
             task.cancel()
+        if self._handing_over is None and not isinstance(self.folder, Path):
+            self._handing_over = asyncio.create_task(self.loops.hand_over())
+
+    async def stop(self) -> None:
+        """Close all loops, which writes a snapshot of each that has learned something since its last, and end all
+        threads."""
+        self.begin_to_stop()
+        if self._handing_over is not None:
+            await self._handing_over
         await self.loops.close_all()
         self.pool.shutdown(wait=True)
         self.signing.shutdown(wait=True)

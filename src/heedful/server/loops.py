@@ -21,10 +21,9 @@ from heedful.loop import Loop
 from heedful.loop.snapshots import LOG
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem, out_of_files
-from heedful.storage import Address, Moved, Place
+from heedful.storage import Address, Moved, Place, Unreachable
 
 if TYPE_CHECKING:
-    from heedful.loop.log.store import Store
     from heedful.loop.log.table import Directory
 
 MAIN = "main"
@@ -207,12 +206,17 @@ class Loops:
             while True:
                 await asyncio.sleep(self._lease / 4)
                 stores = [worker.projection.log.store for worker in self._open.values()]
-                try:
-                    await aio.run_in_executor(self._pool, _renew, stores)
-                except Exception as error:
+                for error in await aio.run_in_executor(self._pool, _each, [store.renew for store in stores]):
                     log.warning("the ownership of loops could not be renewed: %s", error)
         finally:
             following.cancel()
+
+    async def hand_over(self) -> None:
+        """Let other servers become the owners of all loops at once, while this one answers the requests that it has."""
+        stores = [worker.projection.log.store for worker in self._open.values()]
+        aio = asyncio.get_running_loop()
+        for error in await aio.run_in_executor(self._pool, _each, [store.hand_over for store in stores]):
+            log.warning("the ownership of loops could not be given back: %s", error)
 
     async def _follow(self) -> None:
         aio = asyncio.get_running_loop()
@@ -220,17 +224,23 @@ class Loops:
             await asyncio.sleep(self._lease / 2)
             try:
                 owned = await aio.run_in_executor(self._pool, self._directory.owned)
-                for key in owned:
-                    tenant, _, name = key.rpartition("/")
-                    at = tenant or MAIN, name
-                    if at not in self._open and len(self._open) < self.most_open:
-                        await self.open(*at)
-                    worker = self._open.get(at)
-                    if worker is not None and not worker.projection.log.store.owns:
-                        with worker:
-                            await worker.run(worker.projection.look)
             except Exception as error:
                 log.warning("loops of other servers could not be followed: %s", error)
+                continue
+            for key in owned:
+                tenant, _, name = key.rpartition("/")
+                try:
+                    await self._follow_one((tenant or MAIN, name))
+                except Exception as error:
+                    log.warning("loop %s of another server could not be followed: %s", key, error)
+
+    async def _follow_one(self, key: tuple[str, str]) -> None:
+        if key not in self._open and len(self._open) < self.most_open:
+            await self.open(*key)
+        worker = self._open.get(key)
+        if worker is not None and not worker.projection.log.store.owns:
+            with worker:
+                await worker.run(worker.projection.look)
 
     def _too_many(self) -> list[tuple[str, str]]:
         """Return the (tenant, name) of loops to close so that at most `most_open` stay open, the longest unused
@@ -320,9 +330,17 @@ def return_memory() -> None:
         trim(0)
 
 
-def _renew(stores: Sequence[Store]) -> None:
-    for store in stores:
-        store.renew()
+def _each(jobs: Sequence[Callable[[], object]]) -> list[Exception]:
+    """Do each job, and return the different errors: of a database that cannot be reached all loops have the same."""
+    errors: dict[str, Exception] = {}
+    for job in jobs:
+        try:
+            job()
+        except Unreachable as error:
+            return [*errors.values(), error]  # nor for the others
+        except Exception as error:
+            errors.setdefault(f"{error}", error)
+    return list(errors.values())
 
 
 def _is_loop(path: Place) -> bool:

@@ -93,8 +93,8 @@ class Server(uvicorn.Server):
                     connection.hang_up_unread()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Release the requests that wait for events, then stop."""
-        self._app.service.stopping.set()
+        """Release the requests that wait for events, let other servers have the loops, then stop."""
+        self._app.service.begin_to_stop()
         self._watching.cancel()
         await super().shutdown(sockets)
 

@@ -35,7 +35,7 @@ class LogFile:
     read.
     """
 
-    owns, shelf = True, None
+    owns, locks_readers, shelf = True, True, None
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT) -> None:
         """Open the file `path`, or create it if `create` is True; the arguments and errors are those of `Log`."""
@@ -106,6 +106,9 @@ class LogFile:
     def renew(self) -> bool:
         """Return True: no file has an owner."""
         return True
+
+    def hand_over(self) -> None:
+        """Do nothing: whoever commits next is the owner meanwhile."""
 
     def drop(self) -> None:
         """Remove the file of a log that was just created."""

@@ -58,6 +58,10 @@ class Store(Protocol):
     def shelf(self) -> Shelf | None:
         """where snapshots of the model are kept; None: as files in the folder of the log's file"""
 
+    locks_readers: bool
+    """whether events that belong together are read in a transaction that keeps writers out; if not, anyone reads while
+    the owner of the loop writes"""
+
     @property
     def owns(self) -> bool:
         """whether this process may write, as far as it knows; False while another process owns the loop"""
@@ -69,6 +73,9 @@ class Store(Protocol):
 
     def renew(self) -> bool:
         """Stay the owner for as long again; return False if this process is not the owner."""
+
+    def hand_over(self) -> None:
+        """Let another process become the owner at once; from now on, own the loop only while this process commits."""
 
     # ------------------------------------------------------------------------ writing
 

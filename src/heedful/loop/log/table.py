@@ -53,6 +53,8 @@ class LogTable:
     owner.
     """
 
+    locks_readers = False
+
     def __init__(self, address: Address, *, create: bool = False, wait: float = WAIT) -> None:
         """Open the log of the loop at `address`, or create it, with the tables of the database if there are none.
 
@@ -63,6 +65,8 @@ class LogTable:
         self._server = Server(address, STEPS, wait=wait)
         self._owner = secrets.token_hex(8)
         self._epoch = -1
+        self._left = False
+        self._leasing = threading.Lock()
         self._lock = threading.RLock()
         self._writer: Connection | None = None
         self._closed = self._gone = False
@@ -158,22 +162,29 @@ class LogTable:
             "UPDATE heedful.lease SET expires = clock_timestamp() + make_interval(secs => ?) "
             "WHERE loop = ? AND epoch = ? AND owner = ? RETURNING 1"
         )
-        if self._epoch < 0:
-            return False
-        kept = self._reader.rows(query, [self.hold, self.number, self._epoch, self._owner])
-        if not kept:
-            self._epoch = -1
-        return bool(kept)
+        with self._leasing:
+            if self._epoch < 0 or self._left:
+                return False
+            kept = self._reader.rows(query, [self.hold, self.number, self._epoch, self._owner])
+            if not kept:
+                self._epoch = -1
+            return bool(kept)
 
     def release(self) -> None:
         """Let another process become the owner at once."""
-        if self.hold and self._epoch >= 0:
-            ended = "UPDATE heedful.lease SET expires = clock_timestamp()"
-            self._reader.rows(
-                f"{ended} WHERE loop = ? AND epoch = ? AND owner = ? RETURNING 1",
-                [self.number, self._epoch, self._owner],
-            )
-            self._epoch = -1
+        with self._leasing:
+            if (self.hold or self._left) and self._epoch >= 0:
+                ended = "UPDATE heedful.lease SET expires = clock_timestamp()"
+                self._reader.rows(
+                    f"{ended} WHERE loop = ? AND epoch = ? AND owner = ? RETURNING 1",
+                    [self.number, self._epoch, self._owner],
+                )
+                self._epoch = -1
+
+    def hand_over(self) -> None:
+        """Let another process become the owner at once; from now on, own the loop only while this process commits."""
+        self._left, self.hold = True, 0.0
+        self.release()
 
     # ------------------------------------------------------------------------ transactions
 
@@ -208,7 +219,7 @@ class LogTable:
                     left = max(until - time.monotonic(), 0.05)
                     return self._try_to_begin(patient, durable, min(left, 0.5) if self.hold else left)
             except Owned:
-                if self.hold or time.monotonic() > until:
+                if self.hold or self._left or time.monotonic() > until:
                     raise
                 time.sleep(ASK_AGAIN)
             except Unreachable as error:
