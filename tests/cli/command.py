@@ -31,3 +31,10 @@ def heedful(line: str, *paths: object, width: int = 160, charset: str = "utf-8")
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Ended(result.exit_code, result.stdout, result.stderr)
+
+
+def done(line: str, *paths: object) -> Ended:
+    """Run a command line that must go well and has nothing to say besides."""
+    got = heedful(line, *paths)
+    assert (got.code, got.err) == (0, ""), got
+    return got

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command import Ended, heedful
+from command import done, heedful
 
 from heedful import Loop
 
@@ -27,27 +27,11 @@ def covers() -> str:
     return "covers"
 
 
-def done(line: str, *filled: object) -> Ended:
-    got = heedful(line, *filled)
-    assert (got.code, got.err) == (0, ""), got
-    return got
-
-
 def taught(n: int) -> None:
     with Loop.open("covers.heedful") as loop:
         for t in range(n):
             d = loop.decide(id=f"d{t}", person=f"p{t % 2}")
             assert loop.feedback(d.id, id=f"e{t}", better=max(d.shown)).learned
-
-
-def test_a_loop_of_choices_is_made_and_says_so() -> None:
-    got = done(INIT)
-    assert "It asks which of two is better, by hierarchical-gp and eubo, to find which item is the best." in got.out
-    assert "Each item is known by its name alone." in got.out
-    assert "Note: control 0: only what it is least sure of is asked" in got.out
-    assert "Next: heedful decide covers --person NAME" in got.out
-    with Loop.open("covers.heedful") as loop:
-        assert (loop.facts.get("choices"), len(loop.items), loop.manifest.encoding.size) == ("best", 6, 0)
 
 
 def test_with_a_goal_a_learner_and_features() -> None:
@@ -118,41 +102,6 @@ def test_the_report_is_drawn(covers: str, folder: Path) -> None:
     taught(20)
     done("report covers --plot out.svg")
     assert "Share of answers that were predicted" in (folder / "out.svg").read_text()
-
-
-def test_out_and_in_again(covers: str) -> None:
-    taught(12)
-    done("export covers covers.jsonl")
-    done("init other covers.csv --choices --control 0")
-    done("validate other covers.jsonl")
-    done("import other covers.jsonl")
-    one, two = (done(f"standing {name} --json").json["ranking"] for name in ("covers", "other"))
-    assert one == two
-    assert "0 problems" in done("doctor other").out
-
-
-WRONG = [
-    ("init x covers.csv --goal best", "--goal: expected --choices with it, got none"),
-    ("init x covers.csv --features", "--features: expected --choices with it, got none"),
-    (
-        "init x covers.csv --choices --ratings 1..5",
-        "--ratings: expected none with --choices",
-    ),
-    ("init x covers.csv --choices --grades 5", "--grades: expected none with --choices"),
-    ("init x covers.csv --choices --context covers.csv", "--context: expected none with --choices"),
-    ("init x covers.csv --choices --kind pages=number", "--kind: expected --features with it"),
-    ("init x covers.csv --choices --goal worst", "choices: expected best or ranking, got 'worst'"),
-    ("init x covers.csv --choices --learner perceptron", "learner: expected one of choices, such as hierarchical-gp"),
-    ("init x covers.csv --choices --people 5", "shrink: expected 0 in a loop of choices"),
-]
-
-
-@pytest.mark.parametrize(("line", "told"), WRONG)
-def test_what_makes_no_sense_is_bad_input_and_nothing_is_made(line: str, told: str, folder: Path) -> None:
-    got = heedful(line)
-    assert (got.code, got.out) == (2, "")
-    assert told in got.err
-    assert not (folder / "x.heedful").exists()
 
 
 def test_a_standing_is_of_loops_of_choices(folder: Path) -> None:

