@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import signal
-import threading
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -18,7 +17,6 @@ import typer
 from heedful.cli.common import Json
 from heedful.cli.console import (
     BadInput,
-    Failure,
     check_extra,
     check_server,
     console,
@@ -28,6 +26,7 @@ from heedful.cli.console import (
     print_json,
     reading_input,
 )
+from heedful.cli.own_page import PORT, listen, open_browser
 from heedful.cli.sharing import (
     SHARED,
     Sharing,
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from heedful.server.app import App
     from heedful.studies.reading import Material
 
-HOST, PORT = "127.0.0.1", 8710
 SECONDS = {"m": 60.0, "h": 3600.0, "d": 86_400.0}
 QUICK = 300
 """The most items for which the result is printed at the end; with more it would take long to compute."""
@@ -314,6 +312,7 @@ def _serve(
     share: Sharing | None,
     left_out: list[str],
 ) -> None:
+    from heedful.server.context import Options
     from heedful.server.main import serve
 
     with ExitStack() as stack:
@@ -321,7 +320,7 @@ def _serve(
         if share is not None:
             sharing = stack.enter_context(participants_socket(share.listen, share.port))
             reached = share.address or link_base(share.listen, sharing.getsockname()[1])
-        app, listener = _listen(stack, path.parent, port, reached)
+        app, listener = listen(stack, path.parent, port, Options(shared=reached))
         own = host_and_port(*listener.getsockname()[:2])
         theirs = None if sharing is None else host_and_port(*sharing.getsockname()[:2])
         page = f"http://{own}/loops/{path.name.removesuffix('.heedful')}/compare"
@@ -337,33 +336,9 @@ def _serve(
                 say_listening(theirs, share)
             _say(path, page, links, left_out, json, {"page": own, "participants": theirs})
             if browser and has_display():
-                import webbrowser
-
-                threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
+                open_browser(page)
 
         serve(app, listener, ready, sharing)
-
-
-def _listen(stack: ExitStack, folder: Path, port: int | None, reached: str) -> tuple[App, Any]:
-    """Return (the application, its socket) for the owner's page, with the studies in `folder`; `stack` closes both.
-
-    It listens on `port`; if that is None, on the usual port, or another if that is taken. Links begin with `reached`.
-    Raise Failure if it cannot listen.
-    """
-    from heedful.server.context import Options
-    from heedful.server.main import listening
-    from heedful.storage import Damaged
-
-    options = Options(shared=reached)
-    try:
-        try:
-            return stack.enter_context(listening(folder, HOST, port or PORT, options))
-        except OSError as error:
-            if port is not None:
-                raise Failure(f"{HOST}:{port}: {error.strerror or error}: choose another --port") from error
-            return stack.enter_context(listening(folder, HOST, 0, options))
-    except (Damaged, TimeoutError, ValueError) as error:
-        raise Failure(str(error)) from error
 
 
 def _links(app: App, path: Path) -> int:

@@ -4,19 +4,17 @@ with `--proof` other learners are tried in a made shop."""
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heedful.cli import demo_loops, demo_once, demo_proof
 from heedful.cli.console import (
     BadInput,
-    Failure,
     check_extra,
     check_server,
     console,
@@ -26,13 +24,11 @@ from heedful.cli.console import (
     reading_input,
 )
 from heedful.cli.output import check_path
+from heedful.cli.own_page import HOST, PORT, listen, open_browser
 
 if TYPE_CHECKING:
-    from contextlib import ExitStack
+    pass
 
-    from heedful.server.app import App
-
-HOST, PORT = "127.0.0.1", 8710
 MOST = 5
 """How many of the features that the user likes are printed at the end."""
 
@@ -133,10 +129,12 @@ def _home(folder: Path | None) -> Iterator[Path]:
 def _serve(home: Path, port: int | None, browser: bool, kept: bool) -> None:
     from contextlib import ExitStack
 
+    from heedful.server.context import Options
     from heedful.server.main import serve
 
     with ExitStack() as stack:
-        app, listener = _listening(stack, home, port, kept)
+        options = Options(words=demo_loops.WORDS, passing=not kept, example=demo_loops.SIMULATED)
+        app, listener = listen(stack, home, port, options)
         port = listener.getsockname()[1]
         if kept:
             note(f"what you teach is kept in {home}")
@@ -150,8 +148,6 @@ def _say(port: int, browser: bool) -> None:
 
     It is called once the page answers: before that, Ctrl-C would interrupt the start.
     """
-    import webbrowser
-
     address = f"http://{HOST}:{port}/loops/{demo_loops.CARS}"
     print(f"Teach it at {address} (Ctrl-C ends it)", flush=True)
     note(
@@ -160,29 +156,7 @@ def _say(port: int, browser: bool) -> None:
         f"http://{HOST}:{port}/loops/{demo_loops.SIMULATED}/learned"
     )
     if browser:
-        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-
-
-def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tuple[App, Any]:
-    """Return (the application, its socket) for the loops in the folder `home`; `stack` closes both.
-
-    It listens on `port`; if that is None, on the usual port, or another if that is taken. `kept` says whether the loops
-    stay when the demo ends. Raise Failure if it cannot listen.
-    """
-    from heedful.server.context import Options
-    from heedful.server.main import listening
-    from heedful.storage import Damaged
-
-    options = Options(words=demo_loops.WORDS, passing=not kept, example=demo_loops.SIMULATED)
-    try:
-        try:
-            return stack.enter_context(listening(home, HOST, port or PORT, options))
-        except OSError as error:
-            if port is not None:
-                raise Failure(f"{HOST}:{port}: {error.strerror or error}: choose another --port") from error
-            return stack.enter_context(listening(home, HOST, 0, options))
-    except (Damaged, TimeoutError, ValueError) as error:  # of the keys that somebody made there
-        raise Failure(str(error)) from error
+        open_browser(address)
 
 
 # ---------------------------------------------------------------------------- at the end

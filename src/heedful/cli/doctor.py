@@ -305,17 +305,13 @@ class _Counts:
             told = ", the caller's score among them" if CALLERS_SCORE in names else ""
             yield Finding("features", "ok", f"{len(names):,}{told}")
         if self.unknown:
-            most = ", ".join(f"{name} ({count:,} times)" for name, count in self.unknown.most_common(5))
-            more = f", and {len(self.unknown) - 5:,} more" if len(self.unknown) > 5 else ""
             hint = "They count as none of the known ones. A new loop over today's items knows them; import the export."
-            yield Finding("categories", "warning", f"unknown to the encoding: {most}{more}", hint)
+            yield Finding("categories", "warning", f"unknown to the encoding: {_most_common(self.unknown)}", hint)
         else:
             yield Finding("categories", "ok", "all are known to the encoding")
         if self.strange:
-            most = ", ".join(f"{name} ({count:,} times)" for name, count in self.strange.most_common(5))
-            more = f", and {len(self.strange) - 5:,} more" if len(self.strange) > 5 else ""
             hint = "They stood where the caller's score had them, or last. Put them on offer, and they are ranked."
-            yield Finding("candidates", "warning", f"asked about, not on offer: {most}{more}", hint)
+            yield Finding("candidates", "warning", f"asked about, not on offer: {_most_common(self.strange)}", hint)
         else:
             yield Finding("candidates", "ok", "all that were asked about were on offer")
         after = f"came more than {self.loop.settings.late_after:g} s after the decision"
@@ -347,3 +343,9 @@ class _Counts:
 def _settings(loop: Loop) -> Iterator[Finding]:
     for caveat in loop.projection.interaction.caveats():
         yield Finding("settings", "warning", caveat, "It is frozen with the loop: a new one can be made otherwise.")
+
+
+def _most_common(counts: Counter[str]) -> str:
+    """Return the five most frequent names in words, with how often each came and how many more there are."""
+    most = ", ".join(f"{name} ({count:,} times)" for name, count in counts.most_common(5))
+    return most + (f", and {len(counts) - 5:,} more" if len(counts) > 5 else "")

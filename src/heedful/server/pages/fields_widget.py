@@ -15,6 +15,7 @@ import msgspec
 from heedful.core.validation import describe
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import ITEM, Form, Json
+from heedful.loop.records import encode
 from heedful.server.pages.feature_phrases import label
 
 PREFIX = "field."
@@ -99,7 +100,7 @@ def _kind(schema: Json) -> tuple[str, tuple[str, ...]]:
     if schema is ITEM:
         return "item", ()
     if "enum" in schema:
-        return "choice", tuple([each if isinstance(each, str) else _json(each) for each in schema["enum"]])
+        return "choice", tuple([each if isinstance(each, str) else encode(each) for each in schema["enum"]])
     kind = schema.get("type")
     if kind == "array" and schema.get("items") is ITEM:
         return "items", ()
@@ -174,7 +175,3 @@ def _number(name: str, text: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{name}: expected a number, got {describe(text)}")
     return int(value) if value == int(value) else value
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()

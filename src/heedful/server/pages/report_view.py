@@ -9,6 +9,7 @@ from heedful.loop import Loop
 from heedful.loop.interactions import findings
 from heedful.loop.interactions.findings import Stroke, count
 from heedful.loop.report import Report
+from heedful.loop.signals import duration
 from heedful.loop.simulation import Measured
 from heedful.server.pages.charts import Picture, chart
 from heedful.server.pages.formatting import share
@@ -61,21 +62,13 @@ def wasted_answers(report: Report, late_after: float, contradiction: str) -> lis
             against,
             f"By now the model {contradiction}: people disagree, change their minds, or make mistakes.",
         ),
-        ("Late", late, f"More than {_duration(late_after)} after the list. They teach all the same."),
+        ("Late", late, f"More than {duration(late_after)} after the list. They teach all the same."),
     )
     told = [Share(name, share(n, given), n, what) for name, n, what in kinds]
     told.append(
         Share("Undone", share(undone, given + undone), undone, "Taken back: nothing else on this page counts them.")
     )
     return told if given + undone else []
-
-
-def _duration(seconds: float) -> str:
-    """Return a number of seconds as text: "3 hours"."""
-    for unit, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute")):
-        if seconds >= unit:
-            return f"{seconds / unit:.3g} {name}{'' if seconds == unit else 's'}"
-    return f"{seconds:.3g} seconds"
 
 
 # ---------------------------------------------------------------------------- what only a simulation knows
