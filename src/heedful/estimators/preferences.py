@@ -1,5 +1,7 @@
 """Gaussian process preference learning as scikit-learn classifiers of choices between two things: for one person, and
 for many people jointly.
+
+The file is long because scikit-learn wants every parameter and method in each class.
 """
 
 from __future__ import annotations

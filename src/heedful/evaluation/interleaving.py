@@ -9,7 +9,8 @@ a new match.
 **What a team draft cannot see.** For A = abcd and B = bcda and people who click on c alone, either side has c in its
 team half of the time, so the draft does not prefer B, which ranks c higher. `position_credit` does; show it as well.
 
-Items are numbers; sides and teams are 0 (A) and 1 (B); slots count from 0 and ranks from 1.
+Items are numbers; sides and teams are 0 (A) and 1 (B); slots count from 0 and ranks from 1. The file is long because
+drafts, credits, verdicts and plans are about one and the same list, and share its model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Infer an encoding from rows: decide for each column whether it becomes a number, a category, a text or the like."""
+"""Infer an encoding from rows: decide for each column whether it becomes a number, a category, a text or the like.
+
+The file is long because it is one list: for each kind of column, when a column is one and what is made of it."""
 
 from __future__ import annotations
 

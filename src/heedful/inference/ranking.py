@@ -1,6 +1,7 @@
 """Rank items from a table of comparisons: the ranking, its uncertainty, and the question to ask next.
 
-`rank` does in Python what the command `heedful rank` does; docs/preferences.md describes the model and its parts.
+`rank` does in Python what the command `heedful rank` does; docs/preferences.md describes the model and its parts. The
+file is long because `PreferenceRanking` answers each question about a ranking with a method of its own.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 `Decider.read` checks a request, `Decider.propose` makes the event of its decision from the published model, and
 `Decider.decision_of` returns the decision once the event is in the log. Nothing here writes to the log: `Loop.decide`
-submits the event and waits for it, the server submits those of many requests together.
+submits the event and waits for it, the server submits those of many requests together. The file is long because the
+steps of a decision stand in their order: checked, drawn, proposed, recorded.
 """
 
 from __future__ import annotations

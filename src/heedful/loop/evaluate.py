@@ -3,7 +3,8 @@
 All learners learn from the log side by side, one answer after another, and each predicts an answer before it learns
 from it; a learner frozen at a version stops learning there, one restarted at a version or a date begins there. The
 measures that the predictions are compared by, and the weights of the answers, come from the loop's interaction
-(`heedful.loop.interactions.measure`). Nothing is changed.
+(`heedful.loop.interactions.measure`). Nothing is changed. The file is long because each measure collects sums of its
+own in that one pass over the log.
 """
 
 from __future__ import annotations

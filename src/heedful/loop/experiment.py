@@ -6,7 +6,8 @@ all its pages. Of each page the first answer that says something counts. The fir
 one side more (`Interaction.credit`) decides the session for that side.
 
 All of it is computed from the log in one pass over what came since the experiment began, so it is the same for anyone
-who looks, at any time: feedback that was undone and people who were forgotten are as if they had never been.
+who looks, at any time: feedback that was undone and people who were forgotten are as if they had never been. The file
+is long because what an experiment says, what the gate asks and what a plan expects rest on the same sums.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ feedback.
 What an answer says, how far off its prediction was and what it gained, the loop's interaction says (`claims`, `error`,
 `outcomes`, `gains`, `position`). A model that has learned nothing at first learns on the way, so that every answer is
 predicted before it is learned. Alarms come from evidence that holds however often it is looked at
-(`heedful.evaluation.change`), not from limits on shares that vary by chance.
+(`heedful.evaluation.change`), not from limits on shares that vary by chance. The file is long because one pass
+collects all of it, and its results are described field by field.
 """
 
 from __future__ import annotations

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from heedful.core.validation import describe
 from heedful.loop import Loop
 from heedful.server.problems import of_rows
 from heedful.storage import Closed, Damaged, Place
+
+if TYPE_CHECKING:
+    from heedful.loop.interactions.protocol import Interaction
 
 
 def found(given: Mapping[str, Any]) -> Callable[[Place], Loop]:
@@ -18,61 +22,81 @@ def found(given: Mapping[str, Any]) -> Callable[[Place], Loop]:
 
     They name the learner, the items, the encodings and the settings. The function raises ValueError, naming the field,
     if one makes no sense."""
+    return partial(_create, given)
 
-    def make(folder: Place) -> Loop:
-        from heedful.features import TEXTS, declare, encode_names, infer
-        from heedful.loop.interactions.registry import default_learner, interaction_type, interactions
-        from heedful.loop.settings import Settings
 
-        rows = _rows("items", given.get("items"))
-        context = _rows("context", given.get("context"))
-        settings = _object("settings", given.get("settings"))
-        if strange := settings.keys() - set(Settings.__struct_fields__):
-            expected = ", ".join(Settings.__struct_fields__)
-            raise ValueError(f"settings: expected {expected}, got {describe(min(strange))}")
-        kinds = _object("kinds", given.get("kinds"))
-        for column, kind in kinds.items():
-            if not isinstance(kind, str):
-                raise ValueError(f"kinds: {column}: expected a kind, such as number, got {describe(kind)}")
-        learner, crosses = given.get("learner"), given.get("crosses")
-        if crosses is not None and crosses != "all" and not isinstance(crosses, list):
-            raise ValueError(f'crosses: expected "all" or a list of pairs of columns, got {describe(crosses)}')
-        pairs = [pair for pair in crosses or () if isinstance(pair, list) and len(pair) == 2]
-        identifier = given.get("identifier")
-        if identifier is not None and (not isinstance(identifier, str) or not identifier):
-            raise ValueError(f"identifier: expected the attribute that names the items, got {describe(identifier)}")
-        with naming("context"):
-            around = infer(context, identifier="", keep=[pair[0] for pair in pairs]) if context else None
-        told, said = Settings(**settings), given.get("query_features")
-        features = given.get("features")
-        if features is not None and not isinstance(features, bool):
-            raise ValueError(f"features: expected true or false, got {describe(features)}")
-        kind = interaction_type(default_learner(told) if learner is None else learner, told)
-        if features is not None and kind.item_features != "asked":
-            where = " or ".join(sorted(each.loop for each in interactions().values() if each.item_features == "asked"))
-            raise ValueError(f"features: expected it in {where} alone, got it in another")
-        if features is False and kinds:
-            raise ValueError("kinds: expected none where features is false, got some")
-        if kind.item_features == "none" and kinds:
-            raise ValueError(f"kinds: expected none in {kind.loop}, which looks at no column, got some")
-        with naming("items"):
-            if not kind.looks_at_items(kinds if features is None else features):
-                encoding = encode_names(rows, identifier=identifier)
-            else:
-                keep = [pair[1] for pair in pairs]
-                encoding = infer(rows, identifier=identifier, kinds=kinds, keep=keep) if rows else TEXTS
-            return Loop.create(
-                folder,
-                encoding=encoding,
-                items=rows,
-                learner=learner,
-                settings=told,
-                context=around,
-                crosses=() if crosses is None else crosses,
-                query_features=None if said is None else declare(said),
-            )
+def _create(given: Mapping[str, Any], folder: Place) -> Loop:
+    from heedful.features import TEXTS, declare, encode_names, infer
+    from heedful.loop.interactions.registry import default_learner, interaction_type
+    from heedful.loop.settings import Settings
 
-    return make
+    rows = _rows("items", given.get("items"))
+    context = _rows("context", given.get("context"))
+    settings = _object("settings", given.get("settings"))
+    if strange := settings.keys() - set(Settings.__struct_fields__):
+        expected = ", ".join(Settings.__struct_fields__)
+        raise ValueError(f"settings: expected {expected}, got {describe(min(strange))}")
+    kinds = _kinds_of_columns(given.get("kinds"))
+    learner, crosses = given.get("learner"), given.get("crosses")
+    pairs = _pairs(crosses)
+    identifier = given.get("identifier")
+    if identifier is not None and (not isinstance(identifier, str) or not identifier):
+        raise ValueError(f"identifier: expected the attribute that names the items, got {describe(identifier)}")
+    with naming("context"):
+        around = infer(context, identifier="", keep=[pair[0] for pair in pairs]) if context else None
+    told, said = Settings(**settings), given.get("query_features")
+    features = given.get("features")
+    if features is not None and not isinstance(features, bool):
+        raise ValueError(f"features: expected true or false, got {describe(features)}")
+    kind = interaction_type(default_learner(told) if learner is None else learner, told)
+    _check_columns(kind, features, kinds)
+    with naming("items"):
+        if not kind.looks_at_items(kinds if features is None else features):
+            encoding = encode_names(rows, identifier=identifier)
+        else:
+            keep = [pair[1] for pair in pairs]
+            encoding = infer(rows, identifier=identifier, kinds=kinds, keep=keep) if rows else TEXTS
+        return Loop.create(
+            folder,
+            encoding=encoding,
+            items=rows,
+            learner=learner,
+            settings=told,
+            context=around,
+            crosses=() if crosses is None else crosses,
+            query_features=None if said is None else declare(said),
+        )
+
+
+def _kinds_of_columns(given: object) -> dict[str, str]:
+    """Return the field `kinds` of a request: the kind of each column that it names."""
+    kinds = _object("kinds", given)
+    for column, kind in kinds.items():
+        if not isinstance(kind, str):
+            raise ValueError(f"kinds: {column}: expected a kind, such as number, got {describe(kind)}")
+    return kinds
+
+
+def _pairs(crosses: object) -> list[list[str]]:
+    """Return the pairs of columns that the field `crosses` of a request names; those that are none are refused
+    later."""
+    if crosses is not None and crosses != "all" and not isinstance(crosses, list):
+        raise ValueError(f'crosses: expected "all" or a list of pairs of columns, got {describe(crosses)}')
+    return [pair for pair in crosses if isinstance(pair, list) and len(pair) == 2] if isinstance(crosses, list) else []
+
+
+def _check_columns(kind: type[Interaction[Any]], features: bool | None, kinds: Mapping[str, str]) -> None:
+    """Raise ValueError if a request says something of the items' columns (`features`, `kinds`) that a loop of this
+    `kind` of feedback does not take."""
+    from heedful.loop.interactions.registry import interactions
+
+    if features is not None and kind.item_features != "asked":
+        where = " or ".join(sorted(each.loop for each in interactions().values() if each.item_features == "asked"))
+        raise ValueError(f"features: expected it in {where} alone, got it in another")
+    if features is False and kinds:
+        raise ValueError("kinds: expected none where features is false, got some")
+    if kind.item_features == "none" and kinds:
+        raise ValueError(f"kinds: expected none in {kind.loop}, which looks at no column, got some")
 
 
 @contextmanager

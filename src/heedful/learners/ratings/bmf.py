@@ -1,7 +1,8 @@
 """Bayesian matrix factorisation, learned online: ours.
 
 A rating is the sum of an item's bias, a user's bias, the inner product of their factors, a term of this pair of user
-and item alone, and noise. Every user and every item has a Gaussian posterior; all variances are learned.
+and item alone, and noise. Every user and every item has a Gaussian posterior; all variances are learned. The file is
+long because what learns a rating, takes it back and predicts shares one layout of arrays.
 """
 
 from __future__ import annotations

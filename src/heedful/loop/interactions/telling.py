@@ -1,6 +1,7 @@
 """An explanation, an evaluation or a report as lines and tables, which commands and pages print.
 
-Numbers are formatted as text here. The command or page cuts long tables, and knows colours, widths and fonts."""
+Numbers are formatted as text here. The command or page cuts long tables, and knows colours, widths and fonts. The file
+is long because it is one list: a function for each table."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """A log in a PostgreSQL database, a `Store`: one owner at a time, checked in every transaction that writes.
 
 The lease of a loop is a row (owner, epoch, expires). A transaction locks it and goes on only if the epoch is the one
-under which this process became the owner. docs/decisions/0029 says why.
+under which this process became the owner. docs/decisions/0029 says why. The file is long because `LogTable` has a
+method for each thing that a log asks of its database.
 """
 
 from __future__ import annotations

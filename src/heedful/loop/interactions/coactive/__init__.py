@@ -1,6 +1,7 @@
 """The coactive interaction: people say what is better than what was shown, by clicks, an order, an edit or a thumb.
 
-Its model (`model.Model`) has feature weights that all people share, and an offset of them for each person."""
+Its model (`model.Model`) has feature weights that all people share, and an offset of them for each person. The file is
+long because `Coactive` answers every method of `Interaction`."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 chosen.
 
 Its model (`model.ChoiceModel`) is a posterior over each person's utilities of items, known by number. Learners name
-this interaction `pairwise`."""
+this interaction `pairwise`. The file is long because `Comparison` answers every method of `Interaction`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The ordinal interaction: people grade what is shown from 1 to k, and the learner predicts the grade.
 
 Its model (`model.GradingModel`) has a score and thresholds that all people share, and an offset of the score for each
-person."""
+person. The file is long because `Ordinal` answers every method of `Interaction`."""
 
 from __future__ import annotations
 
