@@ -6,20 +6,18 @@ from __future__ import annotations
 import threading
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heedful.cli.console import Failure
 
 if TYPE_CHECKING:
-    from socket import socket
-
     from heedful.server.app import App
     from heedful.server.context import Options
 
 HOST, PORT = "127.0.0.1", 8710
 
 
-def listen(stack: ExitStack, folder: Path, port: int | None, options: Options) -> tuple[App, socket]:
+def listen(stack: ExitStack, folder: Path, port: int | None, options: Options) -> tuple[App, Any]:
     """Return (the application for the loops in `folder`, the socket on which to serve it); `stack` closes both.
 
     It listens on `port`; if that is None, on the usual port, or another if that is taken. `options` are those of the
