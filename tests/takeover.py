@@ -26,6 +26,7 @@ import psycopg
 import postgres
 from processes import HEEDFUL, Asker, Gone, free_port
 
+NGINX = Path(__file__).resolve().parents[1] / "deploy" / "nginx.conf"
 LEASE = 2.0
 CLIENTS, REPEATED = 16, 0.2
 PATIENCE = 1.0
@@ -170,6 +171,12 @@ class Node:
             assert time.monotonic() < end, self.told.read_text()
             time.sleep(0.02)
 
+    def finish(self) -> None:
+        """In order, as a restart does it."""
+        self.child.send_signal(signal.SIGTERM)
+        assert self.child.wait(60) in (0, -signal.SIGTERM, 128 + signal.SIGTERM), self.told.read_text()
+        assert "Traceback" not in self.told.read_text()
+
     def signal(self, number: int) -> None:
         """Send a signal to the process and all that belongs to it."""
         os.killpg(self.child.pid, number)
@@ -186,6 +193,34 @@ class Node:
             self.signal(signal.SIGCONT)
         self.kill()
         self.proxy.close()
+
+
+@contextmanager
+def front(ports: list[int], folder: Path) -> Iterator[int]:
+    """The port of nginx in front of the two servers at `ports`, as deploy/nginx.conf has it.
+
+    Raise FileNotFoundError where there is no nginx."""
+    program = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if program is None:
+        raise FileNotFoundError("expected nginx for the test of a rolling restart behind it, and there is none")
+    text, port = NGINX.read_text(), free_port()
+    for name, each in zip(("first:8710", "second:8710", "listen 8080"), (*ports, port), strict=True):
+        assert text.count(name) == 1, name
+        text = text.replace(name, f"listen 127.0.0.1:{each}" if name.startswith("listen") else f"127.0.0.1:{each}")
+    (folder / "nginx.conf").write_text(f"daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log;\n{text}")
+    child = subprocess.Popen([program, "-p", folder, "-c", folder / "nginx.conf"], stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 20
+        while True:
+            assert child.poll() is None, (folder / "nginx.log").read_text()
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+                break
+            assert time.monotonic() < end, (folder / "nginx.log").read_text()
+            time.sleep(0.05)
+        yield port
+    finally:
+        child.terminate()
+        child.wait(30)
 
 
 class Acknowledged(NamedTuple):
@@ -235,7 +270,7 @@ class Crowd:
                         found: dict[str, Any] = reply.value
                         return found
                     self.statuses[str(reply.status)] += 1
-                    if reply.status != 503:
+                    if reply.status not in (502, 503):  # the former is nginx's, where neither of both answers
                         self.wrong.append(f"{what}: {reply.status} {reply.body!r:.300}")
                         return None
                 at = (at + 1) % len(askers)
@@ -275,13 +310,19 @@ class Crowd:
 class Trial:
     """Two servers, their clients, and the faults."""
 
-    def __init__(self, url: str, direct: str, folder: Path, loop: str) -> None:
+    def __init__(self, url: str, direct: str, folder: Path, loop: str, lease: float = LEASE) -> None:
         """The servers reach the database by `url`; `direct` is that of the database itself."""
         self.direct, self.loop = direct, loop
-        self.nodes = [Node(url, folder) for _ in range(2)]
+        self.nodes = [Node(url, folder, lease) for _ in range(2)]
         for node in self.nodes:
             node.wait()
-        self.crowd = Crowd([node.port for node in self.nodes], loop)
+        self.ask([node.port for node in self.nodes])
+
+    def ask(self, ports: list[int]) -> None:
+        """Let the clients ask at these ports from now on."""
+        if hasattr(self, "crowd"):
+            self.crowd.end()
+        self.crowd = Crowd(ports, self.loop)
 
     def owner(self) -> Node:
         """The server that owns the loop."""
