@@ -102,6 +102,22 @@ def test_an_experiment_from_the_start_to_the_promotion() -> None:
         assert loop.manifest.learner == DOWN
 
 
+def test_a_learner_of_ones_own_is_tried_in_a_loop_of_heedfuls() -> None:
+    small_loop("cars.heedful", "perceptron", control=0.0).close()
+    told = f"learner: {UP} is not one of heedful's, and its file was not named when opening the loop"
+    bad(heedful(f"experiment cars --start {UP}"), told)
+    bad(heedful(f"promote cars --learner {UP} --force"), told)
+    got = heedful(f"experiment cars --start {UP} --share 1 --json --own other.py:Mine --own {FIXED}")
+    assert (got.code, got.json["status"]) == (0, "applied")
+    got = heedful("experiment cars --json")
+    assert (got.code, got.json["learner"]) == (0, UP)
+    assert "its file was not named when opening the loop" in got.err
+    assert heedful(f"promote cars --force --own {UP}").code == 0
+    bad(heedful("decide cars"), told)
+    assert "(here: --own SPEC)" in heedful("decide cars").err
+    assert heedful(f"decide cars --own {UP}").code == 0
+
+
 def test_without_the_evidence_nobody_is_promoted_unless_forced() -> None:
     with small_loop("cars.heedful", "perceptron", control=0.2) as loop:
         loop.start_experiment(SECOND, share=0.5)

@@ -222,7 +222,8 @@ def test_no_file_is_run_that_nobody_named(tmp_path: Path) -> None:
         assert [each.status for each in found] == ["rejected"] * 3 + ["applied"] * 2
         for each in found[:3]:
             assert each.reason == (
-                f"learner: {spec} is not one of heedful's, and its file was not named when opening the loop"
+                f"learner: {spec} is not one of heedful's, and its file was not named when opening the loop: "
+                f"learner={spec!r}"
             )
         with pytest.raises(ValueError, match="was not named when opening the loop"):
             loop.projection.candidate(spec)

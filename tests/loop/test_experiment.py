@@ -588,6 +588,66 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(tmp_path: Path) -> N
         assert loop.start_experiment("fair-pairs", id="f").status == "applied"
 
 
+def test_a_learner_of_ones_own_is_tried_in_any_loop_that_is_opened_with_its_file(tmp_path: Path) -> None:
+    """Through restarts with the file and without it, until it serves: then it has to be named."""
+    path = tmp_path / "l"
+    small_loop(path, "perceptron", control=0.0).close()
+    with Loop.open(path, learner=[UP]) as loop:
+        assert loop.start_experiment(UP, share=1.0, id="e").status == "applied"
+        live(loop, np.random.default_rng(0), 20)
+        assert loop.experiment().verdict.sessions > 0
+    with Loop.open(path) as loop:  # nothing of the file is run
+        assert any(note.startswith(f"experiment e: learner: {UP} is not one of heedful's") for note in loop.notes)
+        assert loop.decide(person="p1").arm == "learned"
+        sessions = loop.experiment().verdict.sessions
+        with pytest.raises(ValueError, match="its file was not named when opening the loop: learner="):
+            loop.promote(force=True)
+    with Loop.open(path, learner=["perceptron", DOWN]) as loop:  # another parameter of the same file
+        assert loop.decide(person="p1").arm == "interleaved"
+        assert loop.experiment().verdict.sessions == sessions
+        version = loop.version
+        assert loop.promote(force=True).learner == UP
+        assert loop.ranking().ranking == tuple(BY_F0)
+    with pytest.raises(LookupError, match="its file was not named when opening the loop"):
+        Loop.open(path)
+    with Loop.open(path, learner=UP) as loop:
+        assert loop.ranking().ranking == tuple(BY_F0)
+        with pytest.raises(ValueError, match=r"^learner: other.py:Mine is not one of heedful's, and its file was not"):
+            loop.promote("other.py:Mine", force=True)
+        loop.rollback(version)
+        assert loop.verify() == []
+    with Loop.open(path) as loop:
+        assert loop.manifest.learner == "perceptron"
+    with pytest.raises(
+        ValueError, match="learner: expected perceptron, which this loop was made with, got second-order"
+    ):
+        Loop.open(path, learner=[UP, "second-order"])
+    with pytest.raises(ValueError, match="learner: expected its name, or several names, got 3"):
+        Loop.open(path, learner=[3])  # type: ignore[list-item]
+
+
+def test_a_loop_stops_where_another_process_promoted_what_it_was_not_given(tmp_path: Path) -> None:
+    """It decides and learns nothing, rather than by a learner that does not serve any more."""
+    path = tmp_path / "l"
+    with small_loop(path, "perceptron", control=0.0) as one, Loop.open(path, learner=UP) as two:
+        for loop in (one, two):
+            assert loop.decide(person="p").arm == "learned"
+        version = two.projection.log.last()[0]
+        two.promote(UP, force=True)
+        events, counts = two.projection.log.last(), two.projection.log.counts()
+        for _ in range(2):
+            with pytest.raises(ValueError, match="its file was not named when opening the loop"):
+                one.feedback(one.decide(["i1", "i2"]).id, clicks=["i1"])
+            with pytest.raises(ValueError, match="its file was not named when opening the loop"):
+                one.put_items([{"id": "new", **{f"f{i}": 0.0 for i in range(4)}}])
+        assert (two.projection.log.last(), two.projection.log.counts()) == (events, counts)
+        two.rollback(version)
+        assert one.feedback(one.decide(["i1", "i2"], id="d").id, clicks=["i1"]).status == "applied"
+        assert one.manifest.learner == "perceptron"
+        assert one.projection.log.last() > events
+        assert one.verify() == two.verify() == []
+
+
 def test_a_candidate_that_fails_waits_and_the_loop_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "failing.py"
     path.write_text(

@@ -13,6 +13,7 @@ from asking import Caller, is_problem, ok
 
 from heedful import Loop
 from heedful.client import Client
+from heedful.server.context import Options
 from heedful.server.keys import Keys
 from heedful.server.main import served
 from kinds import Kind, each_kind, teach
@@ -100,7 +101,7 @@ def test_over_http_it_is_what_the_loop_says(folder: Path, ask: Caller, url: str,
 
 @each_kind
 def test_every_kind_begins_looks_and_promotes_or_says_why_not(kind: Kind, folder: Path, ask: Caller, url: str) -> None:
-    """By the client and over HTTP it is what the loop says; nobody's own learner is made from a request."""
+    """By the client and over HTTP it is what the loop says."""
     path, there = folder / f"{kind.name}.heedful", f"/v1/loops/{kind.name}"
     with kind.make(path) as loop:
         teach(kind, loop, range(12))
@@ -109,10 +110,9 @@ def test_every_kind_begins_looks_and_promotes_or_says_why_not(kind: Kind, folder
     with Client(url, timeout=20.0) as client:
         client_loop = client.loop(kind.name)
         body = {"learner": kind.other, "share": 1.0, "id": "x"}
-        if kind.own is not None or not interleaves:
-            field = "experiment" if kind.own is None else "learner"
-            reason = "asks questions and shows no rankings" if kind.own is None else "expected one of heedful's"
-            assert reason in is_problem(ask.post(f"{there}/experiments", body), "bad-input", field)["detail"]
+        if not interleaves:
+            reason = "asks questions and shows no rankings"
+            assert reason in is_problem(ask.post(f"{there}/experiments", body), "bad-input", "experiment")["detail"]
             with pytest.raises(ValueError, match=reason):
                 client_loop.start_experiment(kind.other, share=1.0)
             is_problem(ask.get(f"{there}/experiments/latest"), "not-found")
@@ -130,7 +130,7 @@ def test_every_kind_begins_looks_and_promotes_or_says_why_not(kind: Kind, folder
             assert ok(ask.get(f"{there}/experiments/latest")) == as_json(found)
             assert ok(ask.post(f"{there}/experiments/stop", {"id": "s"}))["status"] == "applied"
         if kind.own is not None:
-            with pytest.raises(ValueError, match="learner: expected one of heedful's"):
+            with pytest.raises(ValueError, match="learner: expected another than the one that serves"):
                 client_loop.promote(kind.other, force=True)
             is_problem(ask.post(f"{there}/promotions", {"learner": kind.other, "force": True}), "bad-input", "learner")
         else:
@@ -155,6 +155,36 @@ def test_every_kind_begins_looks_and_promotes_or_says_why_not(kind: Kind, folder
     with Loop.open(path, learner=kind.own) as loop:
         assert loop.manifest.learner == learner
         assert bits(loop) == before
+
+
+def test_a_learner_of_ones_own_is_tried_where_the_server_was_started_with_its_file(tmp_path: Path) -> None:
+    """In a loop that was made with one of heedful's; a server without the file serves what served before, and says that
+    the experiment waits."""
+    small_loop(tmp_path / "l.heedful", "perceptron", control=0.0).close()
+    spec, loop, other = f"{FIXED}:tilt=1", "/v1/loops/l", f"{Path(__file__)}:Fixed"
+    with served(tmp_path, Options(own=(f"{FIXED}:tilt=-1",))) as url, closing(Caller(url)) as ask:
+        for refused in (other, "os:system"):
+            for path, body in (("experiments", {}), ("promotions", {"force": True})):
+                told = is_problem(ask.post(f"{loop}/{path}", {"learner": refused, **body}), "bad-input", "learner")
+                assert told["detail"].startswith("learner: expected one of heedful's")
+            is_problem(ask.post(f"{loop}/evaluations", {"learners": [refused]}), "bad-input", "learner")
+        assert ok(ask.post(f"{loop}/experiments", {"learner": spec, "share": 1.0}))["status"] == "applied"
+        with Client(url, timeout=10.0) as client:
+            choose(client.loop("l"), range(20))
+            assert client.loop("l").experiment().verdict.sessions == 20
+        assert len(ok(ask.post(f"{loop}/evaluations", {"learners": [f"{FIXED}@1"]}))["learners"]) == 2
+    with served(tmp_path) as url, closing(Caller(url)) as ask:
+        assert ok(ask.post(f"{loop}/decisions", {"person": "p1"}))["arm"] == "learned"
+        assert ok(ask.get(f"{loop}/experiments/latest"))["verdict"]["sessions"] == 20
+        told = is_problem(ask.post(f"{loop}/promotions", {"learner": spec, "force": True}), "bad-input", "learner")
+        assert told["detail"].startswith("learner: expected one of heedful's")
+        with Loop.open(tmp_path / "l.heedful", learner=FIXED) as there:
+            assert there.promote(force=True).learner == spec
+        gone = is_problem(ask.post(f"{loop}/decisions", {"person": "p1"}), "damaged")
+        assert "expected" not in gone["detail"]
+    with served(tmp_path, Options(own=(FIXED,))) as url, closing(Caller(url)) as ask:
+        shown = ok(ask.post(f"{loop}/decisions", {"person": "p1", "show": 4}))["shown"]
+        assert shown == sorted(F0, key=lambda name: -F0[name])[:4]
 
 
 KEYED: list[tuple[str, str, dict[str, Any]]] = [

@@ -25,8 +25,10 @@ Name = Annotated[
     ),
 ]
 Own = Annotated[
-    str | None,
-    typer.Option("--own", metavar="SPEC", help="The loop's learner named again, where it is your own FILE.py:Class."),
+    list[str] | None,
+    typer.Option(
+        "--own", metavar="SPEC", help="A learner of the loop that is your own FILE.py:Class; may be repeated."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
@@ -92,10 +94,10 @@ def asking() -> Iterator[None]:
 
 
 @contextmanager
-def open_loop(name: str, own: str | None, *, rehearse_only: bool = False) -> Iterator[Loop]:
+def open_loop(name: str, own: Sequence[str] | None, *, rehearse_only: bool = False) -> Iterator[Loop]:
     """Open the loop `name` for the block, and close it afterwards; print the loop's warnings on stderr.
 
-    `own` names the learner again if it is one of the user's own (FILE.py:Class). With `rehearse_only` nothing is
+    `own` names the learners that are the user's own (FILE.py:Class). With `rehearse_only` nothing is
     written (`heedful.io.rehearse`). Raise BadInput if there is no such loop or learner, and Failure if the loop cannot
     be opened.
     """

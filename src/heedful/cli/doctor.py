@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -73,7 +73,7 @@ def _show(finding: Finding) -> None:
     console().print(line)
 
 
-def _inspect(folder: Place, own: str | None) -> Iterator[Finding]:
+def _inspect(folder: Place, own: Sequence[str] | None) -> Iterator[Finding]:
     from heedful.loop import Loop
 
     if isinstance(folder, Path):

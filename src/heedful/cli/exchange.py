@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -281,15 +281,15 @@ def validate(
         raise typer.Exit(1)
 
 
-def _forms(lines: Iterable[Line], own: str | None) -> Iterator[Outcome]:
-    """Yield the outcome of checking each line's form, without a loop; `own` names a learner that may add forms of
+def _forms(lines: Iterable[Line], own: Sequence[str] | None) -> Iterator[Outcome]:
+    """Yield the outcome of checking each line's form, without a loop; `own` names learners that may add forms of
     feedback."""
     from heedful.io import Outcome, check_form
     from heedful.learners.registry import learner_class
-    from heedful.loop.interactions.forms import FORMS, known_forms
+    from heedful.loop.interactions.forms import known_forms
     from heedful.loop.interactions.registry import interaction_class
 
-    forms = FORMS if own is None else known_forms(interaction_class(learner_class(own)))
+    forms = known_forms(*(interaction_class(learner_class(spec)) for spec in own or ()))
     for line in lines:
         told = check_form(line, forms)
         yield told if isinstance(told, Outcome) else Outcome(line.number, told[0], told[1], "applied")

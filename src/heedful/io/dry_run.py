@@ -15,12 +15,12 @@ from heedful.loop.serving import ExperimentRecord, orders, read_experiment
 from heedful.storage import Address
 
 
-def rehearse(path: str | Path | Address, *, learner: str | None = None) -> Loop:
+def rehearse(path: str | Path | Address, *, learner: str | Sequence[str] | None = None) -> Loop:
     """Open the loop in the folder `path` for a dry run of `import_lines`: it answers as the loop would, and writes
     nothing.
 
     Events that it would have written are held in memory, so later lines find them; nothing is learned from them.
-    `learner` names the loop's learner again if it is one of your own, FILE.py:Class. Raise as `Loop.open` does.
+    `learner` names learners of your own, FILE.py:Class, as `Loop.open` takes them. Raise as that does.
     """
     loop = Loop.open(path, learner=learner)
     loop.rest_on(_Rehearsal(loop.projection))

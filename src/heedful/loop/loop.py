@@ -35,7 +35,7 @@ from heedful.loop.projection import AGAIN, PendingEvent, Projection, PublishedSt
 from heedful.loop.records import Answer, Decision
 from heedful.loop.request import Request, check_rows, encode_rows
 from heedful.loop.serving import CALLER, ExperimentRecord, PromotionRecord, check_can_start, read_promotion, repeated
-from heedful.loop.settings import Manifest, Settings, built_learner
+from heedful.loop.settings import Manifest, Settings, built_learner, named_learners
 from heedful.storage import Address, Place, place_of
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Loop:
         encoding = manifest.encoding
         rows = check_rows("items", items)
         encoded = encode_rows(encoding, rows, Counter())  # before anything is written
-        made = built_learner(manifest, learner)
+        made = built_learner(manifest, named_learners(learner))
         if not isinstance(place, Address):
             snapshots.make_folder(place)
         log = None
@@ -176,16 +176,17 @@ class Loop:
         return loop
 
     @classmethod
-    def open(cls, path: str | Path | Address, *, learner: str | None = None) -> Loop:
+    def open(cls, path: str | Path | Address, *, learner: str | Sequence[str] | None = None) -> Loop:
         """Open the loop in the folder `path`, or at "postgresql://HOST/DATABASE#NAME" in a PostgreSQL database.
 
-        `learner` is needed only for a learner of your own (FILE.py:Class), which has to be named again, as a log does
-        not say what code to run. Raise LookupError if it is not, FileNotFoundError if there is no loop, and ValueError
-        if the log is damaged.
+        `learner` is needed only for learners of your own (FILE.py:Class), one or several: that of the loop, those to be
+        tried in an experiment, and one that was promoted. They have to be named each time, as a log does not say what
+        code to run. Raise LookupError if the one that serves is not, FileNotFoundError if there is no loop, and
+        ValueError if the log is damaged.
         """
         return cls(path, learner)
 
-    def __init__(self, path: str | Path | Address, learner: str | None = None) -> None:
+    def __init__(self, path: str | Path | Address, learner: str | Sequence[str] | None = None) -> None:
         self.path = place_of(path)
         self.rest_on(Projection(self.path, learner))
 

@@ -45,7 +45,7 @@ from heedful.loop.serving import (
     read_experiment,
     read_promotion,
 )
-from heedful.loop.settings import Manifest, built_learner, candidate_manifest, check_named
+from heedful.loop.settings import Manifest, built_learner, candidate_manifest, check_named, named_learners
 from heedful.loop.strangers import why_nothing_learned
 from heedful.loop.versions import declared_version
 from heedful.storage import Address, Busy, Closed, Damaged, Owned, Place
@@ -146,13 +146,13 @@ class Projection:
     Any number of threads may call it, and other processes may write to the same log: what they wrote is taken in before
     every commit."""
 
-    def __init__(self, path: Place, named: str | None) -> None:
-        """Open the loop at `path`: its model is the newest snapshot that can be used, and learns the
-        feedback after that.
+    def __init__(self, path: Place, named: str | Sequence[str] | None) -> None:
+        """Open the loop at `path`: its model is the newest snapshot that can be used, and learns the feedback after
+        that.
 
-        `named` names the learner again if it is one of the user's own ("FILE.py:Class"), otherwise None. Raise
-        FileNotFoundError if there is no loop, LookupError if such a learner is not named, and ValueError if the log is
-        damaged or not that of a loop."""
+        `named` names the learner again if it is one of the user's own ("FILE.py:Class"), and those that are tried or
+        were promoted since; otherwise None. Raise FileNotFoundError if there is no loop, LookupError if the learner
+        that serves is not named, and ValueError if the log is damaged or not that of a loop."""
         self.path = path
         self.notes: list[str] = []
         """warnings for the person who runs the loop, each once"""
@@ -165,16 +165,16 @@ class Projection:
             self.log.close()
             raise
 
-    def _open(self, named: str | None) -> None:
+    def _open(self, named: str | Sequence[str] | None) -> None:
         founded = self.log.at(1)
         if founded is None or founded.kind != "loop":
             raise ValueError(f"{self.path}: expected a loop, got a log that does not begin with one")
         self._founding = Manifest.from_json(founded.payload)
         self.settings = self._founding.settings
         self._apprentice = self.settings.apprentice
-        self._named = named
+        self._named = named_learners(named)
         self._orders = orders(self.log, self.log.retractions())
-        self._use(self._orders, built_learner(self._founding, named))
+        self._use(self._orders, built_learner(self._founding, self._named))
         self.catalogue = Catalogue(self.log, self.manifest.encoding.size, self.interaction.splits_items)
         self.requests = Requests(self.manifest, self.catalogue, self.interaction)
         self._followers: tuple[str, Follower | None, Follower] | None = None
@@ -220,7 +220,7 @@ class Projection:
             self.manifest, self.learner = self._candidate(record.learner)
         self.interaction: Interaction[Any] = interaction_of(self.manifest, self.learner)
         """the kind of feedback of this loop, and all that differs between kinds, with the learner that serves"""
-        served = [spec for spec in said.served if spec != self.manifest.learner and self._is_named(spec)]
+        served = [spec for spec in said.served if spec != self.manifest.learner and self.is_named(spec)]
         self.interaction.served = tuple(served)
         self.interaction.first_exploration = self._founding.settings.exploration
         self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
@@ -251,7 +251,9 @@ class Projection:
             raise ValueError(str(error)) from None
         return found
 
-    def _is_named(self, spec: str) -> bool:
+    def is_named(self, spec: str) -> bool:
+        """Return whether `spec` is a learner of the package, or one of the user's own from a file that was named when
+        the loop was opened."""
         try:
             self.check_named(spec)
         except ValueError:
@@ -262,7 +264,7 @@ class Projection:
         """Raise ValueError if `spec` is a learner of the user's own whose file was not named when the loop was opened:
         nothing of that file is run."""
         try:
-            check_named(spec, self._named or self._founding.learner)
+            check_named(spec, self._founding.learner, *self._named)
         except LookupError as error:
             raise ValueError(str(error)) from None
 
@@ -297,9 +299,14 @@ class Projection:
         before, use it.
 
         `retractions` says which events are not in effect."""
-        before, self._orders = self._orders, orders(self.log, retractions)
-        if before.promoted != self._orders.promoted:
-            self._use(self._orders)
+        now = orders(self.log, retractions)
+        if self._orders.promoted != now.promoted:
+            try:
+                self._use(now)
+            except LookupError as error:  # another process, which has its file, promoted it
+                raise Damaged(f"{self.path}: {error}") from None
+        before, self._orders = self._orders, now
+        if before.promoted != now.promoted:
             self.requests.manifest, self.requests.interaction = self.manifest, self.interaction
             self._marks, self.failed = [], {}
             for other in self._others():

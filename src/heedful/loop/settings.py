@@ -5,7 +5,7 @@ They are the first event of the log and never change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -269,18 +269,33 @@ def _check_query(query: object, encoding: Encoding) -> None:
         raise ValueError(f"query_features: expected names that no attribute of an item has, got {describe(twice[0])}")
 
 
-def built_learner(manifest: Manifest, named: str | None = None) -> Any:
+def named_learners(learner: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the learners that are named when a loop is opened: none, one or several. Raise ValueError for anything
+    that is not a text."""
+    named = () if learner is None else (learner,) if isinstance(learner, str) else tuple(learner)
+    for spec in named:
+        if not isinstance(spec, str):
+            raise ValueError(f"learner: expected its name, or several names, got {describe(spec)}")
+    return named
+
+
+def built_learner(manifest: Manifest, named: Sequence[str] = ()) -> Any:
     """Return the learner that `manifest` names, with its hyperparameters, after checking that it fits the loop.
 
     `named` names it again, which a learner of the user's own ("FILE.py:Class") needs, because opening a log does not
-    run code that the log names. Raise LookupError if it is missing for such a learner, and ValueError if it names
-    another learner or the learner does not fit the loop."""
+    run code that the log names; others of the user's own may be named beside it, to be tried. Raise LookupError if it
+    is missing for such a learner, and ValueError if another one is named in its place or the learner does not fit the
+    loop."""
     spec = manifest.learner
-    if named is not None and named != spec:
-        raise ValueError(f"learner: expected {spec}, which this loop was made with, got {named}")
     builtin = is_packaged(spec.strip().partition(":")[0])
-    if named is None and not builtin:
-        raise LookupError(f"learner: {spec} is not one of heedful's: name it when opening the loop, learner={spec!r}")
+    if others := [name for name in named if name != spec and not is_own(name)]:
+        raise ValueError(f"learner: expected {spec}, which this loop was made with, got {', '.join(others)}")
+    if not builtin and spec not in named:
+        if named:
+            told = f"expected {spec}, which this loop was made with, got {', '.join(named)}"
+        else:
+            told = f"{spec} is not one of heedful's: name it when opening the loop, learner={spec!r}"
+        raise LookupError(f"learner: {told}")
     from heedful.loop.interactions.registry import interaction_type
 
     learner = interaction_type(spec, manifest.settings).make_learner(spec, manifest)
@@ -294,18 +309,18 @@ def built_learner(manifest: Manifest, named: str | None = None) -> Any:
     return learner
 
 
-def candidate_manifest(manifest: Manifest, spec: str, named: str | None = None) -> tuple[Manifest, Any]:
+def candidate_manifest(manifest: Manifest, spec: str, named: Sequence[str] = ()) -> tuple[Manifest, Any]:
     """Return (the manifest of a loop with the learner `spec` in place of its own, that learner).
 
     If the learner does not swap neighbours, the loop's setting `exploration` is left out. Raise LookupError if it is a
-    learner of the user's own from another file than `named`, the learner that the loop was opened with, and ValueError
-    if it does not fit."""
-    check_named(spec, named or manifest.learner)
+    learner of the user's own from a file that no learner in `named` is from, those that the loop was opened with, and
+    ValueError if it does not fit."""
+    check_named(spec, manifest.learner, *named)
     settings = manifest.settings
     if settings.exploration and "swap" not in getattr(learner_class(spec), "_fields", ()):
         settings = msgspec.structs.replace(settings, exploration=None)
     other = msgspec.structs.replace(manifest, learner=spec, settings=settings)
-    return other, built_learner(other, spec)
+    return other, built_learner(other, (spec,))
 
 
 def check_named(spec: str, *named: str) -> None:
@@ -313,7 +328,10 @@ def check_named(spec: str, *named: str) -> None:
 
     A log may name any file; nothing of it is run unless the user named it."""
     if is_own(spec) and file_of(spec) not in map(file_of, named):
-        raise LookupError(f"learner: {spec} is not one of heedful's, and its file was not named when opening the loop")
+        raise LookupError(
+            f"learner: {spec} is not one of heedful's, and its file was not named when opening the loop: "
+            f"learner={spec!r}"
+        )
 
 
 def file_of(spec: str) -> str:

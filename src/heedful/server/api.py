@@ -12,7 +12,7 @@ from typing import Any
 from starlette.responses import Response
 
 from heedful.core.validation import check_between, describe
-from heedful.learners.registry import is_packaged
+from heedful.learners.registry import is_own, is_packaged
 from heedful.loop import Loop
 from heedful.loop.loop import Unerased
 from heedful.loop.records import plain
@@ -193,7 +193,7 @@ async def standing(request: ApiRequest) -> object:
 
 async def start_experiment(request: ApiRequest) -> object:
     given = require(request.given, "learner")
-    check_packaged(given["learner"])
+    check_known(request.loop, given["learner"])
     with about_learner(("experiment", "share", "frozen", "alpha", "id")):
         answer = await request.worker.run(partial(request.loop.start_experiment, **given))
     request.note("experiment", outcome(answer))
@@ -218,7 +218,7 @@ async def plan_experiment(request: ApiRequest) -> object:
 async def promote(request: ApiRequest) -> object:
     given = dict(request.given)
     if given.get("learner") is not None:
-        check_packaged(given["learner"])
+        check_known(request.loop, given["learner"])
     with about_learner(("promote", "force", "by", "reason", "id")):
         made = await request.worker.run(partial(request.loop.promote, **given))
     request.note("promote", outcome(made.answer))
@@ -250,7 +250,7 @@ async def evaluation(request: ApiRequest) -> object:
         raise ValueError(f"learners: expected a list of at most {MOST_LEARNERS} names, got {describe(learners)}")
     check_between("alpha", alpha, 1e-6, 0.5)
     for name in learners:
-        check_packaged(name.partition("@")[0] if isinstance(name, str) else name)
+        check_known(request.loop, name.partition("@")[0] if isinstance(name, str) else name)
     with about_learner():
         return plain(await request.worker.run(partial(request.loop.evaluate, *learners, alpha=alpha)))
 
@@ -278,6 +278,14 @@ def check_packaged(learner: object) -> str:
     if not isinstance(learner, str) or len(learner) > 500 or not is_packaged(learner.partition(":")[0]):
         raise ValueError(f"learner: expected one of heedful's, such as fair-pairs, got {describe(learner)}")
     return learner
+
+
+def check_known(loop: Loop, learner: object) -> str:
+    """Return `learner` if it names one to try in `loop`: a learner of the package, or one of the user's own from a file
+    that the server was started with. Otherwise raise ValueError."""
+    if isinstance(learner, str) and len(learner) <= 500 and is_own(learner) and loop.projection.is_named(learner):
+        return learner
+    return check_packaged(learner)
 
 
 def whole(query: Mapping[str, str], name: str, default: int, least: int, most: int = 2**62) -> int:

@@ -17,6 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heedful.learners.registry import is_own
 from heedful.loop import Loop
 from heedful.loop.snapshots import LOG
 from heedful.server.loop_worker import LoopWorker
@@ -63,9 +64,10 @@ class Loops:
     ) -> None:
         """Serve the loops of `folder`, or of a database, opening and closing them in threads of `pool`.
 
-        `own` names learners that are the user's code (FILE.py:Class). At most `most_open` loops are kept open, each for
-        `idle` seconds after its last use. Of a loop in a database this server is the owner for `lease` seconds from
-        when it first writes, and renews that; others send clients to `address` meanwhile."""
+        `own` names learners that are the user's code (FILE.py:Class), which loops may have or try. At most `most_open`
+        loops are kept open, each for `idle` seconds after its last use. Of a loop in a database this server is the
+        owner for `lease` seconds from when it first writes, and renews that; others send clients to `address`
+        meanwhile."""
         self._lease, self._address = lease, address
         self._directory: Directory | None = None
         if isinstance(folder, Address):
@@ -76,7 +78,7 @@ class Loops:
         self.most_open = most_open
         self.idle = idle
         self._pool = pool
-        self._own = tuple(own)
+        self._own = tuple(spec for spec in own if is_own(spec))
         self._open: dict[tuple[str, str], LoopWorker] = {}
         self._moving: dict[tuple[str, str], asyncio.Future[None]] = {}  # being opened or closed
         self._closing = set[asyncio.Future[None]]()
@@ -173,9 +175,11 @@ class Loops:
 
     def _open_loop(self, path: Place) -> Loop:
         try:
-            return Loop.open(path)
-        except FileNotFoundError:
-            raise not_found() from None
+            return Loop.open(path, learner=self._own)
+        except FileNotFoundError as error:
+            if not _is_loop(path):
+                raise not_found() from None
+            told = LookupError(str(error))  # the file of a learner
         except (KeyError, IndexError) as error:
             raise RuntimeError(f"{path}: {type(error).__name__}: {error}") from error
         except LookupError as error:
@@ -187,11 +191,6 @@ class Loops:
                 raise
             log.error("%s: %s", path, error)
             raise Problem("damaged", "this loop cannot be opened; the server's log says why") from None
-        for spec in self._own:
-            try:
-                return Loop.open(path, learner=spec)
-            except ValueError:
-                continue
         log.error("%s: %s; start the server with --own SPEC", path, told)
         raise Problem("damaged", "this loop's learner is code that the server was not started with")
 

@@ -642,11 +642,11 @@ FORMS: Mapping[str, Form] = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, ACTIONS
 """The forms of feedback that come with heedful, by name."""
 
 
-def known_forms(interaction: TakesForms) -> dict[str, Form]:
-    """Return the forms of feedback that are read in a loop, by name: all of heedful's and those of `interaction`.
+def known_forms(*interactions: TakesForms) -> dict[str, Form]:
+    """Return the forms of feedback that are read in a loop, by name: all of heedful's and those of `interactions`.
 
     A form that the loop does not take is read too, so that the error can say so instead of calling it unknown."""
-    return {**FORMS, **interaction.forms}
+    return {**FORMS, **{name: form for each in interactions for name, form in each.forms.items()}}
 
 
 def parse_feedback(given: Mapping[str, object], forms: Mapping[str, Form] = FORMS) -> Feedback:

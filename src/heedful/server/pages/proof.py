@@ -22,7 +22,7 @@ from heedful.loop.interactions.registry import interaction_of
 from heedful.loop.records import new_id
 from heedful.loop.serving import CALLER, NOT_INTERLEAVED
 from heedful.loop.settings import candidate_manifest
-from heedful.server.api import MOST_LEARNERS, check_packaged
+from heedful.server.api import MOST_LEARNERS, check_known
 from heedful.server.decisions import accepted, outcome
 from heedful.server.keys import mask_prefix
 from heedful.server.pages.card_selection import compares_pairs
@@ -90,7 +90,7 @@ async def _evaluated(visit: Visit, shown: Shown) -> Shown:
         if len(names) > MOST_LEARNERS:
             raise ValueError(f"learner: expected at most {MOST_LEARNERS} names, got {len(names)}")
         for name in names:
-            check_packaged(name.partition("@")[0])
+            check_known(visit.loop, name.partition("@")[0])
         alpha = _number(visit.query, "alpha", ALPHA)
         found = await visit.read(visit.loop.evaluate, *names, alpha=alpha)
     except ValueError as error:
@@ -114,7 +114,7 @@ async def _planned(visit: Visit, shown: Shown) -> Shown:
 async def start(visit: Visit) -> Response:
     """Handle the form that starts an experiment; render the page again (422) if it is refused."""
     try:
-        learner = check_packaged(visit.form.get("candidate", "").strip())
+        learner = check_known(visit.loop, visit.form.get("candidate", "").strip())
         answer = await visit.run(
             visit.loop.start_experiment,
             learner,
@@ -151,7 +151,7 @@ async def promote(visit: Visit) -> Response:
         if force not in ("", "1"):
             raise ValueError(f"force: expected 1 or nothing, got {describe(force)}")
         if learner:
-            check_packaged(learner)
+            check_known(visit.loop, learner)
         made = await visit.run(
             visit.loop.promote,
             learner or None,
