@@ -425,29 +425,6 @@ def test_feedback_in_any_order_of_decisions(folder: Path) -> None:
         assert loop.verify() == []
 
 
-def test_what_fits_no_longer_is_rejected_with_the_reason(folder: Path) -> None:
-    with small_loop(folder / "l", control=0.0) as loop:
-        loop.decide(["i0", "i1", "i2"], id="d", show=2)
-        loop.decide(["i0"], id="alone", person="q")
-        for decision, form, reason in (
-            ("nobody", {"clicks": []}, "decision nobody is not in the log"),
-            ("d", {"clicks": ["i2"]}, "'i2' was not shown"),
-            ("d", {"better": ["i9"]}, "'i9' was not among the candidates"),
-            ("d", {"rating": {"i9": 1}}, "'i9' was not among the candidates"),
-            ("d", {"thumb": "up", "item": "i2"}, "'i2' was not shown"),
-            ("d", {"action": "buy", "item": "i2"}, "'i2' was not shown"),
-            ("d", {"edit": {"f0": 1.0}, "item": "i9"}, "'i9' was not among the candidates"),
-            ("d", {"clicks": ["i0"], "chain": ["later"]}, "decision later is not in the log"),
-            ("d", {"clicks": ["i0"], "chain": ["alone"]}, "somebody else"),
-            ("alone", {"choice": "first"}, "expected a decision that showed two"),
-        ):
-            before = counts(loop), bits(loop)
-            answer = loop.feedback(decision, id="e", **form)
-            assert (answer.status, answer.event, answer.seq, answer.learned) == ("rejected", "e", None, False)
-            assert reason in str(answer.reason)
-            assert (counts(loop), bits(loop)) == before
-
-
 def test_a_deferred_decision_is_not_answered_before_it_was_shown(folder: Path) -> None:
     with small_loop(folder / "l", control=0.0) as loop:
         d = loop.decide(["i0", "i1"], deferred=True, id="d")

@@ -20,7 +20,7 @@ from heedful.loop.interactions.comparison import ChoicePrediction
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.interactions.comparison.standing import Standings
 from heedful.loop.records import plain
-from loops import bits, bits_from_scratch, choice_loop, rating_loop, rows
+from loops import bits, bits_from_scratch, choice_loop, rows
 
 BOTH = ["preference-gp", "hierarchical-gp"]
 
@@ -374,89 +374,6 @@ def test_an_item_whose_features_change_is_another_one(folder: Path) -> None:
 
 
 # ---------------------------------------------------------------------------- what is refused
-
-REFUSED = [
-    (
-        {"rating": {"i0": 1}},
-        "rating: expected choice, better, clicks or none: this loop learns choices; send the order",
-    ),
-    ({"grade": {"i0": 1}}, "grade: expected choice, better, clicks or none"),
-    ({"thumb": "up"}, "thumb: expected choice, better, clicks or none: this loop learns choices; send choice"),
-    ({"action": "buy", "item": "i0"}, "action: expected choice, better, clicks or none"),
-    ({"actions": {"i0": "buy"}}, "actions: expected choice, better, clicks or none"),
-    (
-        {"edit": "some text"},
-        "edit: expected choice, better, clicks or none: this loop learns choices; send the order as a",
-    ),
-    ({"better": "i5"}, "better: 'i5' was not shown"),
-    ({"clicks": ["i5"]}, "clicks: 'i5' was not shown"),
-    ({"clicks": ["i0", "i1"]}, "clicks: expected one, the best of those shown, got 2; send an order as better"),
-    ({"clicks": []}, "clicks: expected one, the best of those shown, got 0"),
-    ({"clicks": ["i2"], "chain": ["d2"]}, "chain: expected none in a loop of choices, got some"),
-]
-
-
-@pytest.mark.parametrize(("form", "reason"), REFUSED)
-def test_what_is_no_choice_is_refused(folder: Path, form: dict[str, Any], reason: str) -> None:
-    with choice_loop(folder / "l") as loop:
-        loop.record(loop.items, ["i0", "i1"], id="d", person="p")
-        loop.record(loop.items, ["i0", "i2"], id="d2", person="p")
-        before = loop.projection.log.counts(), bits(loop)
-        got = loop.feedback("d", **form)
-        assert got.status == "rejected"
-        assert (got.reason or "").startswith(reason)
-        assert (loop.projection.log.counts(), bits(loop)) == before
-
-
-def test_what_does_not_fit_what_was_shown(folder: Path) -> None:
-    with choice_loop(folder / "l") as loop:
-        loop.record(loop.items, ["i0", "i1", "i2"], id="three", person="p")
-        loop.record(loop.items, ["i0"], id="one", person="p")
-        got = loop.feedback("three", choice="second")
-        assert got.reason == "choice: expected better, as 3 were shown, got second"
-        assert loop.feedback("three", choice="equal").learned
-        assert not loop.feedback("three", choice="cannot_judge").learned
-        got = loop.feedback("one", better="i0")
-        assert got.reason == "better: expected a decision that showed two or more, got one that showed 1"
-        assert (
-            loop.feedback("one", choice="first").reason
-            == "choice: expected a decision that showed two, got one that showed one"
-        )
-        assert loop.feedback("one", none=True).status == "applied"
-        with pytest.raises(ValueError, match="show: expected two or more, to choose between, got 1"):
-            loop.decide(person="p", show=1)
-        with pytest.raises(ValueError, match="prior: expected none in a loop of choices"):
-            loop.decide(person="p", prior={"i0": 1.0})
-        with pytest.raises(ValueError, match="candidates: expected names of items on offer, in a loop of choices"):
-            loop.decide([{"id": "x"}, {"id": "y"}])
-        assert loop.verify() == []
-
-
-def test_what_makes_no_loop_of_choices(folder: Path) -> None:
-    wrong: list[tuple[dict[str, Any], str]] = [
-        ({"settings": Settings(choices="best", shrink=1.0)}, "shrink: expected 0 in a loop of choices"),
-        (
-            {"settings": Settings(choices="best"), "learner": "bmf"},
-            "learner: expected one of choices, such as hierarch",
-        ),
-        ({"settings": Settings(), "learner": "preference-gp"}, "choices: expected what they are for, best or ranking"),
-        ({"settings": Settings(choices="best", exploration=0.5)}, "exploration: expected none or 0"),
-        (
-            {"settings": Settings(choices="best"), "context": infer([{"c": 1.0}, {"c": 2.0}], identifier="")},
-            "context: expected none",
-        ),
-    ]
-    for given, told in wrong:
-        with pytest.raises(ValueError, match=told):
-            Loop.create(folder / "l", **({"encoding": infer(rows(3, 2)), "items": rows(3, 2)} | given))
-    with pytest.raises(ValueError, match="choices: expected best or ranking, got 'worst'"):
-        Settings(choices="worst")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="choices: expected none in a loop of ratings, got best"):
-        Settings(choices="best", ratings=(1, 5))
-    assert not (folder / "l").exists()
-    with rating_loop(folder / "r") as loop, pytest.raises(ValueError, match="standing: expected a loop of choices"):
-        loop.standing()
-
 
 # ---------------------------------------------------------------------------- what is told
 

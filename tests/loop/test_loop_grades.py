@@ -1,7 +1,6 @@
 """A grading loop from outside: what is predicted and shown, what grades teach, what is refused, what is measured."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -112,72 +111,6 @@ def test_of_what_was_not_kept_the_grades_are_those_of_what_was_shown(folder: Pat
 # ---------------------------------------------------------------------------- grades, and what is none
 
 
-BAD: list[tuple[Mapping[str, Any], str]] = [
-    ({"grade": {"i0": 6}}, "grade['i0']: expected a whole number from 1 to 5, got 6"),
-    ({"grade": {"i0": 0}}, "grade['i0']: expected a whole number from 1 to 5, got 0"),
-    ({"grade": {"i0": 2, "i1": 2.5}}, "grade['i1']: expected a whole number from 1 to 5, got 2.5"),
-    ({"grade": {"i0": 1e30}}, "grade['i0']: expected a whole number from 1 to 5"),
-    ({"grade": {"i0": float("nan")}}, "grade['i0']: expected a finite number, got nan"),
-    ({"grade": {"i0": True}}, "grade['i0']: expected a finite number, got True"),
-    ({"grade": {"i0": "4"}}, "grade['i0']: expected a finite number, got '4'"),
-    ({"grade": {}}, "grade: expected a number for each item"),
-    ({"grade": 4}, "grade: expected a number for each item"),
-]
-
-
-@pytest.mark.parametrize(("form", "told"), BAD)
-@pytest.mark.parametrize("spec", DIRECTED)
-def test_what_is_no_grade_is_refused_by_name_and_changes_nothing(
-    folder: Path, spec: str, form: Mapping[str, Any], told: str
-) -> None:
-    """Where one of several is none, none is taken."""
-    with small_loop(folder / "l", spec, shrink=1.0) as loop:
-        loop.decide(["i0", "i1"], id="d", person="p")
-        before = bits(loop), loop.projection.log.counts()
-        with pytest.raises(ValueError, match="grade") as refused:
-            loop.feedback("d", **form)
-        assert told in str(refused.value)
-        [answer] = loop.feedback_many([{"decision": "d", **form}])
-        assert (answer.status, answer.learned) == ("rejected", False)
-        assert told in str(answer.reason)
-        assert (bits(loop), loop.projection.log.counts()) == before
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        {"clicks": ["i0"]},
-        {"better": ["i1"]},
-        {"edit": {"f0": 2.0}},
-        {"thumb": "up"},
-        {"action": "buy", "item": "i0"},
-        {"choice": "second"},
-        {"rating": {"i0": 4}},
-    ],
-)
-def test_other_forms_are_rejected_with_the_form_that_is_taken(folder: Path, form: dict[str, Any]) -> None:
-    with small_loop(folder / "l", "prank:n_ranks=5") as loop:
-        loop.decide(["i0", "i1"], id="d")
-        before = bits(loop), loop.projection.log.counts()
-        answer = loop.feedback("d", **form)
-        assert answer.status == "rejected"
-        assert f"{next(iter(form))}: expected grade or none: this loop learns grades" in str(answer.reason)
-        assert ("send them as grade" in str(answer.reason)) == ("rating" in form)
-        assert (bits(loop), loop.projection.log.counts()) == before
-
-
-def test_grades_of_what_was_not_shown_or_not_there(folder: Path) -> None:
-    """Any candidate may be graded; anything else is rejected, and with it the grades beside it."""
-    with small_loop(folder / "l", "prank:n_ranks=5", control=0.0) as loop:
-        loop.decide(["i0", "i1", "i2"], id="d", show=1)
-        before = bits(loop)
-        answer = loop.feedback("d", grade={"i0": 2, "i9": 3})
-        assert (answer.status, answer.reason) == ("rejected", "grade: 'i9' was not among the candidates")
-        assert bits(loop) == before
-        assert loop.feedback("d", grade={"i2": 1}).learned
-        assert not loop.feedback("d", none=True).learned
-
-
 def test_whole_numbers_however_they_are_written(folder: Path) -> None:
     with small_loop(folder / "l", "prank:n_ranks=5") as loop:
         loop.decide(["i0", "i1"], id="d")
@@ -211,25 +144,6 @@ def test_lines_hold_whole_numbers(folder: Path) -> None:
         lines = json.loads(json.dumps(list(export_lines(loop))))
     assert next(line["predicted"] for line in lines if line["kind"] == "decision") == [5, 5, 5]
     assert {type(grade) for line in lines for grade in line.get("grade", {}).values()} == {int}
-
-
-@pytest.mark.parametrize(
-    ("spec", "grades", "told"),
-    [
-        ("prank:n_ranks=5", [6, 1], "predicted[0]: expected a whole number from 1 to 5, got 6"),
-        ("prank:n_ranks=5", [1.5, 1], "predicted[0]: expected a whole number from 1 to 5, got 1.5"),
-        ("prank:n_ranks=5", [1], "predicted: expected 2 of them, one for each that was shown"),
-        ("prank:n_ranks=5", [1, "2"], "predicted[1]: expected a finite number, got '2'"),
-        ("perceptron", [1, 2], "predicted: expected none in a loop of rankings, which predicts nothing, got some"),
-    ],
-)
-def test_lines_with_grades_that_do_not_fit_are_rejected(folder: Path, spec: str, grades: Any, told: str) -> None:
-    line = {"kind": "decision", "id": "d", "candidates": ["i0", "i1"], "shown": ["i1", "i0"], "predicted": grades}
-    with small_loop(folder / "l", spec) as loop:
-        [outcome] = import_lines(loop, [Line(1, line, None)])
-        assert outcome.status == "rejected"
-        assert told in str(outcome.reason)
-        assert "decision" not in loop.projection.log.counts()
 
 
 # ---------------------------------------------------------------------------- looking back
@@ -293,20 +207,6 @@ def test_an_evaluation_says_how_far_another_learner_would_have_been_off(folder: 
         for spec in ("prank", "multiclass", "widrow-hoff:eta=0.1"):
             assert loop.evaluate(spec).learners[-1].values[0].value is not None
         assert bits(loop) == before
-
-
-@pytest.mark.parametrize(
-    ("made", "asked", "told"),
-    [
-        ("prank:n_ranks=5", "perceptron", "learner: expected one that predicts grades, such as averaged-prank"),
-        ("prank:n_ranks=5", "prank:n_ranks=4", "learner: expected n_ranks=5, the grades of this log"),
-        ("perceptron", "prank:n_ranks=5", "learner: expected one that is taught what is better, got prank:n_ranks=5"),
-    ],
-)
-def test_a_learner_of_another_interaction_is_refused_by_name(folder: Path, made: str, asked: str, told: str) -> None:
-    with small_loop(folder / "l", made) as loop, pytest.raises(ValueError, match="learner") as refused:
-        loop.evaluate(asked)
-    assert told in str(refused.value)
 
 
 def test_a_log_that_holds_grades_is_not_said_to_hold_none(folder: Path) -> None:
@@ -440,24 +340,6 @@ def test_the_interval_of_paired_differences() -> None:
 
 
 # ---------------------------------------------------------------------------- manifest
-
-
-@pytest.mark.parametrize(
-    ("learner", "settings", "told"),
-    [
-        ("prank", {}, "learner: expected n_ranks, how many grades there are, got prank; write prank:n_ranks=5"),
-        ("multiclass:n_ranks=5", {"shrink": 3.0}, "shrink: expected 0 for multiclass:n_ranks=5"),
-        ("prank:n_ranks=5", {"exploration": 0.2}, "exploration: expected none or 0 for prank:n_ranks=5"),
-        ("prank:n_ranks=0", {}, "n_ranks: expected a whole number, 2 to 1000, got 0"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_by_name_and_nothing_is_made(
-    folder: Path, learner: str, settings: dict[str, Any], told: str
-) -> None:
-    with pytest.raises(ValueError, match="expected") as refused:
-        small_loop(folder / "l", learner, **settings)
-    assert told in str(refused.value)
-    assert not (folder / "l").exists()
 
 
 def test_a_learner_of_another_interaction_is_none_for_loops(folder: Path) -> None:

@@ -1,14 +1,12 @@
 """A loop of ratings from outside: what is shown and expected, what ratings teach, what is refused, what is measured."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from heedful import Loop, Settings, infer
+from heedful import Loop
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines
 from heedful.loop.interactions.rating.explanation import RatingPrediction
@@ -16,7 +14,7 @@ from heedful.loop.interactions.rating.prediction_report import Picked
 from heedful.loop.log import Event, now
 from heedful.loop.projection import PendingEvent
 from heedful.loop.records import plain
-from loops import bits, rating_loop, rows, small_loop, specs
+from loops import bits, rating_loop, specs
 
 RATERS = specs("rating")
 SURE = ["bmf", "item-mean"]
@@ -217,88 +215,6 @@ def test_the_control_keeps_the_callers_score_where_there_is_one(folder: Path) ->
 
 # ---------------------------------------------------------------------------- ratings, and what is none
 
-BAD: list[tuple[Mapping[str, Any], str]] = [
-    ({"rating": {"i0": 5.5}}, "rating['i0']: expected a number from 1 to 5, got 5.5"),
-    ({"rating": {"i0": 0}}, "rating['i0']: expected a number from 1 to 5, got 0"),
-    ({"rating": {"i0": 2, "i1": -1e30}}, "rating['i1']: expected a number from 1 to 5, got -1e+30"),
-    ({"rating": {"i0": float("nan")}}, "rating['i0']: expected a finite number, got nan"),
-    ({"rating": {"i0": float("inf")}}, "rating['i0']: expected a finite number, got inf"),
-    ({"rating": {"i0": True}}, "rating['i0']: expected a finite number, got True"),
-    ({"rating": {"i0": "4"}}, "rating['i0']: expected a finite number, got '4'"),
-    ({"rating": {}}, "rating: expected a number for each item"),
-    ({"rating": 4}, "rating: expected a number for each item"),
-    ({"actions": {"i0": "veiw"}}, "actions['i0']: expected view, cart, buy, hide, got 'veiw'"),
-    ({"actions": {"i0": []}}, "actions['i0']: expected a list of 1 to 100 names, got []"),
-    ({"actions": {"i0": 3}}, "actions['i0']: expected a list of 1 to 100 names, got 3"),
-    ({"actions": "buy"}, "actions: expected what was done with each item"),
-]
-
-
-@pytest.mark.parametrize(("form", "told"), BAD)
-def test_what_is_no_rating_is_refused_by_name_and_changes_nothing(
-    folder: Path, form: Mapping[str, Any], told: str
-) -> None:
-    """Where one of several is none, none is taken."""
-    with rating_loop(folder / "l") as loop:
-        loop.decide(["i0", "i1"], id="d", person="p")
-        before = bits(loop), loop.projection.log.counts()
-        with pytest.raises(ValueError, match="expected") as refused:
-            loop.feedback("d", **form)
-        assert told in str(refused.value)
-        [answer] = loop.feedback_many([{"decision": "d", **form}])
-        assert (answer.status, answer.learned) == ("rejected", False)
-        assert told in str(answer.reason)
-        assert (bits(loop), loop.projection.log.counts()) == before
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        {"clicks": ["i0"]},
-        {"better": ["i1"]},
-        {"edit": {"title": "x"}},
-        {"thumb": "up"},
-        {"action": "buy", "item": "i0"},
-        {"choice": "second"},
-        {"grade": {"i0": 4}},
-    ],
-)
-def test_other_forms_are_rejected_with_the_form_that_is_taken(folder: Path, form: dict[str, Any]) -> None:
-    with rating_loop(folder / "l") as loop:
-        loop.decide(["i0", "i1"], id="d", person="p")
-        before = bits(loop), loop.projection.log.counts()
-        answer = loop.feedback("d", **form)
-        assert answer.status == "rejected"
-        assert f"{next(iter(form))}: expected rating, actions or none" in str(answer.reason)
-        assert ("send grades as rating" in str(answer.reason)) == ("grade" in form)
-        assert ("write actions={item: action}" in str(answer.reason)) == ("action" in form)
-        assert (bits(loop), loop.projection.log.counts()) == before
-
-
-def test_what_was_not_shown_cannot_be_rated(folder: Path) -> None:
-    with rating_loop(folder / "l", control=0.0) as loop:
-        d = loop.decide(["i0", "i1", "i2"], id="d", show=1, person="p")
-        other = "i1" if d.shown == ("i0",) else "i0"
-        before = bits(loop)
-        for name in (other, "i9", "nothing"):
-            answer = loop.feedback("d", rating={d.shown[0]: 2, name: 3})
-            assert (answer.status, answer.reason) == ("rejected", f"rating: {name!r} was not shown")
-        assert bits(loop) == before
-        assert not loop.feedback("d", none=True).learned
-        assert loop.feedback("d", rating={d.shown[0]: 2}).learned
-
-
-def test_candidates_are_names(folder: Path) -> None:
-    with rating_loop(folder / "l") as loop:
-        for candidates in ([{"id": "i0"}], np.zeros((2, 1), np.float32)):
-            with pytest.raises(ValueError, match="candidates: expected names of items on offer, in a loop of ratings"):
-                loop.decide(candidates, person="p")
-        for candidates, told in (([], "candidates: expected a list of 1 to"), (["i0", "i0"], "expected each once")):
-            with pytest.raises(ValueError, match=told):
-                loop.decide(candidates, person="p", strict=True)
-        with pytest.raises(ValueError, match="repeats: expected true or false, got 1"):
-            loop.decide(["i0"], person="p", repeats=1)  # type: ignore[arg-type]
-
 
 def test_several_ratings_are_learned_in_the_order_shown(folder: Path) -> None:
     found = []
@@ -449,24 +365,6 @@ def test_what_is_expected_lies_within_the_range_as_it_is_told(folder: Path) -> N
         assert {each.status for each in told} == {"applied"}
 
 
-@pytest.mark.parametrize(
-    ("ratings", "told"),
-    [
-        ([1.5], "predicted: expected 2 of them, one for each that was shown, got [1.5]"),
-        ([1, "2"], "predicted[1]: expected a finite number, got '2'"),
-        ([1, 5.5], "predicted[1]: expected a number from 1 to 5, got 5.5"),
-    ],
-)
-def test_lines_with_ratings_that_do_not_fit_are_rejected(folder: Path, ratings: Any, told: str) -> None:
-    line = {"kind": "decision", "id": "d", "candidates": ["i0", "i1"], "shown": ["i1", "i0"], "predicted": ratings}
-    with rating_loop(folder / "l") as loop:
-        [outcome] = import_lines(loop, [Line(1, line, None)])
-        assert (outcome.status, told in str(outcome.reason)) == ("rejected", True)
-    with small_loop(folder / "other") as loop:
-        [outcome] = import_lines(loop, [Line(1, line | {"predicted": [1.5, 2]}, None)])
-        assert outcome.reason == "predicted: expected none in a loop of rankings, which predicts nothing, got some"
-
-
 # ---------------------------------------------------------------------------- looking back
 
 
@@ -587,15 +485,6 @@ def test_pairs_in_order_are_those_that_one_answer_rates_differently(folder: Path
         assert random.values[0].refused == "it predicts nothing of the sort"
 
 
-def test_other_learners_do_not_fit(folder: Path) -> None:
-    with rating_loop(folder / "l") as loop:
-        for spec in ("perceptron", "prank:n_ranks=5"):
-            with pytest.raises(ValueError, match="learner: expected one of ratings, such as bmf, got"):
-                loop.evaluate(spec)
-    with small_loop(folder / "other") as loop, pytest.raises(ValueError, match="what is better, got bmf"):
-        loop.evaluate("bmf")
-
-
 def test_the_report_by_hand(folder: Path) -> None:
     """item-mean; the same one step ahead beside it: 3 in the middle, then with one of the overall mean."""
     with rating_loop(folder / "l", "item-mean", n_items=2, k=2, control=0.0) as loop:
@@ -657,60 +546,6 @@ def test_learned_against_chance(folder: Path) -> None:
 
 
 # ---------------------------------------------------------------------------- manifest
-
-
-@pytest.mark.parametrize(
-    ("learner", "settings", "told"),
-    [
-        (
-            "bmf",
-            {"ratings": (5, 1)},
-            "ratings: expected the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got (5, 1)",
-        ),
-        ("bmf", {"ratings": (1, float("nan"))}, "ratings: expected the lowest and the highest"),
-        (
-            "bmf",
-            {"ratings": (0, 2e6)},
-            "ratings: expected the lowest and the highest, such as (1, 5), between -1e6 and 1e6",
-        ),
-        (
-            "bmf",
-            {"ratings": 5},
-            "ratings: expected the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got 5",
-        ),
-        (
-            "perceptron",
-            {},
-            "learner: expected one of ratings, such as bmf, got perceptron, as this loop learns ratings",
-        ),
-        ("bmf", {"shrink": 3.0}, "shrink: expected 0 in a loop of ratings"),
-        ("bmf", {"exploration": 0.2}, "exploration: expected none or 0 for bmf"),
-        ("bmf:n_factors=0", {}, "n_factors: expected a whole number"),
-        ("bmf", {"repeats": 1}, "repeats: expected true or false, got 1"),
-        ("bmf", {"actions": {"buy": [9, 1]}}, "actions: buy"),
-        ("bmf", {"actions": {"buy": [5, 0]}}, "actions: buy"),
-        ("bmf", {"actions": {"buy": "x"}}, "actions: buy"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_by_name_and_nothing_is_made(
-    folder: Path, learner: str, settings: dict[str, Any], told: str
-) -> None:
-    with pytest.raises(ValueError, match="expected") as refused:
-        rating_loop(folder / "l", learner, **settings)
-    assert told in str(refused.value)
-    assert not (folder / "l").exists()
-
-
-def test_features_are_for_other_loops(folder: Path) -> None:
-    encoding = infer(rows(4, 2), identifier="id")
-    with pytest.raises(ValueError, match="encoding: features: expected none in a loop of ratings"):
-        Loop.create(folder / "l", encoding=encoding, settings=Settings(ratings=(1, 5)))
-    with pytest.raises(ValueError, match="encoding: expected an Encoding"):
-        Loop.create(folder / "l")
-    with pytest.raises(ValueError, match="ratings: expected the lowest and the highest rating there may be, such as 1"):
-        small_loop(folder / "l", "bmf")
-    with pytest.raises(ValueError, match="repeats: expected false in a loop of rankings, got true"):
-        Loop.create(folder / "l", encoding=encoding, settings=Settings(repeats=True))
 
 
 OWN = '''
