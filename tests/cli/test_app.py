@@ -29,7 +29,7 @@ COMMANDS = [
     "evaluate",
     "import",
 ]
-COMMANDS += ["export", "validate", "doctor", "serve", "keys create", "keys list", "keys revoke", "keys scopes"]
+COMMANDS += ["export", "validate", "seal", "doctor", "serve", "keys create", "keys list", "keys revoke", "keys scopes"]
 COMMANDS += ["rank", "simulate letor", "simulate catalogue", "simulate ordinal", "simulate ratings", "sweep", "figure"]
 COMMANDS += ["check", "learners", "data"]
 

@@ -91,7 +91,7 @@ def _inspect(folder: Place, own: Sequence[str] | None) -> Iterator[Finding]:
         return
     with loop:
         told = set[str]()
-        for look in (_log, _snapshots, _learners, _incoming, _settings):
+        for look in (_log, _segments, _snapshots, _learners, _incoming, _settings):
             try:
                 for finding in look(loop):
                     told.add(finding.told)
@@ -169,6 +169,24 @@ def _log(loop: Loop) -> Iterator[Finding]:
     for told in loop.notes:
         if not told.endswith("the log is folded again"):  # those are about snapshots
             yield Finding("note", "warning", told)
+
+
+def _segments(loop: Loop) -> Iterator[Finding]:
+    """Yield what is wrong with sealed segments; nothing for a loop without any."""
+    from heedful.loop import segments
+
+    sealed = loop.projection.log.segments()
+    try:
+        wrong = list(segments.problems(loop.projection))
+    except ModuleNotFoundError as error:
+        yield Finding("segment", "warning", str(error), "Until then the log is folded instead.")
+        return
+    for name, told in wrong:
+        hint = "Nothing is lost: the log has its events. heedful seal writes it again."
+        yield Finding("segment", "warning", f"{name}: {told}", hint)
+    if sealed and not wrong:
+        events = sum(each.events for each in sealed)
+        yield Finding("segments", "ok", f"{len(sealed):,}, with {events:,} events, as they are in the log")
 
 
 def _snapshots(loop: Loop) -> Iterator[Finding]:

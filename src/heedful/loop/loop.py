@@ -24,7 +24,7 @@ import numpy.typing as npt
 from heedful.core.validation import check_between, check_count, describe
 from heedful.data.frames import Frame
 from heedful.features.encoding import UNSEEN, Encoding
-from heedful.loop import records, snapshots
+from heedful.loop import records, segments, snapshots
 from heedful.loop.decide import Decider, DecisionRequest
 from heedful.loop.feedback import FeedbackReader, UnknownDecision
 from heedful.loop.interactions.registry import default_learner, interaction_type, learner_version
@@ -34,6 +34,7 @@ from heedful.loop.movement import describe_unmoved
 from heedful.loop.projection import AGAIN, PendingEvent, Projection, PublishedState
 from heedful.loop.records import Answer, Decision
 from heedful.loop.request import Request, check_rows, encode_rows
+from heedful.loop.segments import Sealed
 from heedful.loop.serving import CALLER, ExperimentRecord, PromotionRecord, check_can_start, read_promotion, repeated
 from heedful.loop.settings import Manifest, Settings, built_learner, named_learners
 from heedful.storage import Address, Place, place_of
@@ -676,9 +677,33 @@ class Loop:
         projection = self.projection
         with projection.turn:
             if projection.log.unfinished():
-                projection.forget_derived()
+                if left := projection.forget_derived():
+                    told = "cannot be removed, and what was forgotten is still in it: remove it and open the loop again"
+                    raise TimeoutError(f"{', '.join(left)}: {told}")
                 projection.log.finish_erasing()
                 projection.keep()
+                self._seal_again()
+
+    def _seal_again(self) -> None:
+        """Write the segments again that held somebody who was forgotten; until then the log is read in their place."""
+        projection = self.projection
+        if any(not each.hash for each in projection.log.segments()):
+            try:
+                segments.seal(projection, 2**40)
+            except (OSError, ModuleNotFoundError) as error:
+                projection.note(f"segments are not written again ({error}): heedful seal does it")
+
+    def seal(self, events: int = segments.EVENTS) -> Sealed:
+        """Write every closed stretch of `events` events of the log to a file of its own, a segment; return what was
+        written.
+
+        A segment is a Parquet file in the loop's folder, `segment-FIRST.parquet`: the events as the log has them, and
+        what the model learns from them as numbers, from which it is made again several times faster. Segments that are
+        missing, damaged or of another learner are written again. The events stay in the database, so a segment can be
+        deleted at any time. Raise ModuleNotFoundError, with the command that installs it, if pyarrow is missing;
+        ValueError for a loop in a database, or if `events` is no whole number above 0; OSError if a file cannot be
+        written."""
+        return segments.seal(self.projection, events)
 
     # ------------------------------------------------------------------------ trying another learner
 

@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from heapq import merge
+from pathlib import Path
 from sys import getsizeof
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ import numpy as np
 
 from heedful.core.fold import copy_arrays
 from heedful.jit.kernel import Floats
-from heedful.loop import records, snapshots
+from heedful.loop import records, segments, snapshots
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.group import GroupCommit
 from heedful.loop.interactions.protocol import Interaction, LoopModel, Step
@@ -199,8 +200,10 @@ class Projection:
         """feedback that the learner failed on and the model leaves out: sequence number -> what went wrong, in words"""
         if self.log.unfinished():
             with suppress(Owned):  # whoever owns the loop finishes that
-                self.forget_derived()
-                self.log.finish_erasing()
+                if left := self.forget_derived():
+                    self.note(f"{', '.join(left)}: cannot be removed, and what was forgotten is still in it: remove it")
+                else:
+                    self.log.finish_erasing()
         self.rebuild()
 
     # ------------------------------------------------------------------------ who serves, who is tried
@@ -618,7 +621,9 @@ class Projection:
                 late = event.time - decision.since > 1e6 * self.settings.late_after
                 if anew:  # the fold has it already
                     learned = event.seq not in self.failed and self._says(event, decision, feedback)
-                elif not (learned := self._teach(self._model, event, decision, feedback)) and event.seq in self.failed:
+                elif (
+                    not (learned := self.learn_one(self._model, event, decision, feedback)) and event.seq in self.failed
+                ):
                     self.rebuild()  # the lesson may have stopped half-way
                     anew = True
                 self._version = max(event.seq, self._version)
@@ -690,7 +695,7 @@ class Projection:
         elif event.kind == "feedback":
             decided = self.log.at(event.target or 0)
             if decided is not None:
-                self._teach(self._model, event, self.decision(decided), records.decode_feedback(event.payload))
+                self.learn_one(self._model, event, self.decision(decided), records.decode_feedback(event.payload))
             self._version = event.seq
 
     def _put(self, event: Event, folded: bool = False) -> None:
@@ -805,7 +810,7 @@ class Projection:
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         return Step(event, decision, feedback, context, extra)
 
-    def _teach(self, model: LoopModel, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
+    def learn_one(self, model: LoopModel, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
         """Let `model` learn from feedback as `teach` does, and count it; return whether there was anything to learn in
         it.
 
@@ -822,11 +827,16 @@ class Projection:
             self.note(f"feedback {event.id}: {told}; mend the learner and open the loop again, or undo it")
             self._drop_marks(event.seq)
             return False
+        moved = learned and (before is None or self.interaction.predictor(model, decision.person) != before)
+        self.count(1, moved, learned)
+        return learned
+
+    def count(self, given: int, moved: int, learned: int) -> None:
+        """Count `given` pieces of feedback of which a model learned from `learned`, and `moved` changed what it
+        predicts."""
         self._since_snapshot += learned
         self._since_mark += learned
-        moved = learned and (before is None or self.interaction.predictor(model, decision.person) != before)
-        self.moves = Moves(self.moves.given + 1, self.moves.moved + moved)
-        return learned
+        self.moves = Moves(self.moves.given + given, self.moves.moved + moved)
 
     def row_of(self, seq: int, candidate: int) -> Floats:
         """Return the features (1, N) of one candidate of the decision with sequence number `seq`; (0, N) if it is not
@@ -840,11 +850,12 @@ class Projection:
         known = self.decision(event)
         return self.requests.context(known).x[candidate : candidate + 1]
 
-    def fold(self, head: int, *, from_scratch: bool = False) -> LoopModel:
+    def fold(self, head: int, *, from_scratch: bool = False, sealed: bool = True) -> LoopModel:
         """Return a new model that has learned all feedback in the log up to sequence number `head`, in order.
 
         It begins from the newest copy of the model, in memory or in a snapshot, that holds no feedback undone since, or
-        from nothing with `from_scratch`. Events after `head`, which other processes append meanwhile, are left for
+        from nothing with `from_scratch`. What is in sealed segments is read from these, unless `sealed` is False: the
+        model is the same. Events after `head`, which other processes append meanwhile, are left for
         later.
         """
         while True:
@@ -853,8 +864,12 @@ class Projection:
             if not from_scratch:
                 position = self._start(model, head)
             failed = len(self.failed)
+            if sealed:
+                position = segments.learn(self, model, position, head)
+                if len(self.failed) > failed:
+                    continue
             for event, decision, feedback in self.steps([model], position, head):
-                self._teach(model, event, decision, feedback)
+                self.learn_one(model, event, decision, feedback)
                 if len(self.failed) > failed:
                     break  # it may have stopped half-way: once more, without that lesson
             else:
@@ -909,13 +924,14 @@ class Projection:
         self._marks = [mark for mark in self._marks if mark.position < position]
 
     def lessons(
-        self, after: int = 0, up_to: int | None = None
+        self, after: int = 0, up_to: int | None = None, retractions: Retractions | None = None
     ) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
         """Yield (event, decision that it answers, decoded feedback) of each piece of feedback that counts, in order.
 
         It begins after the event with sequence number `after` and ends with `up_to`, which is included; None is the end
-        of the log. Left out is what was undone or rolled back, by an event up to `up_to`."""
-        retractions = self.log.retractions(up_to)
+        of the log. Left out is what `retractions` say, by default what was undone or rolled back by an event up to
+        `up_to`."""
+        retractions = self.log.retractions(up_to) if retractions is None else retractions
         for event, decided in self.log.lessons(after):
             if up_to is not None and event.seq > up_to:
                 return
@@ -1033,20 +1049,23 @@ class Projection:
         self._decisions, self._held, self._marks = OrderedDict(), 0, []
         self.catalogue.look_again()
 
-    def forget_derived(self) -> None:
-        """Remove the snapshots and caches, which may hold events that were erased from the log."""
+    def forget_derived(self) -> list[str]:
+        """Remove the snapshots, caches and segments, which may hold events that were erased from the log.
+
+        Return the names of files that cannot be removed."""
         self.shelf.clear()
         self.forget_cached()
+        return segments.remove_unlisted(self.path, self.log) if isinstance(self.path, Path) else []
 
     def verify(self) -> list[str]:
         """Return what is wrong with the log and the model, a sentence each; [] if nothing is.
 
-        The model is made again from the whole log, and has to be equal bit for bit."""
+        The model is made again from the whole log, without segments, and has to be equal bit for bit."""
         with self.turn:
             self.catch_up()
             problems = self.log.problems()
             since = self._since_snapshot, self._since_mark, self.moves
-            if not snapshots.same(self._model, self.fold(self._head, from_scratch=True)):
+            if not snapshots.same(self._model, self.fold(self._head, from_scratch=True, sealed=False)):
                 problems.append("the model is not the fold of the log, bit for bit")
             self._since_snapshot, self._since_mark, self.moves = since
             return problems

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 
 import numpy as np
 
-from heedful.core.fold import copy_arrays
+from heedful.core.fold import copy_arrays, must_interpret
 from heedful.evaluation.interleaving import draft_probability, interleave, slot_probabilities
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.learners.registry import make_learner
@@ -21,6 +21,7 @@ from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import contributions as parts_of
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card
+from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import Contributions
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
 from heedful.loop.interactions.forms import Form
@@ -571,6 +572,13 @@ class Interaction(Protocol[M]):
         They are compared before and after learning, to count the feedback that changed no prediction."""
         return None
 
+    def columns(self, model: M) -> Columns | None:
+        """Return how the training examples of `model` become columns, which compiled code learns from; None if they do
+        not.
+
+        The state has to be that of `LoopModel.teach` one by one, bit for bit. `columns_stamp` makes the stamp."""
+        return None
+
     # ------------------------------------------------------------------------ reading
 
     def person(self, name: str | None) -> str | None:
@@ -911,6 +919,21 @@ class Interaction(Protocol[M]):
         Simulations measure with it how informative feedback is. Return None if feedback of this kind is no such
         order."""
         return None
+
+
+def columns_stamp(model: LoopModel) -> str:
+    """Return the stamp of the columns that the training examples of `model` become: class and space of its learner, and
+    the version of the fold."""
+    learner = model.learner
+    return (
+        f"1 {type(model).__name__} {model.version} {type(learner).__qualname__} {learner.n_features} {learner.space!r}"
+    )
+
+
+def is_compiled_alike(learner: Any) -> bool:
+    """Return whether `learner`, compiled, ends in the same state as interpreted, bit for bit: one of the package's, as
+    tests hold it for these, which does not say that it cannot be compiled."""
+    return type(learner).__module__.startswith("heedful.learners.") and not must_interpret(learner)
 
 
 def item_key(step: Step, candidate: int) -> int:

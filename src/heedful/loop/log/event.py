@@ -35,6 +35,21 @@ class Event(NamedTuple):
     """float32 features, little-endian, that belong to it; None if there are none"""
 
 
+class Segment(NamedTuple):
+    """A stretch of the log that was written to a file of its own, as the database lists it."""
+
+    first: int
+    """the sequence number at which it begins"""
+    last: int
+    """the sequence number at which it ends, included"""
+    events: int
+    """how many events it has: fewer than there are numbers, if somebody was forgotten"""
+    lessons: int
+    """how many training examples it has in columns"""
+    hash: str
+    """the SHA-256 of the file, hexadecimal; "" if it held somebody who was forgotten, and has to be written again"""
+
+
 COLUMNS = ", ".join((*Event._fields, "checked"))
 """The columns of a row in SQL: those of an event, then its checksum."""
 WIDTH = len(Event._fields) + 1

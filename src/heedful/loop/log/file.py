@@ -35,7 +35,7 @@ class LogFile:
     read.
     """
 
-    owns, locks_readers, shelf = True, True, None
+    owns, locks_readers, shelf, lists_segments = True, True, None, True
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT) -> None:
         """Open the file `path`, or create it if `create` is True; the arguments and errors are those of `Log`."""

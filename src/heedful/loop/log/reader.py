@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from heedful.loop.log.event import COLUMNS, WIDTH, Event, to_event
+from heedful.loop.log.event import COLUMNS, WIDTH, Event, Segment, to_event
 from heedful.loop.log.retractions import Retractions, find_retractions, rollback_target
 from heedful.loop.log.store import Store
 
@@ -106,6 +106,17 @@ class LogReader:
         event = self.find("undo", undo)
         spans = self.retractions().spans if event is not None else ()
         return next((end for to, end in spans if event is not None and to < event.seq < end), 0)
+
+    def last_forgotten(self) -> int:
+        """Return the sequence number of the last event by which somebody was forgotten; 0 if nobody was."""
+        return int(self._one("SELECT coalesce(max(seq), 0) FROM event WHERE kind = 'forget'")[0])
+
+    def segments(self) -> list[Segment]:
+        """Return the segments that are listed, in order; [] where a store has none."""
+        if not self.store.lists_segments:
+            return []
+        query = "SELECT first, last, events, lessons, hash FROM segment ORDER BY first"
+        return [Segment(*row) for row in self.store.few(query)]
 
     # ------------------------------------------------------------------------ many events
 

@@ -47,6 +47,8 @@ class Store(Protocol):
 
     secret: bytes
     """the key of this log, with which digests of forgotten ids are made"""
+    lists_segments: bool
+    """whether it lists segments, stretches of the log in files next to it"""
     unmoved: int
     """about how many bytes this process wrote since `move_write_ahead` was called"""
 

@@ -54,7 +54,7 @@ class LogTable:
     owner.
     """
 
-    locks_readers = False
+    locks_readers = lists_segments = False
 
     def __init__(self, address: Address, *, create: bool = False, wait: float = WAIT) -> None:
         """Open the log of the loop at `address`, or create it, with the tables of the database if there are none.

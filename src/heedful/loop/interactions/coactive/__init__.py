@@ -15,11 +15,14 @@ import numpy.typing as npt
 
 from heedful.evaluation.plackett_luce import pair_weights
 from heedful.jit.kernel import Floats, Ints, scores, top
+from heedful.learners.coactive.fair_pairs import PerturbedRanking
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Setting, Widget
 from heedful.loop.interactions.coactive import texts
+from heedful.loop.interactions.coactive.compiled import learn_orders, learn_proposals
 from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb, can_imitate
+from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, lengths
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
 from heedful.loop.interactions.lists import (
     check_show,
@@ -33,7 +36,17 @@ from heedful.loop.interactions.lists import (
 )
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.named import named_interaction
-from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step, item_key
+from heedful.loop.interactions.protocol import (
+    Interaction,
+    Newest,
+    Past,
+    Proposal,
+    Question,
+    Step,
+    columns_stamp,
+    is_compiled_alike,
+    item_key,
+)
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
@@ -175,6 +188,14 @@ class Coactive(Interaction[Model]):
         if own is not None and (offset := model.learner.weights(own.state)[:-1]).any():
             parts += [offset, own.lessons]  # it counts for more, the more lessons there were
         return [np.asarray(part).tobytes() for part in parts]
+
+    def columns(self, model: Model) -> Columns | None:
+        """Return how corrections become columns: what was shown, the better order, the other fields of the proposal.
+
+        None if each person has a state of their own, which is learned one by one."""
+        if self._shrink > 0.0 or not is_compiled_alike(model.learner):
+            return None
+        return correction_columns(model)
 
     def imitate(self, model: Model, context: Context) -> bool:
         """Let `model` learn that the order of the decision in `context` is better than its own; return whether it
@@ -602,3 +623,34 @@ class _Order(NamedTuple):
 
     def propose(self, state: Any, x: Floats, rng: np.random.Generator) -> Any:
         return np.arange(len(x))
+
+
+def correction_columns(model: Model) -> Columns | None:
+    """Return how the training examples of `model` become columns: its corrections, and clicks on its own lists.
+
+    Thumbs, weighted actions and clicks on drafted lists have another form, and are learned by themselves. None for
+    learners whose proposals are neither an order nor one with swapped neighbours."""
+    learner, probe = model.learner, model.probe
+    swaps = isinstance(probe, PerturbedRanking)
+    if isinstance(probe, tuple) and not swaps:
+        return None
+
+    def encode(lesson: Any) -> Encoded | None:
+        if not isinstance(lesson, Lesson) or lesson.weight != 1.0 or isinstance(lesson.y, PerturbedRanking) != swaps:
+            return None
+        if not swaps:
+            return Encoded(lesson.x, lesson.y, lesson.feedback)
+        return Encoded(lesson.x, lesson.y.shown, lesson.feedback, tuple(lesson.y[1:]))
+
+    def fits(lessons: Lessons) -> bool:
+        m, size = lengths(lessons.rows), lengths(lessons.shown)
+        if not (below(lessons.shown, m) and below(lessons.answer, m)):
+            return False
+        if not swaps:
+            return True
+        start, swapped, _ = lessons.parts
+        return bool((start.values >= -1).all() and (start.values + 2 * lengths(swapped) <= size).all())
+
+    kernel, rest = (learn_proposals, (probe,)) if swaps else (learn_orders, ())
+    like = tuple(probe[1:]) if swaps else ()
+    return Columns(columns_stamp(model), learner.n_features, like, encode, fits, kernel, rest)

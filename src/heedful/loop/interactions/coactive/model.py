@@ -72,7 +72,7 @@ class Model:
         self.shared = self._first()
         self.people: dict[str, Person] = {}
         n = learner.n_features
-        probe = learner.propose(self.shared, np.zeros((2, n)), generators(0)[2])
+        probe = self.probe = learner.propose(self.shared, np.zeros((2, n)), generators(0)[2])
         self._proposal: type | None = type(probe) if isinstance(probe, tuple) else None
         self._fields: dict[str, Any] = probe._asdict() if isinstance(probe, tuple) else {}  # type: ignore[attr-defined]
         self._partial = bool(getattr(learner, "partial", False))

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from heedful.core.fold import generators
 from heedful.core.serialization import arrays_of
 from heedful.core.validation import check_count, describe
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
+from heedful.loop.interactions.columns import Columns, Encoded, Lessons, lengths
 from heedful.loop.interactions.contributions import EXACT, REMOVED, Contribution, Contributions, sort_parts
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import (
@@ -30,6 +32,7 @@ from heedful.loop.interactions.lists import (
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.ordinal import texts
+from heedful.loop.interactions.ordinal.compiled import learn_grades
 from heedful.loop.interactions.ordinal.learners import complete_spec, grader, is_grading, spec_with_grades
 from heedful.loop.interactions.ordinal.model import Grades, GradingModel
 from heedful.loop.interactions.protocol import (
@@ -40,6 +43,8 @@ from heedful.loop.interactions.protocol import (
     Question,
     Step,
     Tally,
+    columns_stamp,
+    is_compiled_alike,
     item_key,
 )
 from heedful.loop.interactions.telling import Part
@@ -206,6 +211,27 @@ class Ordinal(Interaction[GradingModel]):
                 expected = f"expected the grade, a whole number from 1 to {self._k}, of what the learner imitates"
                 raise ValueError(f"prior[{describe(name)}]: {expected}, got {score:g}")
         return super().beside(model, shared, own, request, shown, rng)
+
+    def columns(self, model: GradingModel) -> Columns | None:
+        """Return how grades become columns: the items, and a grade of each.
+
+        None if each person has an offset of their own, and for a learner without weights and thresholds."""
+        learner = model.learner
+        whole = hasattr(learner, "weights") and hasattr(learner, "thresholds")
+        if model.shrink > 0.0 or not (whole and is_compiled_alike(learner)):
+            return None
+        nothing = np.zeros(0, np.int64)
+
+        def encode(lesson: Grades) -> Encoded:
+            return Encoded(lesson.x, nothing, np.array(lesson.grades, np.int64))
+
+        def fits(lessons: Lessons) -> bool:
+            told, k = lessons.answer, learner.space.k
+            as_many = np.array_equal(lengths(told), lengths(lessons.rows))
+            return bool(as_many and (told.values >= 1).all() and (told.values <= k).all())
+
+        rest = (generators(0)[2],)
+        return Columns(columns_stamp(model), learner.n_features, (), encode, fits, learn_grades, rest)
 
     def predictor(self, model: GradingModel, person: str | None) -> list[bytes] | None:
         """Return, as bytes, the arrays that the grades predicted for `person` come from: weights, thresholds, the

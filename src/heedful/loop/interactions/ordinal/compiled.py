@@ -1,0 +1,26 @@
+"""The kernel that learns grades from columns: the fold of a segment of the log, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heedful.jit.kernel import Ints, kernel
+from heedful.loop.interactions.columns import Lessons, differ
+
+
+@kernel
+def learn_grades(learner: Any, state: Any, lessons: Lessons, at: Ints, rng: Any) -> tuple[Any, int]:
+    """Learn the examples `at` (k,) of `lessons`, in order, each grade by grade; `rng` is not drawn from.
+
+    Return (the learner's state, how many of them changed its weights or thresholds). The arrays of `state` are
+    overwritten."""
+    moved = 0
+    for i in at:
+        weights, thresholds = learner.weights(state).copy(), learner.thresholds(state).copy()
+        x, grades = lessons.x(i), lessons.answer.ith(i)
+        for j in range(grades.size):
+            y = learner.propose(state, x[j], rng)
+            state = learner.update(state, x[j], y, grades[j])
+        changed = differ(weights, learner.weights(state)) or differ(thresholds, learner.thresholds(state))
+        moved += 1 if changed else 0
+    return state, moved

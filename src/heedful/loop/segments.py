@@ -1,0 +1,574 @@
+"""Sealed segments: closed stretches of a loop's log as Parquet files in its folder, next to the database.
+
+A segment is a copy: the events stay in the database, which is the log of record and lists the segments with their
+SHA-256. It has a row for each event, as the log has it, and columns with the training examples that the model learns
+from, as numbers: a fold reads those, and learns them in a compiled loop. A segment that is missing or damaged costs
+time, and nothing else. docs/decisions/0030 weighs the alternatives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from heedful.core.fold import coerce, copy_arrays
+from heedful.core.serialization import arrays_of
+from heedful.jit.kernel import Floats, Ints
+from heedful.loop import records
+from heedful.loop.interactions.columns import Columns, Encoded, Lessons, Ragged, Single, below, lengths
+from heedful.loop.interactions.protocol import LoopModel
+from heedful.loop.log import Event, Log, Retractions, Segment, checksum
+
+if TYPE_CHECKING:
+    from heedful.loop.projection import Projection
+
+EVENTS = 1_000_000
+"""How many events a segment has."""
+BLOCK = 16_384
+"""How many events of a segment are read at a time."""
+LEAST = 20_000
+"""The fewest training examples in segments for which a fold uses them: to load compiled code takes most of a second."""
+NONE, EMPTY, ENCODED, ALONE = range(4)
+"""What the column `lesson` says of an event: it is no feedback, or on no decision; there is nothing to learn in it; it
+is in columns; it is learned by itself, from the log."""
+PAGE = 500
+"""How many events are read from the log at a time, of those that are in no column."""
+TEMPORARY = 86_400.0
+"""After how many seconds an unfinished file counts as left by a process that was killed."""
+_LISTS = {"rows": "int32", "scores": "float64", "shown": "int32", "answer": "int32"}
+
+
+class Sealed(NamedTuple):
+    """What sealing wrote."""
+
+    segments: tuple[Segment, ...]
+    """the segments that were written, in order"""
+    left: int
+    """how many events at the end of the log are in no segment yet"""
+
+
+def segment_path(folder: Path, first: int) -> Path:
+    """Return the path in `folder` of the segment that begins with the event `first`."""
+    return folder / f"segment-{first:012d}.parquet"
+
+
+def remove_unlisted(folder: Path, log: Log) -> list[str]:
+    """Remove the files of segments in `folder` that `log` does not list, also unfinished ones; return the names of
+    those that could not be removed."""
+    left = []
+    with log.writing():  # nobody is between writing a file and listing it
+        listed = {segment_path(folder, each.first).name for each in log.segments() if each.hash}
+        for path in folder.glob("segment-*"):
+            if path.name not in listed and not path.is_dir():
+                try:
+                    path.unlink(missing_ok=True)
+                except OSError:
+                    left.append(path.name)
+    return left
+
+
+# ---------------------------------------------------------------------------- writing
+
+
+def seal(projection: Projection, events: int = EVENTS) -> Sealed:
+    """Write every closed stretch of `events` events of the log that has no segment yet to a file, and those again whose
+    file is missing, damaged, or of another learner.
+
+    Nothing is locked while a segment is written; it is listed in one short transaction. Raise ModuleNotFoundError, with
+    the command that installs it, if pyarrow is missing; ValueError for a loop in a database, or if `events` is below 1;
+    OSError if a file cannot be written."""
+    folder = folder_of(projection)
+    _pyarrow()
+    if isinstance(events, bool) or not isinstance(events, int) or not 1 <= events <= 2**40:
+        raise ValueError(f"events: expected a whole number from 1 on, got {events!r}")
+    log, interaction = projection.log, projection.interaction
+    columns = columns_of(projection)
+    for path in folder.glob("segment-*.tmp"):
+        if time.time() - path.stat().st_mtime > TEMPORARY:
+            path.unlink(missing_ok=True)
+    there, head = log.segments(), log.last()[0]
+    spans = [(each.first, each.last) for each in there if not _is_current(folder, each, columns)]
+    after = max([each.last for each in there], default=0)
+    while after + events <= head:
+        spans.append((after + 1, after + events))
+        after += events
+    model = interaction.fresh()
+    done = [_seal(projection, folder, model, columns, *span) for span in spans]
+    return Sealed(tuple(done), head - after)
+
+
+def folder_of(projection: Projection) -> Path:
+    """Return the folder of a loop. Raise ValueError if it is in a database, which has no files."""
+    if not isinstance(projection.path, Path):
+        raise ValueError(f"{projection.path}: expected a loop in a folder: segments are files next to its log")
+    return projection.path
+
+
+def columns_of(projection: Projection, model: LoopModel | None = None) -> Columns | None:
+    """Return how the training examples of a loop become columns; None if they do not, as where what is learned depends
+    on other events in between."""
+    interaction = projection.interaction
+    if projection.folded:
+        return None
+    return interaction.columns(interaction.fresh() if model is None else model)
+
+
+def _is_current(folder: Path, segment: Segment, columns: Columns | None) -> bool:
+    """Return whether the file of a segment is whole, and has the columns that a fold wants."""
+    try:
+        with open_segment(folder, segment) as file:
+            return columns is None or stamp_of(file) == columns.stamp
+    except (OSError, ValueError):
+        return False
+
+
+def _seal(
+    projection: Projection, folder: Path, model: LoopModel, columns: Columns | None, first: int, last: int
+) -> Segment:
+    log, path = projection.log, segment_path(folder, first)
+    while True:
+        forgot = log.last_forgotten()
+        handle, aside = tempfile.mkstemp(dir=folder, prefix=path.name, suffix=".tmp")
+        try:
+            with os.fdopen(handle, "w+b") as out:
+                count, encoded = _write(out, projection, model, columns, first, last)
+                out.flush()
+                os.fsync(out.fileno())
+                out.seek(0)
+                digest = hashlib.file_digest(out, "sha256").hexdigest()
+            segment = Segment(first, last, count, encoded, digest)
+            with log.writing():
+                # If somebody was forgotten meanwhile, what was written may hold them, and whoever forgot removed it.
+                if log.last_forgotten() == forgot and os.path.exists(aside):
+                    os.replace(aside, path)
+                    _sync_folder(folder)
+                    log.list_segment(segment)
+                    return segment
+            Path(aside).unlink(missing_ok=True)
+        except BaseException:
+            Path(aside).unlink(missing_ok=True)
+            raise
+
+
+def _sync_folder(folder: Path) -> None:
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _write(
+    out: Any, projection: Projection, model: LoopModel, columns: Columns | None, first: int, last: int
+) -> tuple[int, int]:
+    """Write the events from `first` to `last` to a file; return (how many there are, how many of them are in
+    columns)."""
+    pa, parquet = _pyarrow()
+    schema = _schema(columns)
+    count = encoded = 0
+    with parquet.ParquetWriter(out, schema, compression="zstd", write_page_checksum=True) as writer:
+        for block in _blocks(projection, first, last):
+            told = _Block(columns)
+            for event, decided in block:
+                told.add(*_lesson(projection, model, columns, event, decided))
+            rows = zip(*[(*event, checksum(event)) for event, _ in block])
+            given = [*rows, told.kinds, *told.features(), *told.lists.values(), *told.parts]
+            arrays = [pa.array(column, field.type) for column, field in zip(given, schema, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=BLOCK)
+            count, encoded = count + len(block), encoded + told.encoded
+    return count, encoded
+
+
+def _schema(columns: Columns | None) -> Any:
+    """Return the columns of a segment: those of an event, what sort of training example it is, and the example."""
+    pa, _ = _pyarrow()
+    number, text = pa.int64(), pa.string()
+    kinds = (number, text, text, number, text, number, number, text, pa.binary())
+    fields = [*zip(Event._fields, kinds, strict=True), ("checked", number), ("lesson", pa.int8())]
+    fields += [("new_float32", pa.list_(pa.float32())), ("new_float64", pa.list_(pa.float64()))]
+    fields += [(name, pa.list_(getattr(pa, kind)())) for name, kind in _LISTS.items()]
+    for j, like in enumerate(() if columns is None else columns.like):
+        kind = pa.from_numpy_dtype(_stored(np.asarray(like).dtype))
+        fields.append((f"part_{j}", pa.list_(kind) if isinstance(like, np.ndarray) else kind))
+    about = {"stamp": "" if columns is None else columns.stamp, "size": str(0 if columns is None else columns.size)}
+    return pa.schema(fields, metadata=about)
+
+
+def _stored(kind: Any) -> Any:
+    """Return the numpy type in which numbers of the type `kind` are stored: bits as bytes."""
+    return np.dtype(np.uint8) if kind == np.bool_ else kind
+
+
+def _blocks(projection: Projection, first: int, last: int) -> Iterator[list[tuple[Event, Event | None]]]:
+    """Yield the events from `first` to `last`, `BLOCK` at a time, each with the decision that it answers."""
+    answered = projection.log.lessons(first - 1)
+    following = next(answered, None)
+    block: list[tuple[Event, Event | None]] = []
+    for event in projection.log.events(first - 1):
+        if event.seq > last:
+            break
+        while following is not None and following[0].seq < event.seq:
+            following = next(answered, None)
+        decided = following[1] if following is not None and following[0].seq == event.seq else None
+        block.append((event, decided))
+        if len(block) == BLOCK:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _lesson(
+    projection: Projection, model: LoopModel, columns: Columns | None, event: Event, decided: Event | None
+) -> tuple[int, Encoded | None]:
+    """Return (what sort of training example an event is, its numbers if it is one in columns)."""
+    if decided is None:
+        return NONE, None
+    feedback = records.decode_feedback(event.payload)
+    if columns is None:
+        return ALONE, None
+    if model.refusal(feedback.form) is not None:
+        return EMPTY, None
+    step = projection.step(event, projection.decision(decided), feedback)
+    lesson = model.lesson(step.context, feedback, step.extra)
+    if lesson is None:
+        return EMPTY, None
+    found = columns.encode(lesson)
+    return (ALONE, None) if found is None else (ENCODED, found)
+
+
+class _Block:
+    """The training examples of some events, as lists for the columns of a segment."""
+
+    def __init__(self, columns: Columns | None) -> None:
+        self._like: tuple[Any, ...] = () if columns is None else columns.like
+        self._empty = tuple([like[:0] if isinstance(like, np.ndarray) else type(like)(0) for like in self._like])
+        self._known: dict[bytes, int] = {}
+        self._new: list[list[Floats]] = []
+        self.kinds: list[int] = []
+        """what sort of training example each is"""
+        self.lists: dict[str, list[Any]] = {name: [] for name in _LISTS}
+        """the columns of lists, by name"""
+        self.parts: list[list[Any]] = [[] for _ in self._like]
+        """the other fields of proposals"""
+        self.encoded = 0
+        """how many are in columns"""
+
+    def add(self, kind: int, found: Encoded | None) -> None:
+        """Add what `_lesson` says of an event."""
+        self.kinds.append(kind)
+        rows, scores, shown, answer, parts = _NOTHING
+        new: list[Floats] = []
+        if found is not None:
+            self.encoded += 1
+            rows, scores = [], np.array(found.x[:, -1], np.float64)
+            for row in np.ascontiguousarray(found.x[:, :-1], np.float64):
+                n = len(self._known)
+                rows.append(self._known.setdefault(row.tobytes(), n))
+                if rows[-1] == n:
+                    new.append(row)
+            scores = scores if scores.view(np.int64).any() else ()  # -0.0 is not 0.0
+            shown, answer, parts = found.shown, found.answer, found.parts
+        self._new.append(new)
+        for column, value in zip(self.lists.values(), (rows, scores, shown, answer), strict=True):
+            column.append(value)
+        for column, like, value in zip(self.parts, self._like, parts or self._empty):
+            column.append(value.astype(_stored(value.dtype)) if isinstance(like, np.ndarray) else value)
+
+    def features(self) -> tuple[list[Any], list[Any]]:
+        """Return the features of candidates that were not in the block before, for each event: as float32, and as
+        float64. One of the two is empty throughout, the first if numbers do not fit into float32."""
+        flat = [np.concatenate(new) if new else np.zeros(0) for new in self._new]
+        empty = [()] * len(flat)
+        with np.errstate(over="ignore", invalid="ignore"):
+            narrow = [each.astype(np.float32) for each in flat]
+            exact = all(a.astype(np.float64).tobytes() == b.tobytes() for a, b in zip(narrow, flat))
+        return (narrow, empty) if exact else (empty, flat)
+
+
+_NOTHING: Any = ((), (), (), (), ())
+
+
+# ---------------------------------------------------------------------------- the fold
+
+
+def learn(projection: Projection, model: LoopModel, after: int, head: int) -> int:
+    """Let `model`, which has learned all up to event `after`, learn the feedback after it as far as segments reach, but
+    not beyond event `head`; return how far that is.
+
+    Feedback between two segments, and in one that cannot be used, is read from the log. It ends early where the learner
+    fails, as `Projection.failed` says then."""
+    folder, log = projection.path, projection.log
+    listed = [
+        each for each in log.segments() if each.hash and each.lessons and each.first <= head and each.last > after
+    ]
+    if not isinstance(folder, Path) or sum(each.lessons for each in listed) < LEAST:
+        return after
+    columns = columns_of(projection, model)
+    if columns is None:
+        return after
+    fold = _Fold(projection, model, columns, log.retractions(head))
+    for segment in listed:
+        if not fold.from_log(after, segment.first - 1):
+            return after
+        after = max(after, segment.first - 1)
+        try:
+            for end, empty, found in fold.read(folder, segment, after, head):
+                if not fold.block(empty, found):
+                    return after
+                after = min(end, head)
+        except _Unusable as error:
+            projection.note(f"{segment_path(folder, segment.first).name}: {error}: the log is read instead")
+    return after
+
+
+class _Unusable(Exception):
+    """Raised if a segment cannot be read, with the reason."""
+
+
+class _Fold:
+    """One model that learns from segments, and from the log where there are none."""
+
+    def __init__(self, projection: Projection, model: LoopModel, columns: Columns, retractions: Retractions) -> None:
+        """Let `model` learn without what `retractions` leave out, and without what the learner failed on before."""
+        self._projection, self._model, self._columns = projection, model, columns
+        self._retractions, self._failed = retractions, len(projection.failed)
+        self._compiles = True
+
+    def read(self, folder: Path, segment: Segment, after: int, head: int) -> Iterator[tuple[int, int, list[Run]]]:
+        """Yield the blocks of a segment, as `runs` does; none if it was sealed for another learner, which served before
+        a promotion. Raise _Unusable if it cannot be read."""
+        columns, failed = self._columns, self._projection.failed
+        try:
+            with open_segment(folder, segment) as file:
+                if stamp_of(file) == columns.stamp:
+                    yield from runs(file, columns, after, head, self._retractions, failed)
+        except Exception as error:  # whatever Arrow makes of a damaged file
+            told = str(error) or type(error).__name__
+            name = segment_path(folder, segment.first).name
+            raise _Unusable(told.removeprefix(f"{name}: ")) from error
+
+    def from_log(self, after: int, up_to: int) -> bool:
+        """Learn the feedback after event `after` up to `up_to` one by one; return False if the learner failed on
+        some."""
+        projection = self._projection
+        if after >= up_to:
+            return True
+        for event, decision, feedback in projection.lessons(after, up_to, self._retractions):
+            projection.learn_one(self._model, event, decision, feedback)
+            if len(projection.failed) > self._failed:
+                return False
+        return True
+
+    def block(self, empty: int, found: list[Run]) -> bool:
+        """Learn what a block of a segment has; return False if the learner failed on some."""
+        self._projection.count(empty, 0, 0)
+        return all(self._in_columns(run) or self._alone(run.seqs.tolist()) for run in found)
+
+    def _in_columns(self, run: Run) -> bool:
+        """Learn the examples of a run in a compiled loop; return False, with nothing learned, if that is not possible,
+        or if it does not end in finite numbers: interpreted code may fail then."""
+        if run.lessons is None or not self._compiles:
+            return False
+        from heedful.jit.cache import kernel_for
+
+        model, columns = self._model, self._columns
+        args = coerce(model.learner), coerce(copy_arrays(model.shared)), run.lessons, run.at, *columns.rest
+        try:
+            state, moved = kernel_for(columns.learn, *args)(*args)
+        except Exception as error:
+            self._projection.note(f"compiled code is not used: {type(error).__name__}: {str(error).splitlines()[0]}")
+            self._compiles = False
+            return False
+        state = copy_arrays(state)
+        if not all(np.isfinite(array).all() for array in arrays_of(state).values()):
+            return False
+        model.shared = state
+        self._projection.count(len(run.at), moved, len(run.at))
+        return True
+
+    def _alone(self, seqs: list[int]) -> bool:
+        """Learn the feedback with these sequence numbers one by one, read from the log."""
+        projection, log = self._projection, self._projection.log
+        for start in range(0, len(seqs), PAGE):
+            events = sorted(log.many(seqs[start : start + PAGE]), key=lambda event: event.seq)
+            decided = {each.seq: each for each in log.many(sorted({event.target or 0 for event in events}))}
+            for event in events:
+                if (decision := decided.get(event.target or 0)) is None:
+                    continue
+                feedback = records.decode_feedback(event.payload)
+                projection.learn_one(self._model, event, projection.decision(decision), feedback)
+                if len(projection.failed) > self._failed:
+                    return False
+        return True
+
+
+# ---------------------------------------------------------------------------- reading
+
+
+class Run(NamedTuple):
+    """Feedback of a segment, in order, that is learned in one go."""
+
+    lessons: Lessons | None
+    """training examples in columns; None if each is learned by itself, from the log"""
+    at: Ints
+    """which of `lessons` they are, in order (k,)"""
+    seqs: Ints
+    """the sequence numbers of the feedback (k,)"""
+
+
+@contextmanager
+def open_segment(folder: Path, segment: Segment) -> Iterator[Any]:
+    """Open the file of a segment, as a `ParquetFile`.
+
+    Raise OSError if it cannot be read, and ValueError, with its name, if it is not the file that was listed."""
+    _, parquet = _pyarrow()
+    path = segment_path(folder, segment.first)
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with open(os.open(path, flags), "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise ValueError(f"{path.name}: expected a plain file, got another kind")
+        key = str(path), about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+        if _hashes.get(key) != segment.hash:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if digest != segment.hash:
+                raise ValueError(f"{path.name}: its content was changed since it was sealed")
+            _hashes[key] = digest
+            file.seek(0)
+        yield parquet.ParquetFile(file)
+
+
+_hashes: dict[tuple[Any, ...], str] = {}
+
+
+def runs(
+    file: Any, columns: Columns, after: int, up_to: int, retractions: Retractions, left_out: Collection[int]
+) -> Iterator[tuple[int, int, list[Run]]]:
+    """Yield (its last event, how many pieces of feedback have nothing to learn in them, what is learned) of each block
+    of a segment, in order.
+
+    It is that after event `after` up to `up_to`, without what `retractions` or `left_out` leave out. Raise ValueError
+    if the columns make no sense."""
+    wanted = ["seq", "lesson", "new_float32", "new_float64", *_LISTS]
+    wanted += [f"part_{j}" for j in range(len(columns.like))]
+    gone = np.fromiter({*retractions.undone, *left_out}, np.int64)
+    for block in range(file.num_row_groups):
+        about = file.metadata.row_group(block).column(0).statistics
+        if about is not None and about.has_min_max and (about.max <= after or about.min > up_to):
+            continue
+        table = file.read_row_group(block, columns=wanted)
+        seqs, kinds = (table[name].combine_chunks().to_numpy() for name in ("seq", "lesson"))
+        kept = (kinds > NONE) & (seqs > after) & (seqs <= up_to) & ~np.isin(seqs, gone)
+        for to, end in retractions.spans:
+            kept &= ~((seqs > to) & (seqs < end))
+        at = np.flatnonzero(kept)
+        empty = int(np.count_nonzero(kinds[at] == EMPTY))
+        at = at[kinds[at] != EMPTY]
+        if not at.size:
+            yield int(seqs[-1]), empty, []
+            continue
+        encoded = kinds[at] == ENCODED
+        lessons = _lessons(table, columns) if encoded.any() else None
+        cuts = 1 + np.flatnonzero(np.diff(encoded))
+        found = [Run(lessons if kinds[part[0]] == ENCODED else None, part, seqs[part]) for part in np.split(at, cuts)]
+        yield int(seqs[-1]), empty, found
+
+
+def _lessons(table: Any, columns: Columns) -> Lessons:
+    """Return the columns of a block of a segment. Raise ValueError if they make no sense: compiled code checks no
+    index."""
+    narrow, wide = _ragged(table["new_float32"], np.float32), _ragged(table["new_float64"], np.float64)
+    values = (wide if wide.values.size else narrow).values.astype(np.float64)
+    width = columns.size - 1
+    features = values.reshape(-1, width) if width else np.zeros((1, 0))
+    rows, scores, shown, answer = (
+        _ragged(table[name], np.float64 if kind == "float64" else np.int64) for name, kind in _LISTS.items()
+    )
+    parts = tuple([_part(table[f"part_{j}"], like) for j, like in enumerate(columns.like)])
+    found = Lessons(features, rows, scores, shown, answer, parts)
+    m, given = lengths(rows), lengths(scores)
+    whole = below(rows, np.full(m.size, len(features))) and bool(((given == 0) | (given == m)).all())
+    if not (whole and columns.fits(found)):
+        raise ValueError("its columns make no sense")
+    return found
+
+
+def _ragged(column: Any, kind: Any) -> Ragged:
+    """Return a column of lists as arrays of the numpy type `kind`, of our own, since Arrow's cannot be written to."""
+    lists = column.combine_chunks()
+    starts = np.array(lists.offsets.to_numpy(), np.int64)
+    return Ragged(np.array(lists.values.to_numpy(), kind), starts)
+
+
+def _part(column: Any, like: Any) -> Ragged | Single:
+    kind = np.asarray(like).dtype
+    if not isinstance(like, np.ndarray):
+        return Single(np.array(column.combine_chunks().to_numpy(), kind))
+    return _ragged(column, kind)
+
+
+def stamp_of(file: Any) -> str:
+    """Return what the columns of an open segment depend on besides the log; "" if it has none."""
+    return str((file.schema_arrow.metadata or {}).get(b"stamp", b"").decode(errors="replace"))
+
+
+def rows_of(file: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the events of an open segment as the rows of the log, with their checksums."""
+    names = [*Event._fields, "checked"]
+    for block in file.iter_batches(batch_size=BLOCK, columns=names):
+        yield from zip(*[block[name].to_pylist() for name in names])
+
+
+def problems(projection: Projection) -> Iterator[tuple[str, str]]:
+    """Yield (the name of a segment's file, what is wrong with it) for each that is not what the log has.
+
+    Every segment is read, and compared with the log event by event."""
+    log, folder = projection.log, projection.path
+    if not isinstance(folder, Path):
+        return
+    listed = log.segments()
+    for segment in listed:
+        path = segment_path(folder, segment.first)
+        if not segment.hash:
+            yield path.name, "somebody in it was forgotten: it is not written again yet"
+            continue
+        try:
+            with open_segment(folder, segment) as file:
+                there = (event for event in log.events(segment.first - 1) if event.seq <= segment.last)
+                if file.metadata.num_rows != segment.events or any(
+                    ours is None or theirs != (*ours, checksum(ours))
+                    for theirs, ours in zip_longest(rows_of(file), islice(there, segment.events))
+                ):
+                    yield path.name, "its events are not those of the log"
+        except FileNotFoundError:
+            yield path.name, "it is listed in the log, and there is no such file"
+        except (OSError, ValueError) as error:
+            yield path.name, str(error).removeprefix(f"{path.name}: ")
+    names = {segment_path(folder, segment.first).name for segment in listed}
+    for path in sorted(folder.glob("segment-*")):
+        if path.name not in names and not path.name.endswith(".tmp"):
+            yield path.name, "the log does not list it"
+
+
+def _pyarrow() -> Any:
+    """Return (pyarrow, pyarrow.parquet). Raise ModuleNotFoundError, with the command that installs it, if it is
+    missing."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        told = "sealed segments are Parquet files, which need pyarrow: pip install 'heedful[parquet]'"
+        raise ModuleNotFoundError(told, name="pyarrow") from None
+    return pyarrow, pyarrow.parquet
