@@ -17,6 +17,10 @@ COLUMNS, FEWEST = 40, 10
 """The most and the fewest bars of the chart over time."""
 ROWS = 10
 """The most rows of a printed table; --json has all."""
+NARROW = 20
+"""The width in characters to which a column of texts may be folded, so that others have room."""
+EDGE = 3
+"""How many characters a column takes beside its text."""
 
 
 def print_parts(parts: Sequence[Part], title: str = "", beyond: str = "--json has all", apart: bool = False) -> None:
@@ -41,28 +45,56 @@ def _print_table(told: Table, title: str) -> None:
     """Print the table `told`; `title`, unless it is "", stands before its own.
 
     A table with values over time has a last column with a small chart for each row, as wide as the numbers leave room
-    for. Numbers are never cut; on a narrow screen there is no chart.
+    for. Neither numbers nor headings are cut: where there is no room for all columns, there is no chart, and columns
+    without room follow below, each time with the first column.
     """
     from rich.markup import escape
 
-    def filled(heading: str, bars: int) -> rich.table.Table:
+    def filled(heading: str, columns: Sequence[int], bars: int) -> rich.table.Table:
         table = new_table(escape(heading))
-        for i, column in enumerate(told.columns):
+        for i in columns:
             text = i in told.texts
             table.add_column(
-                column, overflow="fold", justify="left" if text else "right", no_wrap=bool(told.trends) and not text
+                told.columns[i],
+                overflow="fold",
+                justify="left" if text else "right",
+                no_wrap=bool(told.trends) and not text,
             )
         if bars:
             table.add_column("over time", no_wrap=True)
         for i, row in enumerate(told.rows[:ROWS]):
             line = [f"[cyan]{_line(told.trends[i], bars)}[/]"] if bars else []
-            table.add_row(*map(escape, row), *line)
+            table.add_row(*(escape(row[j]) for j in columns), *line)
         return table
 
     room, bars = console().width, 0
-    if told.trends:
-        bars = next((n for n in range(COLUMNS, FEWEST - 1, -1) if width(filled("", n)) <= room), 0)
-    console().print(filled(f"{title}: {told.title}" if title else told.title, bars))
+    pieces = _pieces(told, room)
+    if told.trends and len(pieces) == 1:
+        bars = next((n for n in range(COLUMNS, FEWEST - 1, -1) if width(filled("", pieces[0], n)) <= room), 0)
+    for i, columns in enumerate(pieces):
+        heading = f"{title}: {told.title}" if title else told.title
+        console().print(filled(heading if i == 0 else "", columns, bars))
+
+
+def _pieces(told: Table, room: int) -> list[list[int]]:
+    """Return the columns of the table `told`, by index, in pieces that fit side by side into `room` characters.
+
+    It is one piece if there is room for all once headings are folded between words and texts to NARROW characters;
+    otherwise each piece has the first column."""
+    cells = [max((len(row[i]) for row in told.rows[:ROWS]), default=0) for i in range(len(told.columns))]
+    cells = [min(cell, NARROW) if i in told.texts else cell for i, cell in enumerate(cells)]
+    folded = [max(cell, *map(len, name.split()), 0) for cell, name in zip(cells, told.columns)]
+    if 1 + sum(EDGE + each for each in folded) <= room:
+        return [list(range(len(told.columns)))]
+    widths = [EDGE + max(cell, len(name)) for cell, name in zip(cells, told.columns)]
+    pieces, used = [[0]], 1 + widths[0]
+    for i in range(1, len(widths)):
+        if len(pieces[-1]) > 1 and used + widths[i] > room:
+            pieces.append([0])
+            used = 1 + widths[0]
+        pieces[-1].append(i)
+        used += widths[i]
+    return pieces
 
 
 def _line(means: Sequence[float | None], columns: int) -> str:
