@@ -13,16 +13,20 @@ import numpy as np
 import pytest
 from command import heedful
 
+from heedful import Loop, PreferencePerceptron, Ranking
 from heedful.core import engine
 from heedful.core.engine import Costs, Engine, TaskError, WorkerLost, map_tasks, run_tasks
+from heedful.core.fold import Round, replay
+from heedful.core.shards import replay_shards
 from heedful.data.letor import Queries
 from heedful.experiments.coactive import letor_setting
 from heedful.experiments.run import Run, simulate
+from heedful.loop.many import evaluate_loops, replay_loop, verify_loops
 from heedful.papers.figure import Size
-from heedful.papers.pranking2001 import ONLINE
-from heedful.papers.run_ordinal import run_ordinal
-from heedful.papers.runner import Trial, Trials, Workers, run_trials
+from heedful.papers.run_ordinal import synthetic_batch
+from heedful.papers.runner import Group, Trial, Trials, Workers, run_group, run_trials
 from heedful.worlds.users import Noisy
+from loops import small_loop
 
 FREE = Costs(0.0, 0.0, 0.0, -1.0)
 OWN = """
@@ -172,10 +176,14 @@ def test_simulations_are_the_same_with_every_engine(apart: Engine, queries: Quer
 
 def test_figures_are_the_same_with_every_engine(apart: Engine) -> None:
     def lines(workers: Workers) -> dict[str, Any]:
-        got = run_ordinal(ONLINE[0], Size(40, 3), lambda least: pytest.fail("no people needed"), {}, workers, silent)
-        return {label: (line.learner, line.regrets.tolist()) for label, line in got.items()}
+        specs = ["prank", "widrow-hoff:eta=0.1"]
+        streams = synthetic_batch(Size(40, 3)).parts
+        group = Group(("streams",), specs, streams, lambda spec, at: at.learner(spec), 3, "streams", interpreted=True)
+        return {spec: runs.regrets.tolist() for spec, runs in run_group(group, 40, {}, workers, silent).items()}
 
-    assert lines(Workers(2, apart)) == lines(Workers(2))
+    here = lines(Workers(2))
+    assert len(here["prank"]) == 3
+    assert lines(Workers(2, apart)) == here
 
 
 def silent(what: str, share: float) -> None:
@@ -193,6 +201,50 @@ def test_trials_agree_to_rounding_as_the_order_of_sums_in_linear_algebra_is_its_
     for name in ("a", "b"):
         np.testing.assert_allclose(there[name].regrets, here[name].regrets, rtol=1e-12, atol=1e-12)
 
+
+# ---------------------------------------------------------------------------- loops and logs
+
+
+def rounds(shard: tuple[int, int]) -> Iterator[Round[Any, Any, Any]]:
+    """The rounds of a part of a log, which (how many, seed) names: made where they are summed."""
+    n, seed = shard
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        yield Round(rng.standard_normal((5, 4)), rng.permutation(5), rng.permutation(5))
+
+
+@pytest.mark.parametrize("batch", [1, 10])
+def test_a_log_in_shards_is_the_same_with_every_engine(apart: Engine, batch: int) -> None:
+    learner, shards = PreferencePerceptron(4, Ranking(3), batch), [(40, 1), (30, 2), (20, 3), (23, 4)]
+    whole = replay(learner, [each for shard in shards for each in rounds(shard)], 0)
+    here = replay_shards(learner, shards, read=rounds)
+    there = replay_shards(learner, shards, read=rounds, engine=apart, jobs=2)
+    np.testing.assert_array_equal(there.w, here.w)
+    np.testing.assert_array_equal(there.pending, here.pending)
+    assert there.t == whole.t == 113
+    if batch > 1:
+        np.testing.assert_array_equal(there.w, whole.w)
+    np.testing.assert_allclose(there.w, whole.w, rtol=1e-12, atol=1e-12)
+
+
+def test_loops_are_the_same_on_ray(cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "COSTS", FREE)
+    rng = np.random.default_rng(3)
+    places = [tmp_path / f"l{i}.heedful" for i in range(4)]
+    for place in places:
+        with small_loop(place, "perceptron:batch=4", k=4) as loop:
+            for t in range(30):
+                shown = loop.decide([f"i{j}" for j in range(12)], id=f"d{t}").shown
+                loop.feedback(f"d{t}", id=f"e{t}", clicks=[name for name in shown if rng.random() < 0.5])
+    assert evaluate_loops(places, "second-order", engine="ray", jobs=2) == evaluate_loops(places, "second-order")
+    assert verify_loops(places, engine="ray", jobs=2) == [[], [], [], []]
+    got = replay_loop(places[0], events=12, engine="ray", jobs=2)
+    assert got == replay_loop(places[0], events=12)
+    with Loop.open(places[0]) as loop:
+        np.testing.assert_allclose(list(got.values()), list(loop.weights.values()), rtol=1e-12, atol=1e-12)
+
+
+# ---------------------------------------------------------------------------- the command line
 
 GRID = """
 data = {letor = ["*.txt"]}

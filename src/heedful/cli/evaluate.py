@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.common import Json, Own, asking, open_loop
-from heedful.cli.console import BadInput, check_extra, note, print_json, reading_input
+from heedful.cli.common import Json, Own, asking, find_loop, open_loop
+from heedful.cli.console import BadInput, Failure, check_extra, note, print_json, reading_input
+from heedful.cli.engine import EngineOption, check_option, distributing
 from heedful.cli.output import check_path
 from heedful.cli.parts import print_parts
 
 if TYPE_CHECKING:
+    from heedful.core.engine import Engine
+    from heedful.loop import Loop
     from heedful.loop.evaluate import Evaluation
     from heedful.loop.interactions.telling import Part
 
@@ -21,9 +24,9 @@ TABLES = (".csv", ".json", ".jsonl", ".parquet", ".gz")
 
 
 def evaluate(
-    name: Annotated[
-        str,
-        typer.Argument(metavar="NAME|TABLE", help="A loop, or a table of single items: CSV, JSON lines or Parquet."),
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME|TABLE", help="Loops, or one table of single items: CSV, JSON lines or Parquet."),
     ],
     learner: Annotated[
         list[str] | None,
@@ -49,6 +52,10 @@ def evaluate(
         Path | None, typer.Option(metavar="FILE", help="Draw the values with their intervals (.png, .pdf, .svg).")
     ] = None,
     own: Own = None,
+    engine: EngineOption = "auto",
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "--processes", min=1, help="Loops at a time.", show_default="all cores")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Say whether other learners would have been better, by the log, and how sure that is; nothing is changed.
@@ -61,8 +68,13 @@ def evaluate(
     it was shown), reward, and perhaps person; all other columns are the context. Without options the output says what
     showing always the same action would have earned, for each action.
 
-    Exit codes: 0 evaluated; 1 the loop cannot be read; 2 bad input, such as a learner that does not fit the loop.
+    With several loops each is evaluated by itself, in processes where that pays; `--json` is then a list, each entry
+    with the name of its `loop`.
+
+    Exit codes: 0 evaluated; 1 the loop, or one of several, cannot be evaluated; 2 bad input, such as a learner that
+    does not fit the loop.
     """
+    check_option(engine)
     for spec in learner or ():
         if (learner or []).count(spec) > 1:
             raise BadInput(f"--learner: expected each once, got {spec} {(learner or []).count(spec)} times")
@@ -70,6 +82,13 @@ def evaluate(
         check_path("--plot", plot, (".png", ".pdf", ".svg"))
     if plot is not None:
         check_extra("matplotlib", "plot", "--plot")
+    if len(names) > 1:
+        if target or always or plot is not None:
+            option = "--plot" if plot is not None else "--target" if target else "--always"
+            raise BadInput(f"{option}: expected one loop or table, got {len(names)}")
+        _of_loops(names, own, learner or (), alpha, engine, jobs, json)
+        return
+    name = names[0]
     if Path(name).is_file():
         found, told = _of_table(Path(name), learner or (), target or (), always or (), alpha)
     elif Path(name).suffix in TABLES:
@@ -86,6 +105,54 @@ def evaluate(
         print_parts(told)
     if plot is not None:
         _plot(plot, found, name)
+
+
+def _of_loops(
+    names: Sequence[str],
+    own: str | None,
+    learners: Sequence[str],
+    alpha: float,
+    engine: Engine,
+    jobs: int | None,
+    json: bool,
+) -> None:
+    """Evaluate `learners` on the log of each of the loops `names`, and print the results in their order.
+
+    The other arguments are those of the command. Raise Failure after that if any loop could not be evaluated."""
+    from heedful.loop.many import map_loops
+    from heedful.loop.records import plain
+
+    for name in names:
+        if names.count(name) > 1:
+            raise BadInput(f"NAME: expected each loop once, got {name} {names.count(name)} times")
+        if Path(name).is_file():
+            raise BadInput(f"{name}: expected a loop, got a file; a table is evaluated by itself")
+    places, failures, found = [find_loop(name) for name in names], [], {}
+    with distributing():
+        outcomes = map_loops(_evaluated, places, learners, alpha, own=own, engine=engine, jobs=jobs, tell=note)
+        for number, value, error in outcomes:
+            if error is None:
+                found[number] = value
+            else:
+                failures.append(f"{names[number]}: {error.message or error.kind}")
+    for number in sorted(found):
+        _, told, notes = found[number]
+        for each in notes:
+            note(f"{names[number]}: {each}")
+        if not json:
+            print_parts(told, title=names[number])
+    if json:
+        print_json([{"loop": names[number], **plain(found[number][0])} for number in sorted(found)])
+    for failure in sorted(failures):
+        note(failure.splitlines()[0])
+    if failures:
+        raise Failure(f"{len(failures)} of {len(names)} loops could not be evaluated")
+
+
+def _evaluated(loop: Loop, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part], list[str]]:
+    """Return (the evaluation of `learners` on the log of `loop`, it as lines and tables to print, warnings)."""
+    found = loop.evaluate(*learners, alpha=alpha)
+    return found, loop.projection.interaction.tell_evaluation(found), loop.notes
 
 
 def _of_loop(name: str, own: Own, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part]]:

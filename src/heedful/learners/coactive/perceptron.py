@@ -90,6 +90,13 @@ class PreferencePerceptron(NamedTuple):
             state.pending[:] = 0.0
         return PerceptronState(state.w, state.pending, t)
 
+    def merge(self, state: PerceptronState, sums: Array, rounds: int) -> PerceptronState:
+        """Return the state after so many `rounds` in whole batches, whose update directions add up to the rows of
+        `sums` (b, N), in order; `state` is one at the end of a batch. It overwrites the arrays of `state`."""
+        for D in sums:
+            state.w[:] += D
+        return PerceptronState(state.w, state.pending, state.t + rounds)
+
     def weights(self, state: PerceptronState) -> Array:
         """Return the utility weights w (N,) for N features."""
         return state.w

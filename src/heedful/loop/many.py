@@ -1,0 +1,165 @@
+"""Many loops at once, and one long log in shards: evaluation and replay on any engine of `heedful.core.engine`.
+
+>>> found = evaluate_loops(["cars.heedful", "films.heedful"], "pairwise-logistic", engine="processes")
+
+Each loop is opened, read and closed in one process. Loops in folders have to be on the disk of the machine that reads
+them; those in a PostgreSQL database can be read from anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.engine import Engine, Outcome, map_tasks, run_tasks
+from heedful.core.fold import generators
+from heedful.core.shards import check_batches
+from heedful.core.validation import check_count
+from heedful.loop.evaluate import Evaluation
+from heedful.loop.loop import Loop
+from heedful.storage import Address
+
+Array = npt.NDArray[np.float64]
+Where = str | os.PathLike[str] | Address
+"""Where a loop is, as `Loop.open` takes it."""
+Tell = Callable[[str], None]
+
+
+def evaluate_loops(
+    places: Iterable[Where],
+    *learners: str,
+    alpha: float = 0.05,
+    own: str | None = None,
+    engine: Engine = "serial",
+    jobs: int | None = None,
+    tell: Tell = lambda told: None,
+) -> list[Evaluation]:
+    """Return `Loop.evaluate(*learners, alpha=alpha)` of the loop at each of `places`, in order.
+
+    `own` names the loops' learner again if it is one of the user's own. `engine`, `jobs` and `tell` are as in
+    `heedful.core.engine.run_tasks`. Raise `heedful.core.engine.TaskError`, which names the loop, if one fails.
+    """
+    outcomes = map_loops(_evaluate, places, learners, alpha, own=own, engine=engine, jobs=jobs, tell=tell)
+    return in_order(outcomes)
+
+
+def verify_loops(
+    places: Iterable[Where],
+    *,
+    own: str | None = None,
+    engine: Engine = "serial",
+    jobs: int | None = None,
+    tell: Tell = lambda told: None,
+) -> list[list[str]]:
+    """Replay the log of the loop at each of `places`, and return what is wrong with each, in order (`Loop.verify`): []
+    for a loop whose model is the fold of its log, bit for bit.
+
+    The other arguments and errors are those of `evaluate_loops`.
+    """
+    return in_order(map_loops(Loop.verify, places, own=own, engine=engine, jobs=jobs, tell=tell))
+
+
+def map_loops(
+    function: Callable[..., Any],
+    places: Iterable[Where],
+    *arguments: Any,
+    own: str | None = None,
+    engine: Engine = "serial",
+    jobs: int | None = None,
+    tell: Tell = lambda told: None,
+) -> Iterable[Outcome]:
+    """Call `function(loop, *arguments)` on the open loop at each of `places`, and yield what became of each as soon as
+    it is done.
+
+    The function, arguments and results must be picklable for engines that distribute; the other arguments are those of
+    `evaluate_loops`.
+    """
+    them = list(places)
+    shared, names = (function, arguments, own), [str(place) for place in them]
+    return run_tasks(_with_loop, them, engine=engine, jobs=jobs, shared=shared, names=names, tell=tell)
+
+
+def in_order(outcomes: Iterable[Outcome]) -> list[Any]:
+    """Return the results of `outcomes`, in the order of the tasks; raise the error of the first one that failed."""
+    found: dict[int, Any] = {}
+    for number, value, error in outcomes:
+        if error is not None:
+            raise error
+        found[number] = value
+    return [found[number] for number in sorted(found)]
+
+
+def _with_loop(function: Callable[..., Any], arguments: tuple[Any, ...], own: str | None, place: Where) -> Any:
+    with Loop.open(place if isinstance(place, Address) else os.fspath(place), learner=own) as loop:
+        return function(loop, *arguments)
+
+
+def _evaluate(loop: Loop, learners: Sequence[str], alpha: float) -> Evaluation:
+    return loop.evaluate(*learners, alpha=alpha)
+
+
+# ---------------------------------------------------------------------------- one long log
+
+
+def replay_loop(
+    place: Where,
+    learner: str | None = None,
+    *,
+    own: str | None = None,
+    events: int = 20_000,
+    engine: Engine = "serial",
+    jobs: int | None = None,
+    tell: Tell = lambda told: None,
+) -> dict[str, float]:
+    """Return the weight of each feature, by name, after a learner of mini-batches learned from the whole log of the
+    loop at `place`, which is read in shards of `events` events.
+
+    `learner` names it, such as "perceptron:batch=10"; None is the loop's own. Its update directions, which do not
+    depend on the weights, are computed apart, on any engine; the sums of each batch are added in the order of the log.
+    So the weights are those of a loop of this learner (`Loop.weights`) to rounding (1e-12), and bit for bit the same
+    with every engine and any number of shards. Feedback that was undone is left out. Raise ValueError if the learner
+    has no batches, and TaskError if a piece of feedback teaches something that depends on the weights, as a thumb does.
+    The other arguments are those of `evaluate_loops`.
+    """
+    check_count("events", events)
+    with Loop.open(place if isinstance(place, Address) else os.fspath(place), learner=own) as loop:
+        projection = loop.projection
+        head, spec = projection.log.last()[0], projection.manifest.learner if learner is None else learner
+        model = projection.interaction.candidate(spec)
+        check_batches(model.learner)
+        names = loop.feature_names
+    spans = [(after, min(after + events, head)) for after in range(0, head, events)]
+    told = [f"events {after + 1:,} to {last:,}" for after, last in spans]
+    found = map_tasks(_directions, spans, engine=engine, jobs=jobs, shared=(place, own, spec), names=told, tell=tell)
+    rule: Any = model.learner
+    state = rule.init(generators(0)[2])
+    for directions in found:
+        for D in directions:
+            state = rule.step(state, D)
+    return dict(zip(names, model.effective(state, None).tolist()))
+
+
+def _directions(place: Where, own: str | None, spec: str, span: tuple[int, int]) -> Array:
+    """Return the update directions (n, N) of the n pieces of feedback, among the events after span[0] up to span[1],
+    that teach the learner `spec` anything, for N features."""
+    with Loop.open(place if isinstance(place, Address) else os.fspath(place), learner=own) as loop:
+        projection = loop.projection
+        interaction = projection.interaction
+        model: Any = interaction.candidate(spec)
+        rule = model.learner = model.learner._replace(batch=1)
+        found = []
+        for event, decision, feedback in projection.lessons(span[0]):
+            if event.seq > span[1]:
+                break
+            if not interaction.adds_up(model, None, feedback):
+                expected = "expected feedback that teaches the same whatever the weights are"
+                raise ValueError(f"feedback {event.id}: {expected}, got {feedback.form}")
+            step = projection.step(event, decision, feedback)
+            model.shared = rule.init(generators(0)[2])
+            if model.teach(step.context._replace(person=None), feedback, step.extra, event.seq):
+                found.append(np.array(rule.weights(model.shared), np.float64))
+        return np.array(found, np.float64).reshape(len(found), len(interaction.names))
