@@ -109,7 +109,7 @@ def evaluate(
 
 def _of_loops(
     names: Sequence[str],
-    own: str | None,
+    own: Own,
     learners: Sequence[str],
     alpha: float,
     engine: Engine,

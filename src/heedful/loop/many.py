@@ -33,14 +33,14 @@ def evaluate_loops(
     places: Iterable[Where],
     *learners: str,
     alpha: float = 0.05,
-    own: str | None = None,
+    own: str | Sequence[str] | None = None,
     engine: Engine = "serial",
     jobs: int | None = None,
     tell: Tell = lambda told: None,
 ) -> list[Evaluation]:
     """Return `Loop.evaluate(*learners, alpha=alpha)` of the loop at each of `places`, in order.
 
-    `own` names the loops' learner again if it is one of the user's own. `engine`, `jobs` and `tell` are as in
+    `own` names learners of the loops again that are the user's own. `engine`, `jobs` and `tell` are as in
     `heedful.core.engine.run_tasks`. Raise `heedful.core.engine.TaskError`, which names the loop, if one fails.
     """
     outcomes = map_loops(_evaluate, places, learners, alpha, own=own, engine=engine, jobs=jobs, tell=tell)
@@ -50,7 +50,7 @@ def evaluate_loops(
 def verify_loops(
     places: Iterable[Where],
     *,
-    own: str | None = None,
+    own: str | Sequence[str] | None = None,
     engine: Engine = "serial",
     jobs: int | None = None,
     tell: Tell = lambda told: None,
@@ -67,7 +67,7 @@ def map_loops(
     function: Callable[..., Any],
     places: Iterable[Where],
     *arguments: Any,
-    own: str | None = None,
+    own: str | Sequence[str] | None = None,
     engine: Engine = "serial",
     jobs: int | None = None,
     tell: Tell = lambda told: None,
@@ -93,7 +93,9 @@ def in_order(outcomes: Iterable[Outcome]) -> list[Any]:
     return [found[number] for number in sorted(found)]
 
 
-def _with_loop(function: Callable[..., Any], arguments: tuple[Any, ...], own: str | None, place: Where) -> Any:
+def _with_loop(
+    function: Callable[..., Any], arguments: tuple[Any, ...], own: str | Sequence[str] | None, place: Where
+) -> Any:
     with Loop.open(place if isinstance(place, Address) else os.fspath(place), learner=own) as loop:
         return function(loop, *arguments)
 
@@ -109,7 +111,7 @@ def replay_loop(
     place: Where,
     learner: str | None = None,
     *,
-    own: str | None = None,
+    own: str | Sequence[str] | None = None,
     events: int = 20_000,
     engine: Engine = "serial",
     jobs: int | None = None,
@@ -143,7 +145,7 @@ def replay_loop(
     return dict(zip(names, model.effective(state, None).tolist()))
 
 
-def _directions(place: Where, own: str | None, spec: str, span: tuple[int, int]) -> Array:
+def _directions(place: Where, own: str | Sequence[str] | None, spec: str, span: tuple[int, int]) -> Array:
     """Return the update directions (n, N) of the n pieces of feedback, among the events after span[0] up to span[1],
     that teach the learner `spec` anything, for N features."""
     with Loop.open(place if isinstance(place, Address) else os.fspath(place), learner=own) as loop:
