@@ -14,6 +14,7 @@ import argparse
 import importlib
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -108,45 +109,52 @@ def serving(quick: bool) -> Figures | None:
     }
 
 
-def show(results: Figures) -> None:
+def show(figures: Figures) -> None:
     """All tables on the terminal."""
-    for each in tables(results):
+    for each in tables(figures):
         table = Table(*each.columns, title=f"{each.title}: {each.below}")
         for row in each.rows:
             table.add_row(*(cell.replace("**", "") for cell in row))
         out.print(table)
 
 
+def results(*names: str) -> list[Figures]:
+    """What full runs wrote, where they did."""
+    paths = [ROOT / "bench" / "results" / f"{name}.json" for name in names]
+    return [json.loads(path.read_text()) for path in paths if path.exists()]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="run.py", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="short streams, one seed; nothing is written")
-    parser.add_argument("--only", action="append", choices=[*KINDS, "http"], help="one comparison; may be given again")
+    parser.add_argument("--only", action="append", choices=[*KINDS, "http"], help="one comparison; nothing is written")
     parser.add_argument(
-        "--data", default="", metavar="FOLDER", help="LETOR 4.0 MQ2008 (S1.txt.gz ...), for rankings too"
-    )
-    parser.add_argument("--show", action="store_true", help="print the tables of the last full run as Markdown")
+        "--data", default="", metavar="FOLDER",
+        help="rankings of LETOR 4.0 MQ2008 (S1.txt.gz ... in FOLDER) alone; writes peers_mq2008.json",
+    )  # fmt: skip
+    parser.add_argument("--show", action="store_true", help="print the tables of the last full runs as Markdown")
     given = parser.parse_args()
     if given.show:
-        results = json.loads((ROOT / "bench" / "results" / "peers.json").read_text())
-        print("\n\n".join(f"## {each.title}\n\n{each.below}\n\n{markdown(each)}" for each in tables(results)))
+        found = [table for each in results("peers", "peers_mq2008") for table in tables(each)]
+        print("\n\n".join(f"## {each.title}\n\n{each.below}\n\n{markdown(each)}" for each in found))
         return
-    start, found = time.time(), {}
-    wanted = given.only or [*KINDS, "http"]
-    for kind in wanted:
-        if kind == "http":
-            if http := serving(given.quick):
-                found[kind] = http
-            continue
-        found[kind] = compare(kind, given.quick)
-        if given.data and kind == "ranking":
-            found["ranking, MQ2008"] = compare(kind, given.quick, str(Path(given.data).resolve()))
+    start, compared = time.time(), {}
+    for kind in ["ranking"] if given.data else given.only or [*KINDS, "http"]:
+        if kind != "http":
+            compared[kind] = compare(kind, given.quick, given.data and str(Path(given.data).resolve()))
+        elif http := serving(given.quick):
+            compared[kind] = http
         print(f"{kind}: {time.time() - start:.0f} s so far", flush=True)
     packages = {e.package for kind in KINDS for e in importlib.import_module(f"peers.{kind}").ENTRANTS.values()}
-    results = {"versions": versions(packages), "seconds": round(time.time() - start), "comparisons": found}
-    show(results)
-    print(results["versions"], f"{results['seconds']} s")
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    figures = {
+        "versions": versions(packages), "seconds": round(time.time() - start),
+        "processor seconds": round(spent.ru_utime + spent.ru_stime), "comparisons": compared,
+    }  # fmt: skip
+    show(figures)
+    print(figures["versions"], f"{figures['seconds']} s, {figures['processor seconds']} s of processor time")
     if not given.quick and not given.only:
-        record("peers", results)
+        record("peers_mq2008" if given.data else "peers", figures)
 
 
 if __name__ == "__main__":

@@ -95,4 +95,4 @@ def tables(results: Figures) -> list[Table]:
 def markdown(table: Table) -> str:
     """A table as Markdown, without its title."""
     lines = [table.columns, ["---"] * len(table.columns), *table.rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines).replace("|  |", "| |")
+    return "\n".join("|" + "".join(f" {cell} |" if cell else " |" for cell in cells) for cells in lines)
