@@ -140,6 +140,14 @@ def test_the_first_example_of_the_package_runs() -> None:
     assert results.failed == 0
 
 
+def test_a_long_file_says_why_it_is_long() -> None:
+    for module, path in FILES.items():
+        text = path.read_text()
+        if len(text.splitlines()) > 400:
+            said = " ".join((ast.get_docstring(ast.parse(text)) or "").split())
+            assert "The file is long because" in said, f"{module}: over 400 lines: its docstring says no reason"
+
+
 def test_learners_by_name_and_nothing_else() -> None:
     from heedful.learners.coactive.second_order import SecondOrderPerceptron
 

@@ -14,9 +14,10 @@ from heedful.core.conformance import check_learner, identical
 from heedful.core.fold import copy_arrays, generators, must_interpret, play
 from heedful.jit import cache as compiling
 from heedful.learners.registry import find_learners, summarise
+from heedful.spaces.assignment import Assignment
 from heedful.spaces.comparison import Choice
 from heedful.spaces.ordinal import Ranks
-from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore
+from heedful.spaces.ranking import Ranking, WithBaseScore
 from heedful.spaces.slate import Slate
 from heedful.spaces.structured import Subset
 from heedful.worlds.choices import gaussian_choosers

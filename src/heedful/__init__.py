@@ -19,7 +19,8 @@ __version__ = "0.1.0"
 
 # The public names, for type checkers. At run time each is imported when it is first used (`__getattr__`).
 if TYPE_CHECKING:
-    from heedful.core.fold import Learner, Round, Session, World, copy_arrays, play, replay, trace
+    from heedful.core.fold import Learner, Round, World, copy_arrays, play, replay, trace
+    from heedful.core.session import Session
     from heedful.core.space import Space
     from heedful.features import TEXTS, Encoding, declare, infer, vectors
     from heedful.inference.ranking import PreferenceRanking, rank
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
     from heedful.learners.ratings.pts import PTS
     from heedful.loop import Loop
     from heedful.loop.settings import Settings
-    from heedful.spaces.ranking import Assignment, Ranking
+    from heedful.spaces.assignment import Assignment
+    from heedful.spaces.ranking import Ranking
     from heedful.spaces.structured import Path, Subset
 
 __all__ = [
@@ -113,7 +115,7 @@ _WHERE = {
     "vectors": "heedful.features",
     "Learner": "heedful.core.fold",
     "Round": "heedful.core.fold",
-    "Session": "heedful.core.fold",
+    "Session": "heedful.core.session",
     "World": "heedful.core.fold",
     "Space": "heedful.core.space",
     "copy_arrays": "heedful.core.fold",
@@ -124,7 +126,7 @@ _WHERE = {
     "Settings": "heedful.loop.settings",
     "PreferenceRanking": "heedful.inference.ranking",
     "rank": "heedful.inference.ranking",
-    "Assignment": "heedful.spaces.ranking",
+    "Assignment": "heedful.spaces.assignment",
     "Ranking": "heedful.spaces.ranking",
     "Path": "heedful.spaces.structured",
     "Subset": "heedful.spaces.structured",

@@ -10,7 +10,7 @@ import pytest
 from command import heedful
 
 from heedful.cli import demo_proof
-from heedful.cli.demo_proof import CANDIDATES, Proof, Sizes, prove
+from heedful.cli.proof_steps import ALPHA, CANDIDATES, SERVED, Proof, Sizes, prove
 from heedful.loop.records import plain
 
 SMALL = Sizes(people=120, blind=100, log=600, shadow=60, limit=1200, look=200, after=60, truth=300)
@@ -42,7 +42,7 @@ def test_what_is_decided_agrees_with_the_truth(proof: Proof) -> None:
         assert [look.sessions for look in trial.looks] == sorted(look.sessions for look in trial.looks)
         assert len(trial.looks) <= SMALL.limit // SMALL.look
         assert all(look.e_value < 1.0 / said.alpha for look in trial.looks[:-1]), "it ends when it is decided"
-        assert said.alpha * len(CANDIDATES) == pytest.approx(demo_proof.ALPHA)
+        assert said.alpha * len(CANDIDATES) == pytest.approx(ALPHA)
         assert trial.shadow.decisions > 0
         assert said.frozen > 0
 
@@ -50,10 +50,10 @@ def test_what_is_decided_agrees_with_the_truth(proof: Proof) -> None:
 def test_the_truth_is_between_that_of_the_shop_and_that_of_the_mean_taste(proof: Proof) -> None:
     assert proof.caller < 0.8 * proof.best
     for values in (proof.blind_true, proof.log_true):
-        assert set(values) == {demo_proof.SERVED, *CANDIDATES}
+        assert set(values) == {SERVED, *CANDIDATES}
         assert values["dueling-bandit"] == pytest.approx(proof.caller), "it has learned nothing, and ranks as the shop"
         assert all(proof.caller - 1e-9 <= value < 1.02 * proof.best for value in values.values())
-    assert proof.log_true["pairwise-logistic"] > proof.log_true[demo_proof.SERVED]
+    assert proof.log_true["pairwise-logistic"] > proof.log_true[SERVED]
 
 
 def test_exploration_lets_the_log_tell(proof: Proof) -> None:
@@ -68,14 +68,14 @@ def test_exploration_lets_the_log_tell(proof: Proof) -> None:
     for found, true in ((proof.blind, proof.blind_true), (proof.log, proof.log_true)):
         for each in found.learners:
             for value in each.values:
-                assert value.verdict != "better" or true[each.learner] > true[demo_proof.SERVED]
-                assert value.verdict != "worse" or true[each.learner] < true[demo_proof.SERVED]
+                assert value.verdict != "better" or true[each.learner] > true[SERVED]
+                assert value.verdict != "worse" or true[each.learner] < true[SERVED]
 
 
 def test_the_rollback_is_bit_for_bit(proof: Proof) -> None:
     back = proof.rollback
     assert back is not None
-    assert (back.learner, back.again) == (proof.trials[-1].learner, demo_proof.SERVED)
+    assert (back.learner, back.again) == (proof.trials[-1].learner, SERVED)
     assert back.left_out == SMALL.after
     assert back.other_bits
     assert back.same_bits

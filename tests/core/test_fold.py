@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from heedful.core.conformance import identical
-from heedful.core.fold import Round, Session, coerce, copy_arrays, generators, play, replay, trace, trace_in_chunks
+from heedful.core.fold import Round, coerce, copy_arrays, generators, play, replay, trace, trace_in_chunks
+from heedful.core.session import Session
 from heedful.learners.coactive.dueling import DuelingBandit
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
-from heedful.spaces.ranking import Assignment, Ranking
+from heedful.spaces.assignment import Assignment
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.items import item_pool
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import StrictAlpha

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from heedful.core.conformance import identical
-from heedful.core.fold import Session
 from heedful.core.serialization import load_state, read_arrays, save_state, write_arrays
+from heedful.core.session import Session
 from heedful.learners.coactive.online_convex import OnlineConvex
 from heedful.learners.coactive.perceptron import ConvexPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron

@@ -27,7 +27,8 @@ from heedful.learners.coactive.baselines import RandomOrder
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
-from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore
+from heedful.spaces.assignment import Assignment
+from heedful.spaces.ranking import Ranking, WithBaseScore
 from heedful.worlds.items import item_pool
 from heedful.worlds.queries import feature_bounds, query_stream, synthetic_queries
 from heedful.worlds.users import Better, ExpectedAlpha, Noisy, StrictAlpha

@@ -9,7 +9,8 @@ import pytest
 
 import naive
 from budget import FACTOR
-from heedful.core.fold import Session, copy_arrays, trace
+from heedful.core.fold import copy_arrays, trace
+from heedful.core.session import Session
 from heedful.jit.kernel import Ints
 from heedful.learners.ratings.alb import ALB, ALBState
 from heedful.learners.ratings.interaction_matrix import items_of, users_of

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 import naive
-from heedful.core.fold import Session, trace
+from heedful.core.fold import trace
+from heedful.core.session import Session
 from heedful.learners.coactive.dueling import DuelingBandit
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
-from heedful.spaces.ranking import Assignment, Ranking
+from heedful.spaces.assignment import Assignment
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.queries import QueryStream, feature_bounds, query_stream, synthetic_queries
 from heedful.worlds.users import StrictAlpha
 

@@ -22,7 +22,8 @@ from heedful.learners.coactive.perceptron import (
     signed_weights,
     simplex_weights,
 )
-from heedful.spaces.ranking import Assignment, Ranking
+from heedful.spaces.assignment import Assignment
+from heedful.spaces.ranking import Ranking
 
 N = 4
 SPACES = [Ranking(5), Ranking(2), Ranking(1), Assignment(3)]

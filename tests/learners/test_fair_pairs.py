@@ -19,7 +19,8 @@ from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays, play, trace
 from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking, fair_pairs, swap_probability
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
-from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore
+from heedful.spaces.assignment import Assignment
+from heedful.spaces.ranking import Ranking, WithBaseScore
 from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.queries import query_stream, synthetic_queries
 

@@ -14,7 +14,8 @@ from heedful.jit.kernel import Floats, scores, squared_norm
 from heedful.learners.coactive.online_convex import AdaGrad, OnlineConvex, is_rule
 from heedful.learners.coactive.perceptron import ConvexPerceptron, PreferencePerceptron
 from heedful.learners.registry import learner_class, make_learner
-from heedful.spaces.ranking import Assignment, Ranking
+from heedful.spaces.assignment import Assignment
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import Noisy
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from heedful.learners.coactive.baselines import FixedOrder, RandomOrder
-from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore
+from heedful.spaces.assignment import Assignment
+from heedful.spaces.ranking import Ranking, WithBaseScore
 
 DRAWS = 3000
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import naive
 from budget import examples
-from heedful.core.fold import Session, play, trace
+from heedful.core.fold import play, trace
+from heedful.core.session import Session
 from heedful.learners.ordinal.perceptrons import (
     AveragedPRank,
     ConstantRank,

@@ -15,7 +15,8 @@ from heedful.core.fold import trace
 from heedful.jit.cache import compile_kernel
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic, adagrad_step
 from heedful.learners.coactive.perceptron import PreferencePerceptron
-from heedful.spaces.ranking import Assignment, Ranking
+from heedful.spaces.assignment import Assignment
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import Noisy
 

@@ -15,7 +15,8 @@ from heedful.core.fold import trace
 from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.learners.coactive.perturbed import PerturbedPerceptron
-from heedful.spaces.ranking import Assignment, Ranking
+from heedful.spaces.assignment import Assignment
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.queries import synthetic_queries
 

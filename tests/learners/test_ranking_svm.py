@@ -14,7 +14,8 @@ import naive
 from heedful.core.fold import must_interpret, trace
 from heedful.learners.coactive import ranking_svm
 from heedful.learners.coactive.ranking_svm import GRID, RankingSVM, choose_C, fit_svm
-from heedful.spaces.ranking import Assignment, Ranking
+from heedful.spaces.assignment import Assignment
+from heedful.spaces.ranking import Ranking
 from heedful.worlds.queries import synthetic_queries
 from heedful.worlds.users import StrictAlpha
 

@@ -11,7 +11,8 @@ import pytest
 from ratings_streams import offers, weighed
 
 from heedful.core.conformance import identical
-from heedful.core.fold import Round, Session, copy_arrays, replay
+from heedful.core.fold import Round, copy_arrays, replay
+from heedful.core.session import Session
 from heedful.learners.registry import find_learners, summarise
 from heedful.spaces.slate import Slate, SlateContext, WeightedRatings
 

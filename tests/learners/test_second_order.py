@@ -11,7 +11,8 @@ from streams import context, follow, reaction
 import naive
 from budget import examples
 from heedful.learners.coactive.second_order import SecondOrderPerceptron, project_onto_ball
-from heedful.spaces.ranking import Assignment, Ranking
+from heedful.spaces.assignment import Assignment
+from heedful.spaces.ranking import Ranking
 
 N = 4
 SPACES = [Ranking(5), Ranking(2), Ranking(1), Assignment(3)]

@@ -17,7 +17,8 @@ from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 from heedful.learners.coactive.perceptron import ConvexPerceptron, ExponentiatedPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.loop.interactions.coactive.model import direction_of
-from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore
+from heedful.spaces.assignment import Assignment
+from heedful.spaces.ranking import Ranking, WithBaseScore
 
 N = 4
 SPACES = [Ranking(5), Ranking(1), Assignment(3), WithBaseScore(Ranking(2))]

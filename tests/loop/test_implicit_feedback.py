@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.core.fold import Session
+from heedful.core.session import Session
 from heedful.learners.ratings.bmf import BMF
 from heedful.loop.interactions.rating.implicit_feedback import Action, check_actions, weigh_actions
 from heedful.spaces.slate import Slate

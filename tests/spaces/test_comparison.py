@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.core.fold import Session
+from heedful.core.session import Session
 from heedful.learners.preference.preference_gp import PreferenceGP
 from heedful.spaces.comparison import (
     EQUAL,

@@ -12,7 +12,8 @@ from scipy.optimize import linear_sum_assignment
 import naive
 from budget import examples
 from heedful.core.validation import check_count, check_positive, describe
-from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore, best_assignment, check_ranking
+from heedful.spaces.assignment import Assignment, best_assignment
+from heedful.spaces.ranking import Ranking, WithBaseScore, check_ranking
 
 N = 4
 SEEDS = st.integers(0, 2**32 - 1)

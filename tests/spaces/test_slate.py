@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.core.fold import Session
+from heedful.core.session import Session
 from heedful.learners.ratings.alb import ALB
 from heedful.spaces.slate import MOST, Slate, SlateContext, WeightedRatings, check_slate
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import heedful
 import naive
 from budget import examples
-from heedful.core.fold import Session
+from heedful.core.session import Session
 from heedful.jit.kernel import logistic
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.spaces.structured import Path, Subset, best_path, greedy, grid

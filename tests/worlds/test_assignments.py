@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive
 from heedful.core.fold import play, trace
 from heedful.learners.coactive.perceptron import PreferencePerceptron
-from heedful.spaces.ranking import Assignment, best_assignment
+from heedful.spaces.assignment import Assignment, best_assignment
 from heedful.worlds.structured import StructuredStream, synthetic_assignments
 from heedful.worlds.users import StrictAlpha
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import naive
 from heedful.learners import registry
-from heedful.spaces.ranking import Assignment
+from heedful.spaces.assignment import Assignment
 from heedful.worlds import users
 from heedful.worlds.answers import insert, least_gaining, move_to_front, next_above, nth
 from heedful.worlds.users import (

@@ -21,7 +21,6 @@ from heedful.core.fold import (
     F,
     Learner,
     S,
-    Session,
     Shown,
     W,
     World,
@@ -36,6 +35,7 @@ from heedful.core.fold import (
     trace,
 )
 from heedful.core.serialization import load_state, save_state
+from heedful.core.session import Session
 from heedful.jit.kernel import visible
 
 AnyLearner: TypeAlias = Learner[Any, Any, Any, Any]

@@ -17,7 +17,7 @@ from sklearn.metrics import ndcg_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from heedful.core.fold import Session
+from heedful.core.session import Session
 from heedful.core.validation import check_count, describe, finite_array, numbers
 from heedful.estimators.labels import all_or_nothing
 from heedful.jit.kernel import Ints

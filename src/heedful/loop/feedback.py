@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from heedful.core.validation import describe, is_number
+from heedful.jit.kernel import Floats
 from heedful.loop import records
 from heedful.loop.interactions.forms import known_forms, parse_feedback
 from heedful.loop.log import Event, now
@@ -47,7 +48,7 @@ class FeedbackReader:
         self._forms = known_forms(projection.interaction)
 
     def read(
-        self, decision: Any, id: Any, time: Any, form: Mapping[str, Any]
+        self, decision: object, id: object, time: object, form: Mapping[str, Any]
     ) -> PendingEvent | Answer | UnknownDecision:
         """Check one piece of feedback and return the event to submit; nothing is written.
 
@@ -85,7 +86,7 @@ class FeedbackReader:
 
     def _resolve(
         self, given: records.Feedback, form: Mapping[str, object], known: LoggedDecision
-    ) -> tuple[FeedbackRecord, Any]:
+    ) -> tuple[FeedbackRecord, Floats | None]:
         """Look up the names in a piece of feedback in its decision, and return its record for the log and its features.
 
         `given` is the checked feedback, `form` its fields as they came, `known` the decision that it answers. The

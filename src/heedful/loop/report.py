@@ -23,6 +23,7 @@ from heedful.loop.interactions.findings import interval, prediction_sentences, s
 from heedful.loop.interactions.protocol import Step
 from heedful.loop.log import Event
 from heedful.loop.model import own_state
+from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import PredictionReport
 from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
@@ -243,7 +244,9 @@ class _Look:
             score = self._ledger.interaction.score(decision, [feedback for _, feedback in given])
             self.lists.append(_Shown(event.seq, when, record.arm == "learned", decision.person, score))
 
-    def _count(self, undone: int, given: list[tuple[Event, FeedbackRecord]], decision: Any, when: int) -> None:
+    def _count(
+        self, undone: int, given: list[tuple[Event, FeedbackRecord]], decision: LoggedDecision, when: int
+    ) -> None:
         projection, counts, truth = self._ledger, self.counts, self.truth
         counts["undone"] += undone
         if undone and truth is not None:
@@ -297,7 +300,7 @@ def _difference(lists: Sequence[_Shown], low: float, high: float) -> Difference 
     if not answered:
         return None
     scores, learned, names = zip(*answered)
-    numbers: dict[Any, int] = {}
+    numbers: dict[str | int, int] = {}
     people = [numbers.setdefault(i if name is None else name, len(numbers)) for i, name in enumerate(names)]
     span = high - low
     found = difference((np.array(scores) - low) / span, np.array(learned), np.array(people, np.int64))

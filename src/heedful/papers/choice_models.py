@@ -113,13 +113,13 @@ def model(name: str) -> Fit:
 
 
 def _cp(
-    problem: Problem, rows: PairRows, earlier: Any, D: float = 20, times: float = 1.0, amplitude: float = 1.0
+    problem: Problem, rows: PairRows, earlier: object, D: float = 20, times: float = 1.0, amplitude: float = 1.0
 ) -> PreferenceModel:
     return fit_cp(problem.covariance(times, amplitude), len(problem.people), rows, D=int(D))
 
 
 def _cpu(
-    problem: Problem, rows: PairRows, earlier: Any, D: float = 20, rho: float = -1.0, pseudo: float = PSEUDO
+    problem: Problem, rows: PairRows, earlier: object, D: float = 20, rho: float = -1.0, pseudo: float = PSEUDO
 ) -> PreferenceModel:
     """Fit CPU, the collaborative Gaussian process (CP) with features of people, with the sparse approximation FITC over
     people as published.
@@ -134,7 +134,7 @@ def _cpu(
     return fit_cp(problem.covariance(), len(Z), rows, D=int(D), user_cov=problem.kept[rho, few])
 
 
-def _cp_fitc(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
+def _cp_fitc(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
     few = PSEUDO if len(problem.features) >= 10 else FEW
     return fit_cp(problem.covariance(), len(problem.people), rows, D=20, pseudo_pairs=few, seed=problem.seed)
 
@@ -144,12 +144,12 @@ def _single(problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0) 
     return fit_single(problem.covariance(times), len(problem.people), rows, sites=sites)
 
 
-def _birlutiu(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
+def _birlutiu(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
     """Fit BI, the hierarchical model of Birlutiu et al., with length-scale 1 as in the released code."""
     return fit_birlutiu(kernel_for(problem.features, 1.0).over(problem.features), len(problem.people), rows)
 
 
-def _joint(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
+def _joint(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
     """Fit BO, a joint Gaussian process over people and items, with a length-scale for each feature, chosen by the
     evidence of other people's answers."""
     K_items, K_users = problem.apart["bo"].kernels(standardise(problem.features), problem.people)
@@ -183,7 +183,7 @@ def _tuned_hierarchical(problem: Problem, rows: PairRows, earlier: Any) -> Prefe
     return _hierarchical(problem, rows, earlier, nu0=problem.apart["hierarchical-tuned"])
 
 
-def _tune(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
+def _tune(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
     """Fit the collaborative Gaussian process (CP) at the length-scale, amplitude and share rho of people's features
     that predicted other people's answers best; rho = 0 ignores features of people."""
     choice = problem.apart["tuned"]

@@ -1,5 +1,5 @@
-"""Spaces of rankings and of assignments for coactive learners (learners that get a better object as feedback), each
-with its features phi(x, y) and the argmax of w . phi(x, y).
+"""Spaces of rankings for coactive learners (learners that get a better object as feedback), with their features
+phi(x, y) and the argmax of w . phi(x, y).
 
 A space is a NamedTuple with the methods of `heedful.core.space.Space`. Any update rule works with any space ([J15]
 Algorithm 3). `WithBaseScore` wraps a space for callers who have a score for each candidate already: with weights w = 0
@@ -126,89 +126,6 @@ class Ranking(NamedTuple):
         return order
 
 
-class Assignment(NamedTuple):
-    """Assignments of people to slots: x (m x slots x N) has N features for each of m people in each slot, m >= slots.
-
-    An object y (slots,) has the index of a different person for every slot; phi(x, y) = sum_s x[y_s, s]. The argmax is
-    exact: the linear assignment problem, solved by shortest augmenting paths.
-    """
-
-    slots: int
-
-    def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y) (N,): the sum over slots s of x[y_s, s], for `x` (m x slots x N) and the person `y` (slots,)
-        of each slot."""
-        out = np.zeros(x.shape[2])
-        self.add_objects(out, x, y, y, 1.0, 0.0)
-        return out
-
-    def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the assignment of greatest utility w . phi(x, y), for N weights `w` (N,): the person of each slot
-        (slots,)."""
-        m, slots, n = x.shape
-        return best_assignment(scores(x.reshape(m * slots, n), w).reshape(m, slots))
-
-    def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two assignments `ybar` and `y` (slots,) of
-        the people in `x` (m x slots x N).
-        """
-        self.add_objects(out, x, ybar, y, scale, -scale)
-
-    def step_towards(self, y: Ints, best: Ints) -> Ints:
-        """Return a copy of the assignment `y` in which the first slot that differs is filled as in `best`; if that
-        person had another slot, the two people change places."""
-        out = y.copy()
-        for s in range(y.size):
-            if y[s] != best[s]:
-                for i in range(y.size):
-                    if y[i] == best[s]:
-                        out[i] = y[s]
-                out[s] = best[s]
-                break
-        return out
-
-    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place the gradient in `w` (N,) of log sigma(w . (phi(x, ybar) - phi(x, y))), with sigma
-        the logistic function: a correction of `y` to `ybar` counts as one pair of objects."""
-        m, slots, n = x.shape
-        s = scores(x.reshape(m * slots, n), w)
-        gap = 0.0
-        for slot in range(slots):
-            gap += s[ybar[slot] * slots + slot] - s[y[slot] * slots + slot]
-        self.add_difference(out, x, ybar, y, logistic(-gap))
-
-    def add_objects(self, out: Array, x: Floats, a: Ints, b: Ints, of_a: float, of_b: float) -> None:
-        """Add of_a phi(x, a) + of_b phi(x, b) to `out` (N,) in place, for two assignments `a` and `b` (slots,)."""
-        m, slots, n = x.shape
-        coef = np.zeros(m * slots)
-        for slot in range(slots):
-            coef[a[slot] * slots + slot] += of_a
-            coef[b[slot] * slots + slot] += of_b
-        add_rows(out, x.reshape(m * slots, n), coef, 1.0)
-
-    def check(self) -> None:
-        """Raise ValueError unless `slots` is a positive whole number."""
-        check_count("slots", self.slots)
-
-    def check_context(self, x: object, n_features: int) -> Floats:
-        """Return `x` as a C-contiguous float array (m, slots, n_features). Raise ValueError if it has another shape,
-        fewer people m than slots, or a number that is not finite."""
-        array = finite_array("x", x, 3, n_features)
-        if array.shape[1] != self.slots or array.shape[0] < self.slots:
-            raise ValueError(
-                f"x: expected shape (m, {self.slots}, {n_features}) with m >= {self.slots}, got {array.shape}"
-            )
-        return array
-
-    def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return `y` as an int64 array with the person of each slot (slots,). Raise ValueError, beginning with `name`,
-        if a person does not exist or occurs twice, or the number of slots is wrong."""
-        people = indices(name, y, x.shape[0], "a person for every slot")
-        if people.size != self.slots:
-            raise ValueError(f"{name}: expected {self.slots} people, one a slot, got {people.size}")
-        return people
-
-
 class WithBaseScore(NamedTuple):
     """A space that adds the caller's own score of each candidate to the learned score.
 
@@ -327,54 +244,6 @@ def check_ranking(space: Space, why: str) -> None:
     if not isinstance(space.space if isinstance(space, WithBaseScore) else space, Ranking):
         raise ValueError(f"space: expected a Ranking, {why}, got {space!r}")
     space.check()
-
-
-@kernel
-def best_assignment(benefit: Array) -> Ints:
-    """Return the assignment of greatest total benefit: the index of the person of each slot, (slots,).
-
-    `benefit` is (m, slots) for m people. The Hungarian method with potentials: slot after slot, the shortest augmenting
-    path by reduced costs, in O(m slots^2) time. Raise ValueError if a benefit is not finite or there are fewer people
-    than slots.
-    """
-    m, slots = benefit.shape
-    u, v = np.zeros(slots + 1), np.zeros(m + 1)  # potentials; slot 0 and person 0 are dummies
-    holder = np.zeros(m + 1, np.int64)  # the slot each person holds, 0 for none
-    way = np.zeros(m + 1, np.int64)
-    for slot in range(1, slots + 1):
-        holder[0] = slot
-        j = 0
-        least = np.full(m + 1, np.inf)
-        used = np.zeros(m + 1, np.bool_)
-        while True:
-            used[j] = True
-            i, delta, nearest = holder[j], np.inf, 0
-            for p in range(1, m + 1):
-                if not used[p]:
-                    reduced = -benefit[p - 1, i - 1] - u[i] - v[p]
-                    if reduced < least[p]:
-                        least[p], way[p] = reduced, j
-                    if least[p] < delta:
-                        delta, nearest = least[p], p
-            if nearest == 0:  # no person can be reached
-                raise ValueError("assignment: expected finite benefits and at least as many people as slots")
-            for p in range(m + 1):
-                if used[p]:
-                    u[holder[p]] += delta
-                    v[p] -= delta
-                else:
-                    least[p] -= delta
-            j = nearest
-            if holder[j] == 0:
-                break
-        while j != 0:
-            holder[j] = holder[way[j]]
-            j = way[j]
-    out = np.empty(slots, np.int64)
-    for p in range(1, m + 1):
-        if holder[p] > 0:
-            out[holder[p] - 1] = p - 1
-    return out
 
 
 def _add_implied_pairs_loop(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from heedful.core.space import StructuredSpace
 from heedful.core.validation import check_count
 from heedful.jit.kernel import Floats, Ints
-from heedful.spaces.ranking import Assignment
+from heedful.spaces.assignment import Assignment
 from heedful.spaces.structured import Subset, grid
 from heedful.worlds.answers import gain
 from heedful.worlds.queries import StreamState

@@ -19,10 +19,12 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.numbered import Number, Numbered, own_copy
 from heedful.loop.model import Context, Person
 from heedful.loop.records import FeedbackRecord
-from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
+from heedful.spaces.comparison import EQUAL, UNSURE, Answer, ComparisonPool
 
 if TYPE_CHECKING:
     from heedful.inference.gp.posterior import Posterior
+    from heedful.inference.gp.response_noise import UserNoise
+    from heedful.inference.gp.stopping import AnswerSites
 
 Array = npt.NDArray[np.float64]
 
@@ -55,7 +57,7 @@ class ChoiceAnswer(NamedTuple):
     judge), or an array of 2 to k positions, best first, which come before all others."""
 
     items: Ints
-    answer: Any
+    answer: Answer
 
 
 class ChoiceModel(Numbered[ChoiceState]):
@@ -72,7 +74,7 @@ class ChoiceModel(Numbered[ChoiceState]):
         none."""
         things, asked = np.zeros((64, n_features)), np.zeros((64, 3), np.int64)
         super().__init__(learner, ChoiceState(learner.init(generators(0)[2]), things, 0, 0, asked, 0, 0))
-        self._ready: tuple[Any, Any] = (None, None)
+        self._ready: tuple[ChoiceState | None, Any] = (None, None)
 
     # ------------------------------------------------------------------------ what is believed
 
@@ -107,7 +109,7 @@ class ChoiceModel(Numbered[ChoiceState]):
         `shared` is the learner's state for all people."""
         return shared.users if person is None else int(person.state.user)
 
-    def seen(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Any:
+    def seen(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> AnswerSites | None:
         """Return the person's answers with their sites in expectation propagation, items as indices into `numbers`
         (m,).
 
@@ -115,19 +117,20 @@ class ChoiceModel(Numbered[ChoiceState]):
         items too, or if the learner does not keep them."""
         if person is None or not hasattr(self.learner, "answers_of"):
             return None
-        seen = self.learner.answers_of(self.ready(shared), int(person.state.user))
+        seen: AnswerSites | None = self.learner.answers_of(self.ready(shared), int(person.state.user))
         if seen is None or not np.isin(seen.rows.pairs, numbers).all():
             return None
         return seen._replace(rows=seen.rows._replace(pairs=numbers.searchsorted(seen.rows.pairs)))
 
-    def noise(self, shared: ChoiceState, person: Person) -> Any:
+    def noise(self, shared: ChoiceState, person: Person) -> UserNoise | None:
         """Return the estimate of how noisily `person` answers, in `shared`, the state for all people; None if there is
         none.
 
         Only some learners estimate it."""
         if not hasattr(self.learner, "noise"):
             return None
-        return self.learner.noise(self.ready(shared), int(person.state.user))
+        found: UserNoise | None = self.learner.noise(self.ready(shared), int(person.state.user))
+        return found
 
     def chances(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Array | None:
         """Return the probability that this person chooses each of the items `numbers` (k,), given that one of them is
