@@ -3,7 +3,8 @@
 A segment is a copy: the events stay in the database, which is the log of record and lists the segments with their
 SHA-256. It has a row for each event, as the log has it, and columns with the training examples that the model learns
 from, as numbers: a fold reads those, and learns them in a compiled loop. A segment that is missing or damaged costs
-time, and nothing else. docs/decisions/0030 weighs the alternatives.
+time, and nothing else. docs/decisions/0030 weighs the alternatives. The file is long because it is the one place that
+knows the columns: what writes them, learns from them and checks them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a loop is created with: its learner, its encodings and its settings.
 
-They are the first event of the log and never change.
+They are the first event of the log and never change. The file is long because each setting is described and checked in
+it.
 """
 
 from __future__ import annotations
