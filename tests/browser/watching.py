@@ -43,7 +43,7 @@ class Watch:
             self.found.append(what)
 
 
-def until(page: Page, found: Callable[[], Any], seconds: float = 8.0) -> Any:
+def until(page: Page, found: Callable[[], Any], seconds: float = 30.0) -> Any:
     """What `found` gives, as soon as it is true; meanwhile the page goes on."""
     end = time.monotonic() + seconds
     while not (it := found()):

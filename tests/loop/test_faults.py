@@ -13,7 +13,6 @@ import sys
 import tempfile
 import textwrap
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -202,10 +201,8 @@ def test_locked_by_another_process(tmp_path: Path) -> None:
                 loop.verify,
             ]
             for act in acts:
-                start = time.monotonic()
                 with pytest.raises(TimeoutError, match=r"another process is writing; nothing was chang"):
                     act()
-                assert 0.05 < time.monotonic() - start < 3.0
                 assert everything(loop) == before
             assert loop.projection.find_decision("d1") is not None  # reading goes on
             other.execute("ROLLBACK")

@@ -10,7 +10,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import time
 import timeit
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -218,17 +217,18 @@ def test_a_revoked_key_stops_within_every(keys: Keys, opened: Callable[..., Auth
     assert (kind(gate, text), kind(gate, other)) == ("no-key", "in")
 
 
-def test_a_key_that_another_process_revokes_stops_within_a_second(keys: Keys, tmp_path: Path) -> None:
+def test_a_key_that_another_process_revokes_stops_within_half_a_second(
+    keys: Keys, tmp_path: Path, opened: Callable[..., Authenticator], clock: Clock
+) -> None:
     key, text = keys.create("ci")
-    gate = Authenticator(keys)
+    gate = opened()
     assert kind(gate, text) == "in"
     program = "import sys; from pathlib import Path; from heedful.server.keys import Keys\n"
     program += "Keys(Path(sys.argv[1])).revoke(sys.argv[2])"
     subprocess.run([sys.executable, "-c", program, str(tmp_path), key.prefix], check=True)
-    done = time.monotonic()
-    while kind(gate, text) == "in":
-        assert time.monotonic() - done < 3  # within one where the machine has nothing else to do
-        time.sleep(0.01)
+    assert kind(gate, text) == "in"  # by the clock of the gate no time has gone by
+    clock.now += 0.5
+    assert kind(gate, text) == "no-key"
 
 
 def test_a_new_key_is_good_at_once(keys: Keys, opened: Callable[..., Authenticator], clock: Clock) -> None:
@@ -555,20 +555,21 @@ def test_the_servers_limit_holds_without_a_key(opened: Callable[..., Authenticat
 
 
 def test_somebody_who_writes_holds_nobody_up(
-    keys: Keys, tmp_path: Path, opened: Callable[..., Authenticator], clock: Clock
+    keys: Keys, tmp_path: Path, opened: Callable[..., Authenticator], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, text = keys.create("ci")
-    gate = opened()
+    gate, since, waits = opened(), Keys.since, list[float]()
+    monkeypatch.setattr(Keys, "since", lambda self, stamp, wait=0.0: waits.append(wait) or since(self, stamp, wait))
     with closing(sqlite3.connect(tmp_path / "server.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         other.execute("UPDATE keys SET revoked = 1")
-        start = time.perf_counter()
         for _ in range(20):
             clock.now += 1
             assert kind(gate, text) == "in"  # it is not done
             assert kind(gate, "hk_ab12cd34_" + "x" * 43) == "no-key"
-        assert time.perf_counter() - start < 4  # one who waited took longer
         other.execute("COMMIT")
+    assert len(waits) >= 20
+    assert set(waits) == {0.0}
     clock.now += 1
     assert kind(gate, text) == "no-key"
 
@@ -627,11 +628,19 @@ def test_an_open_gate_whose_database_breaks_is_shut(tmp_path: Path, opened: Call
 # ---------------------------------------------------------------------------- speed
 
 
-def test_a_request_is_let_in_within_microseconds(keys: Keys) -> None:
-    """0.6 to 0.9 microseconds where this was written; here ten times that, as machines differ."""
+def test_a_request_is_let_in_by_a_few_calls(keys: Keys, record_property: Any) -> None:
+    """0.6 to 0.9 microseconds where this was written, which is told; of functions, what a look at a table takes."""
     headers = [bearer(keys.create("ci", rate=rate)[1]) for rate in (None, 1_000_000)]
-    gate = Authenticator(keys)
+    gate = Authenticator(keys, clock=Clock())
     for header in headers:
         ask = partial(gate.admit, header, None, None, "read")
+        ask()
+        called: list[tuple[str, Any]] = []
+        sys.setprofile(lambda frame, event, arg, called=called: called.append((event, frame.f_code.co_name)))
+        try:
+            ask()
+        finally:
+            sys.setprofile(None)
+        assert len([event for event, _ in called if event.endswith("call")]) < 20, called
         took = min(timeit.repeat(ask, number=2000, repeat=20)) / 2000
-        assert took < 9e-6
+        record_property("told", f"a request is let in within {1e6 * took:.1f} microseconds")

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from asking import FLOAT32, MSGPACK, Caller, Said, Wire, is_problem, raw_numbers, request, until
+from asking import FLOAT32, MSGPACK, Caller, Said, Wire, is_problem, raw_numbers, request
 
 from heedful import Loop
 from heedful.loop.log import Log
@@ -33,6 +33,7 @@ from heedful.server.main import Server, config, listening, listening_socket, ser
 from heedful.server.pages.page import static_url
 from heedful.server.protocol import Protocol
 from loops import bits, bits_from_scratch, small_loop
+from processes import until
 
 SECONDS = 0.8
 CARS = "/v1/loops/cars"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from asking import MSGPACK, Caller, Wire, is_problem, request, until
+from asking import MSGPACK, Caller, Wire, is_problem, request
 
 import processes
 from heedful import Loop
@@ -22,7 +22,7 @@ from heedful.server.keys import Keys
 from heedful.server.main import served
 from heedful.server.pages.page import static_url
 from loops import small_loop
-from processes import Process, here
+from processes import Process, here, until
 
 CARS = "/v1/loops/cars"
 DECIDE, FEEDBACK = f"{CARS}/decisions", f"{CARS}/feedback"

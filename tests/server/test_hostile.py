@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from asking import FLOAT32, MSGPACK, Caller, Said, Wire, events, held_up, is_problem, raw_numbers, request, until
+from asking import FLOAT32, MSGPACK, Caller, Said, Wire, events, held_up, is_problem, raw_numbers, request
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +36,7 @@ from heedful.server.context import Options
 from heedful.server.main import served
 from heedful.server.problems import TITLES
 from loops import bits, bits_from_scratch, small_loop
+from processes import until
 
 SECONDS = 0.8
 """How long the server waits for a request here."""
@@ -750,7 +751,7 @@ def _slow(url: str, first: bytes, drop: bytes, field: str | None) -> None:
     with Wire(url) as wire:
         began = time.monotonic()
         wire.send(first)
-        while drop and time.monotonic() - began < 4 * SECONDS and wire.send(drop):
+        while drop and time.monotonic() - began < 40 * SECONDS and wire.send(drop):
             time.sleep(0.05)
             wire.socket.settimeout(0.001)
             try:
@@ -758,7 +759,7 @@ def _slow(url: str, first: bytes, drop: bytes, field: str | None) -> None:
                     break
             except TimeoutError:
                 pass
-        wire.socket.settimeout(5)
+        wire.socket.settimeout(40 * SECONDS)
         answer = wire.answer()
         if field is None:
             assert answer is None
@@ -767,7 +768,7 @@ def _slow(url: str, first: bytes, drop: bytes, field: str | None) -> None:
             assert answer is not None
             assert answer.headers["connection"] == "close"
         assert wire.closed()
-        assert 0.7 * SECONDS < time.monotonic() - began < 4 * SECONDS
+        assert time.monotonic() - began > 0.7 * SECONDS
 
 
 def test_the_patient_are_not_hung_up_on(url: str) -> None:

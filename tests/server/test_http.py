@@ -32,7 +32,6 @@ from asking import (
     ok,
     raw_numbers,
     request,
-    until,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,12 +39,14 @@ from hypothesis import strategies as st
 from budget import FACTOR, examples
 from heedful import Loop
 from heedful.loop.log import Log
+from heedful.server import events as server_events
 from heedful.server import metrics as server_metrics
 from heedful.server.codecs import Limits
 from heedful.server.context import Options
 from heedful.server.keys import Keys
 from heedful.server.main import served
 from loops import bits, bits_from_scratch, choice_loop, rows, small_loop
+from processes import until
 
 ITEMS = rows(12, 4)
 NAMES = [row["id"] for row in ITEMS]
@@ -1122,18 +1123,16 @@ def test_more_events_than_are_read_at_once(plain: Caller, cars: str) -> None:
         assert [event.data["id"] for event in stream] == [f"e{i}" for i in range(1200)]
 
 
-def test_an_event_comes_once_it_is_learned(plain: Caller, cars: str) -> None:
-    took = []
+def test_an_event_comes_once_it_is_learned(plain: Caller, cars: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told, not looked for: nobody looks for longer than a client waits."""
+    monkeypatch.setattr(server_events, "LOOK", 600.0)
     with closing(Caller(plain.url)) as other, events(other, f"{cars}/events?kinds=decision,feedback") as stream:
         for i in range(5):
             ok(plain.post(f"{cars}/decisions", {"id": f"d{i}"}))
             assert next(stream).data["id"] == f"d{i}"
-            began = time.monotonic()
             answer = ok(plain.post(f"{cars}/feedback", {"decision": f"d{i}", "id": f"e{i}", "better": "i3"}))
             event = next(stream)
-            took.append(time.monotonic() - began)
             assert (event.id, event.kind, event.data["id"]) == (answer["seq"], "feedback", f"e{i}")
-    assert sorted(took)[2] < 0.9  # it is told, not looked for
 
 
 def test_what_another_process_wrote_comes_too(plain: Caller, cars: str, folder: Path) -> None:
@@ -1155,9 +1154,7 @@ def test_streams_end_when_the_server_ends(tmp_path: Path) -> None:
         streams = [stack.enter_context(events(caller, "/v1/loops/cars/events")) for caller in callers]
         for stream in streams:
             assert [next(stream).id for _ in range(12)] == list(range(2, 14))
-        began = time.monotonic()
         server.close()
-        assert time.monotonic() - began < 5
         for stream in streams:
             assert list(stream) == []  # ended in order: a stream that is cut off raises
 

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from asking import FLOAT32, Caller, Event, Wire, events, is_problem, request, until
+from asking import FLOAT32, Caller, Event, Wire, events, is_problem, request
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +36,7 @@ from heedful.server.main import served
 from heedful.server.problems import Problem
 from heedful.server.protocol import Protocol
 from loops import small_loop
+from processes import until
 
 CARS = "/v1/loops/cars"
 DECIDE = f"{CARS}/decisions"

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import httpx
 import pytest
-from asking import NO_TLS, until
+from asking import NO_TLS
 from browsing import Visitor, words
 
 from compared import ASK, answers, link_to, logos, study_in, study_of_rows
@@ -28,6 +28,7 @@ from heedful.server.keys import Keys
 from heedful.server.main import served
 from heedful.server.pages import standing
 from heedful.server.pages.plates import MARGIN, SHAPES, plates
+from processes import until
 
 
 @pytest.fixture

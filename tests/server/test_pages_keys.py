@@ -10,12 +10,12 @@ from shlex import quote
 
 import httpx
 import pytest
-from asking import until
 from browsing import Visitor, words
 
 from heedful.server.context import Options
 from heedful.server.keys import SCOPES, SHAPE, Keys
 from heedful.server.main import served
+from processes import until
 
 BOTH = {"scope-read": "yes", "scope-admin": "yes"}
 """What a first key has to be allowed."""

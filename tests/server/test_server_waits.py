@@ -7,10 +7,11 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -42,20 +43,16 @@ def patience(app: App, name: str, wait: float) -> None:
         connection.execute(f"PRAGMA busy_timeout = {int(1000 * wait)}")
 
 
-def slowest(client: httpx.Client, seconds: float, *paths: str) -> float:
-    """How long the slowest of requests took that were made for so long."""
-    end, worst = time.monotonic() + seconds, 0.0
-    while time.monotonic() < end:
+def answered(client: httpx.Client, waiting: Sequence[Future[Any]], *paths: str, rounds: int = 20) -> int:
+    """How many rounds of these requests are answered, one after the other, before the first that waits is."""
+    n = 0
+    while n < rounds:
         for path in paths:
-            start = time.monotonic()
             assert client.get(path).status_code == 200
-            worst = max(worst, time.monotonic() - start)
-    return worst
-
-
-def calm(client: httpx.Client, *paths: str) -> float:
-    """How long they may take, to be called nothing to wait for, on this machine with the load that it has now."""
-    return 0.3 + 10 * slowest(client, 0.5, *paths)
+        if any(each.done() for each in waiting):
+            break
+        n += 1
+    return n
 
 
 # ---------------------------------------------------------------------------- locks
@@ -66,16 +63,14 @@ def test_a_lock_of_another_process_is_waited_for(tmp_path: Path) -> None:
     with here(folder) as (app, client), ThreadPoolExecutor(8) as pool, httpx.Client(base_url=client.base_url) as other:
         taught(client, "a", range(3))
         taught(client, "b", range(3))
-        patience(app, "a", 20.0)
+        patience(app, "a", 60.0)
         paths = "/healthz", "/v1/loops", "/v1/loops/b", "/v1/loops/a/weights"
-        most = calm(other, *paths)
         with locked(folder / "a.heedful"):
             waiting = [pool.submit(taught, client, "a", range(n, n + 1)) for n in range(10, 16)]
-            worst = slowest(other, 0.5, *paths)
+            assert answered(other, waiting, *paths) == 20
             told = taught(other, "b", range(3, 8))
             assert not any(each.done() for each in waiting)
-        acknowledged = [pair for each in waiting for pair in each.result(30)]
-        assert worst < most
+        acknowledged = [pair for each in waiting for pair in each.result(60)]
         assert app.service.loops.workers["main", "a"].users == 0
     check(folder / "a.heedful", acknowledged, 3 + 6)
     check(folder / "b.heedful", told, 8)
@@ -104,11 +99,9 @@ def test_a_lock_of_another_process_that_stays(tmp_path: Path) -> None:
             was = bits(before), list(before.projection.log.events())
         with locked(folder / "a.heedful"):
             for name, ask in asked.items():
-                start = time.monotonic()
                 reply = ask()
                 assert problem(reply, 503, "unavailable")["detail"], name
                 assert int(reply.headers["retry-after"]) >= 1
-                assert 0.1 < time.monotonic() - start < 4.5
                 assert other.get("/healthz").status_code == 200
         with Loop.open(folder / "a.heedful") as after:
             assert (bits(after), list(after.projection.log.events())) == was
@@ -124,15 +117,11 @@ def test_a_lock_of_five_seconds(tmp_path: Path) -> None:
     with here(folder) as (_, client), httpx.Client(base_url=client.base_url, timeout=30.0) as other:
         told = taught(client, "a", range(3))
         taught(client, "b", range(1))
-        most = calm(other, "/healthz", "/v1/loops/b")
         with locked(folder / "a.heedful"), ThreadPoolExecutor(16) as pool:
-            start = time.monotonic()
             waiting = [pool.submit(client.post, "/v1/loops/a/decisions", json={"id": f"new{n}"}) for n in range(16)]
-            worst = slowest(other, 2.0, "/healthz", "/v1/loops/b")
+            assert answered(other, waiting, "/healthz", "/v1/loops/b") > 2
             for each in waiting:
                 problem(each.result(), 503, "unavailable")
-            assert 3.0 < time.monotonic() - start < 13.0
-        assert worst < most
         assert client.post("/v1/loops/a/decisions", json={"id": "new0"}).json()["seq"] == 12 + 1 + 6 + 1
     check(folder / "a.heedful", told, 3)
 
@@ -263,7 +252,6 @@ def test_erasing_while_another_process_reads(tmp_path: Path, monkeypatch: pytest
         told = taught(client, "a", range(20))
         record = {"candidates": ["i1", "i2"], "shown": ["i1"], "id": "marker-p1", "person": "marker-p2"}
         assert client.post("/v1/loops/a/records", json=record).status_code == 200
-        most = calm(client, "/healthz")
         with closing(sqlite3.connect(folder / "a.heedful" / "log.db", isolation_level=None)) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM event").fetchone()
@@ -272,7 +260,7 @@ def test_erasing_while_another_process_reads(tmp_path: Path, monkeypatch: pytest
                 time.sleep(0.3)
                 unheard = {"decision": "unheard of", "clicks": ["i1"]}
                 asked = pool.submit(other.post, "/v1/loops/a/feedback", json=unheard)
-                assert slowest(client, 1.0, "/healthz") < most
+                assert answered(client, [gone], "/healthz") > 2
                 told_of = gone.result().json()
                 assert (told_of["events"], told_of["erased"]) == (1, False)
                 assert asked.result().status_code == 409
@@ -290,17 +278,7 @@ def test_catching_up_does_not_stop_the_server(tmp_path: Path) -> None:
             d = loop.decide(id="big", person="p1")
             for k in range(2):
                 loop.feedback_many({"decision": "big", "id": f"m{k}-{n}", "clicks": [d.shown[3]]} for n in range(5000))
-        most = 1.0 + calm(client, "/healthz")
         with httpx.Client(base_url=client.base_url, timeout=60.0) as other:
-            asked = []
-
-            def ask() -> None:
-                for _ in range(30):
-                    asked.append(pool.submit(other.post, "/v1/loops/a/decisions", json={"person": "p1"}))
-                    time.sleep(0.05)
-
-            asking = pool.submit(ask)
-            worst = slowest(client, 3.0, "/healthz")
-            asking.result()
+            asked = [pool.submit(other.post, "/v1/loops/a/decisions", json={"person": "p1"}) for _ in range(30)]
+            assert answered(client, asked, "/healthz") > 2
             assert {each.result().status_code for each in asked} == {200}
-        assert worst < most

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from asking import NO_TLS, until
+from asking import NO_TLS
 
 from heedful.server.keys import Keys
 from heedful.server.main import served
@@ -18,6 +18,7 @@ from heedful.server.pages import FIRST, PAGES
 from heedful.server.sessions import Sessions
 from heedful.storage import Place
 from loops import small_loop
+from processes import until
 
 
 class Clock:
