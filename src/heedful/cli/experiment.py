@@ -242,5 +242,6 @@ def _promotions(found: tuple[Promotion, ...]) -> list[Part]:
         )
         for each in found
     ]
-    parts: list[Part] = [Table("promotions", ("version", "learner", "in place of", "by", "evidence", ""), tuple(rows))]
+    columns = ("version", "learner", "in place of", "by", "evidence", "")
+    parts: list[Part] = [Table("promotions", columns, tuple(rows), texts=(1, 2, 3, 4, 5))]
     return [*parts, *(Line(f"{each.learner}: {each.changed}.") for each in found if each.changed)]

@@ -17,8 +17,9 @@ COLUMNS, FEWEST = 40, 10
 """The most and the fewest bars of the chart over time."""
 ROWS = 10
 """The most rows of a printed table; --json has all."""
-NARROW = 20
-"""The width in characters to which a column of texts may be folded, so that others have room."""
+NARROWEST, NARROW = 12, 20
+"""The widths in characters to which a column of texts may be folded: so that all columns have room, and where a table
+is printed in pieces."""
 EDGE = 3
 """How many characters a column takes beside its text."""
 
@@ -79,14 +80,17 @@ def _print_table(told: Table, title: str) -> None:
 def _pieces(told: Table, room: int) -> list[list[int]]:
     """Return the columns of the table `told`, by index, in pieces that fit side by side into `room` characters.
 
-    It is one piece if there is room for all once headings are folded between words and texts to NARROW characters;
-    otherwise each piece has the first column."""
+    It is one piece if there is room for all once headings are folded between words, and texts; otherwise each piece has
+    the first column."""
     cells = [max((len(row[i]) for row in told.rows[:ROWS]), default=0) for i in range(len(told.columns))]
-    cells = [min(cell, NARROW) if i in told.texts else cell for i, cell in enumerate(cells)]
-    folded = [max(cell, *map(len, name.split()), 0) for cell, name in zip(cells, told.columns)]
+
+    def least(narrow: int) -> list[int]:
+        return [min(cell, narrow) if i in told.texts else cell for i, cell in enumerate(cells)]
+
+    folded = [max(cell, *map(len, name.split()), 0) for cell, name in zip(least(NARROWEST), told.columns)]
     if 1 + sum(EDGE + each for each in folded) <= room:
         return [list(range(len(told.columns)))]
-    widths = [EDGE + max(cell, len(name)) for cell, name in zip(cells, told.columns)]
+    widths = [EDGE + max(cell, len(name)) for cell, name in zip(least(NARROW), told.columns)]
     pieces, used = [[0]], 1 + widths[0]
     for i in range(1, len(widths)):
         if len(pieces[-1]) > 1 and used + widths[i] > room:
