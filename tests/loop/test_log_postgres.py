@@ -18,7 +18,7 @@ from heedful import Loop
 from heedful.loop.log import Event, Log
 from heedful.loop.log.table import LogTable
 from heedful.loop.loop import Unerased
-from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Unreachable
+from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Place, Unreachable
 from loops import bits, bits_from_scratch, small_loop
 from processes import until
 from takeover import Proxy, new_name
@@ -274,6 +274,27 @@ def test_a_follower_learns_without_owning(address: Address) -> None:
         owner.close()
         follower.decide()
         assert follower.verify() == []
+
+
+def test_much_of_another_process_is_taken_in_together(home: Place) -> None:
+    """Decisions, answers and items in turn, as if each came alone."""
+    small_loop(home / "loop", control=0.0).close()
+    with Loop.open(home / "loop") as one, Loop.open(home / "loop") as two, Loop.open(home / "loop") as third:
+        for i in range(40):
+            d = one.decide(id=f"d{i}", person=f"p{i % 3}")
+            one.feedback(f"d{i // 2}", id=f"e{i}", clicks=[d.shown[i % 4]])
+            if i % 10 == 5:
+                one.put_items([{"id": f"new{i}", "f0": 1.0, "f1": float(i), "f2": 0.0, "f3": -1.0}])
+                one.withdraw(f"i{i % 7}")
+            third.projection.look()  # a few at a time
+        asked: list[int] = []
+        at = two.projection.log.at
+        two.projection.log.at = lambda seq: asked.append(seq) or at(seq)  # type: ignore[method-assign,func-returns-value]
+        two.projection.look()
+        assert asked == []
+        assert two.version == third.version == one.version
+        assert bits(two) == bits(third) == bits(one) == bits_from_scratch(two)
+        assert set(two.items) == set(one.items)
 
 
 # ---------------------------------------------------------------------------- lost connections

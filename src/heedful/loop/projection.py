@@ -11,8 +11,8 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, suppress
 from heapq import merge
 from pathlib import Path
 from sys import getsizeof
@@ -56,6 +56,8 @@ MARKS, BETWEEN = 4, 250
 LONG = 200
 """The most events that are learned in place while readers wait; before more, readers keep a copy of the people's
 states."""
+FEW = 8
+"""The most pieces of feedback of other processes whose decisions are looked up one by one."""
 AGAIN = "another process has changed the model meanwhile"
 """The reason with which a decision is rejected that was made by a model that has changed meanwhile."""
 CACHED, HELD = 50_000, 128_000_000
@@ -668,12 +670,9 @@ class Projection:
                 self.rebuild()
             else:
                 self._apart(len(others))
-                for event in others:
-                    self._take_in(event)
-                    if event.seq in self.failed:
-                        self.rebuild()  # it may have stopped half-way
-                        self.catalogue.look_again()  # what came after it is in the model, and not yet on the catalogue
-                        break
+                if not self._take_in_all(others):
+                    self.rebuild()  # it may have stopped half-way
+                    self.catalogue.look_again()  # what came after it is in the model, and not yet on the catalogue
                 self._head = head
                 self._stale = False
             self._publish()
@@ -685,15 +684,40 @@ class Projection:
         if events > LONG:
             self._model.people = dict(self._model.people)
 
-    def _take_in(self, event: Event) -> None:
-        """Let the model learn one `event` that another process wrote: feedback, a change of an item, or an order to
-        imitate."""
+    def _take_in_all(self, events: Sequence[Event]) -> bool:
+        """Let the model learn `events` that other processes wrote, the last of the log, until the learner fails on one;
+        return whether it did not."""
+        with closing(self._with_decisions(events)) as pairs:
+            for event, decided in pairs:
+                self._take_in(event, decided)
+                if event.seq in self.failed:
+                    return False
+        return True
+
+    def _with_decisions(self, events: Sequence[Event]) -> Generator[tuple[Event, Event | None]]:
+        """Yield (event, the decision that it answers) of each of `events`, the last of the log; None where it answers
+        none.
+
+        The decisions of many are read together: a query of a database takes as long as a message there and back."""
+        if sum(event.kind == "feedback" for event in events) <= FEW:
+            for event in events:
+                yield event, self.log.at(event.target or 0) if event.kind == "feedback" else None
+            return
+        with closing(self.log.lessons(events[0].seq - 1)) as lessons:
+            answer, decided = next(lessons, (None, None))
+            for event in events:
+                while answer is not None and answer.seq < event.seq:
+                    answer, decided = next(lessons, (None, None))
+                yield event, decided if answer is not None and answer.seq == event.seq else None
+
+    def _take_in(self, event: Event, decided: Event | None) -> None:
+        """Let the model learn one `event` that another process wrote: feedback to the decision `decided`, a change of
+        an item, or an order to imitate."""
         if event.kind == "item":
             self._put(event)
         elif event.kind == "decision" and self.imitates:
             self._watch(event)
         elif event.kind == "feedback":
-            decided = self.log.at(event.target or 0)
             if decided is not None:
                 self.learn_one(self._model, event, self.decision(decided), records.decode_feedback(event.payload))
             self._version = event.seq

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from heedful.loop.log.event import COLUMNS, WIDTH, Event, Segment, to_event
@@ -158,7 +158,7 @@ class LogReader:
                 return
             before = rows[-1][0]
 
-    def lessons(self, after: int = 0) -> Iterator[tuple[Event, Event]]:
+    def lessons(self, after: int = 0) -> Generator[tuple[Event, Event]]:
         """Yield (feedback, the decision that it answers) after sequence number `after`, in the order of the feedback.
 
         Feedback that was undone is included."""
