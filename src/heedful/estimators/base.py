@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heedful.core.fold import coerce, copy_arrays
 from heedful.core.validation import check_count, describe, finite_array
-from heedful.estimators.folding import compiles, fold_rows
+from heedful.estimators.folding import RankLearner, compiles, fold_rows
 from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct, ranks_of, scale, weights_of
 from heedful.jit.kernel import Floats, Ints
 
@@ -64,7 +64,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
     @abstractmethod
-    def _rule(self, n_features: int, n_ranks: int) -> Any:
+    def _rule(self, n_features: int, n_ranks: int) -> RankLearner:
         """Return the learner, with its hyperparameters, for rows of `n_features` numbers and `n_ranks` ranks."""
 
     @abstractmethod
@@ -159,7 +159,9 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(OVERFLOWN)
         self._state, self._one = state, one
 
-    def _to_fold(self, learner: Any, X: Floats, weights: Array | None, one: bool) -> tuple[Any, Floats, bool]:
+    def _to_fold(
+        self, learner: RankLearner, X: Floats, weights: Array | None, one: bool
+    ) -> tuple[RankLearner, Floats, bool]:
         """Return the learner to update, the n rows of N numbers (n, N) that it takes, and whether a 1 has still to be
         appended to each row.
 
@@ -253,14 +255,16 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
         """
         return self._go_on(X, y, classes, sample_weight)
 
-    def _to_fold(self, learner: Any, X: Floats, weights: Array | None, one: bool) -> tuple[Any, Floats, bool]:
+    def _to_fold(
+        self, learner: RankLearner, X: Floats, weights: Array | None, one: bool
+    ) -> tuple[RankLearner, Floats, bool]:
         if weights is None:
             return learner, X, one
         whole = np.hstack([X, np.ones((len(X), 1), X.dtype)]) if one else X
         return *self._weighted_learner(learner, whole, weights), False
 
     @abstractmethod
-    def _weighted_learner(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
+    def _weighted_learner(self, learner: RankLearner, X: Floats, weights: Array) -> tuple[RankLearner, Floats]:
         """Return a learner of weighted rows, and n rows of N numbers X (n, N) combined with their weights (n,) as it
         expects them.
         """

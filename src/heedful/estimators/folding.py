@@ -6,12 +6,12 @@ import builtins
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.fold import copy_arrays, generators, run
+from heedful.core.fold import Learner, copy_arrays, generators, run
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.worlds.instances import InstanceStream
 
@@ -23,6 +23,10 @@ long as loading compiled code.
 """
 FEW = 50
 """Calls with fewer rows are always interpreted: calling compiled code would take as long."""
+S = TypeVar("S")
+"""the type of a learner's state"""
+RankLearner: TypeAlias = Learner[Floats, int, int, Any]
+"""A learner of ranks, from 1, of rows of features."""
 BLOCK = 2**18  # numbers copied at a time, so that the copy stays in the cache
 
 _waited: Counter[str] = Counter()  # rows handled interpreted in this process, by the name of the learner
@@ -43,7 +47,7 @@ def blocks(X: Floats, one: bool, order: Ints | None = None) -> Iterator[tuple[An
         yield rows, np.require(piece, requirements=["C", "W"])
 
 
-def compiles(learner: Any, rows: int, lessons: int) -> bool:
+def compiles(learner: object, rows: int, lessons: int) -> bool:
     """Return True if a loop over training rows should be compiled rather than interpreted.
 
     `rows`: number of rows of this call; `lessons`: rows times epochs. It is False for fewer than FEW rows, and True
@@ -61,15 +65,15 @@ def compiles(learner: Any, rows: int, lessons: int) -> bool:
 
 
 def fold_rows(
-    learner: Any,
-    state: Any,
+    learner: Learner[Floats, int, int, S],
+    state: S,
     X: Floats,
     ranks: Ints,
     order: Ints | None,
     one: bool,
     fast: bool,
     verbose: bool = False,
-) -> Any:
+) -> S:
     """Return the state of `learner` after learning from each of n rows of N features X (n, N) with its rank, from 1.
 
     `ranks` (n,): the ranks; `order` (n,): indices of the rows in the order to use; None: as they are. `one`: append a 1

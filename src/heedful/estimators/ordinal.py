@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import describe
 from heedful.estimators.base import OrdinalEstimator, OrdinalEstimatorWithIntercept
-from heedful.estimators.folding import project
+from heedful.estimators.folding import RankLearner, project
 from heedful.jit.kernel import Floats, Ints, add_scaled, dot
 from heedful.learners.ordinal.perceptrons import (
     AveragedPRank,
@@ -80,7 +80,7 @@ class PRankClassifier(OrdinalEstimator):
     because all steps have one size, and no `predict_proba`, because PRank gives no probabilities.
     """
 
-    def _rule(self, n_features: int, n_ranks: int) -> Any:
+    def _rule(self, n_features: int, n_ranks: int) -> PRank:
         return PRank(n_features, n_ranks)
 
     @property
@@ -105,20 +105,20 @@ class AveragedPRankClassifier(OrdinalEstimator):
     `predict_proba`.
     """
 
-    def _rule(self, n_features: int, n_ranks: int) -> Any:
+    def _rule(self, n_features: int, n_ranks: int) -> AveragedPRank:
         return AveragedPRank(n_features, n_ranks)
 
     @property
     def coef_(self) -> Array:
         """Direction w (N,), averaged over all rounds: a weight for each of N features."""
-        return self._rule(self.n_features_in_, self.classes_.size).weights(self._state)  # type: ignore[no-any-return]
+        return self._rule(self.n_features_in_, self.classes_.size).weights(self._state)
 
     @property
     def thresholds_(self) -> Array:
         """Thresholds b (k-1,), averaged over all rounds: the values of w . x at which the predicted rank changes, for k
         labels.
         """
-        return self._rule(self.n_features_in_, self.classes_.size).thresholds(self._state)  # type: ignore[no-any-return]
+        return self._rule(self.n_features_in_, self.classes_.size).thresholds(self._state)
 
     def _decisions(self, X: Floats) -> Array:
         s = self._state
@@ -140,10 +140,10 @@ class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
 
     _ordered = False
 
-    def _rule(self, n_features: int, n_ranks: int) -> Any:
+    def _rule(self, n_features: int, n_ranks: int) -> MulticlassPerceptron:
         return MulticlassPerceptron(n_features, n_ranks)
 
-    def _weighted_learner(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
+    def _weighted_learner(self, learner: Any, X: Floats, weights: Array) -> tuple[RankLearner, Floats]:
         return learner, X * weights[:, None].astype(X.dtype)  # the same prediction, the step times the weight
 
     @property
@@ -204,10 +204,10 @@ class WidrowHoffClassifier(OrdinalEstimatorWithIntercept):
         )
         self.eta = eta
 
-    def _rule(self, n_features: int, n_ranks: int) -> Any:
+    def _rule(self, n_features: int, n_ranks: int) -> WidrowHoff:
         return WidrowHoff(n_features, n_ranks, self.eta_)
 
-    def _weighted_learner(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
+    def _weighted_learner(self, learner: Any, X: Floats, weights: Array) -> tuple[RankLearner, Floats]:
         return _WeightedWidrowHoff(*learner), np.hstack([X, weights[:, None].astype(X.dtype)])
 
     def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
@@ -248,7 +248,7 @@ class ConstantRankClassifier(OrdinalEstimator):
     is no `predict_proba`.
     """
 
-    def _rule(self, n_features: int, n_ranks: int) -> Any:
+    def _rule(self, n_features: int, n_ranks: int) -> ConstantRank:
         return ConstantRank(n_features, n_ranks)
 
     def _decisions(self, X: Floats) -> Array:

@@ -14,7 +14,7 @@ v and a take PRank's own step ([P01] Figure 2), with tau_r = 1 or -1 where s is 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,31 @@ from heedful.jit.kernel import Floats, Ints, scores
 from heedful.spaces.ordinal import Ranks
 
 Array = npt.NDArray[np.float64]
+
+
+class ThresholdLearner(Protocol):
+    """A learner of ordinal grades that has one direction of the N features and thresholds: instances x (N,), ranks from
+    1."""
+
+    @property
+    def n_features(self) -> int:
+        """The number of features N."""
+
+    @property
+    def space(self) -> Ranks:
+        """The ranks that it predicts."""
+
+    def init(self, rng: np.random.Generator, /) -> Any:
+        """Return the state before the first instance."""
+
+    def weights(self, state: Any, /) -> Array:
+        """Return the direction (N,)."""
+
+    def thresholds(self, state: Any, /) -> Array:
+        """Return the thresholds (k - 1,) between k ranks, rising."""
+
+    def update(self, state: Any, x: Floats, y: int, feedback: int, /) -> Any:
+        """Return the state after the true rank `feedback` of the instance `x`, for which `y` was predicted."""
 
 
 class Offset(NamedTuple):
@@ -56,7 +81,7 @@ class Personal(NamedTuple):
     shared score, and by `learner`. A `Personal` is made from a learner in Python, not by name.
     """
 
-    learner: Any
+    learner: ThresholdLearner
     shrink: float
 
     @property
@@ -72,13 +97,12 @@ class Personal(NamedTuple):
     @property
     def n_features(self) -> int:
         """The number of features N, that of the shared learner."""
-        return int(self.learner.n_features)
+        return self.learner.n_features
 
     @property
     def space(self) -> Ranks:
         """The space of ranks of the shared learner."""
-        space: Ranks = self.learner.space
-        return space
+        return self.learner.space
 
     def init(self, rng: np.random.Generator) -> PersonalState:
         """Return the state before the first instance; `rng` is for the shared learner. Raise ValueError unless `shrink`
