@@ -4,8 +4,8 @@
 
 Makes a folder of copies of one small loop, starts `heedful serve` on it, and reads its memory (resident, /proc) at the
 start, with busy loops, after every loop was used once, and after all were left alone. With --database the same for
-loops in a PostgreSQL database, which is left with the loops in it: give it one of its own. There 25 loops are busy, as
-each open one has three connections.
+loops in a PostgreSQL database, which is left with the loops in it: give it one of its own. There 25 loops
+are busy, as each open one has three connections, and a thousand are used.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def size_of(url: str) -> int:
 
 
 def used(place: str | Path, n: int, busy: int) -> dict[str, Any]:
-    """Memory while few of the loops are busy, after all were used once, and after all were left alone."""
+    """Memory while `busy` of the first `n` loops are busy, after all were used once, and after all were left alone."""
     names = [f"loop-{i:05d}" for i in range(n)]
     found: dict[str, Any] = {}
     with serving(place, 2 * busy) as server:
@@ -213,7 +213,7 @@ def used(place: str | Path, n: int, busy: int) -> dict[str, Any]:
         start = time.perf_counter()
         listed = server.ask("GET", "/v1/loops")["loops"]
         found["list_seconds"] = time.perf_counter() - start
-        assert len(listed) == n
+        found["listed"] = len(listed)
         start = time.perf_counter()
         server.ask("GET", "/")
         found["page_seconds"] = time.perf_counter() - start
@@ -231,8 +231,8 @@ def used(place: str | Path, n: int, busy: int) -> dict[str, Any]:
         look("busy used, others left alone")
         time.sleep(2 * IDLE + 10.0)
         look("all left alone")
-        left = found["busy used, others left alone"]["memory"] - found["busy used"]["memory"]
-        found["bytes_per_idle_loop"] = left / max(n - busy, 1)
+        left = found["all left alone"]["memory"] - found["one used"]["memory"]
+        found["bytes_per_idle_loop"] = left / n
         opened = found["busy used"]["memory"] - found["one used"]["memory"]
         found["bytes_per_open_loop"] = opened / max(busy - 1, 1)
     return found
@@ -261,12 +261,14 @@ def main() -> None:
         )
         figures["start_with_one"], figures["start_with_many"] = started(home / "one"), started(home / "many")
         print(figures, flush=True)
+        figures["load_average"] = os.getloadavg()[0]  # of this machine, which others may use
         figures["folder"] = used(home / "many", n, busy)
         if given.database:
             database_of(given.database, n)
             figures["start_with_many_in_database"] = started(given.database)
             figures["bytes_in_database_per_loop"] = size_of(given.database) / n
-            figures["database"] = used(given.database, n, min(busy, 25)) | {"busy": min(busy, 25)}
+            some = min(n, 1000)
+            figures["database"] = used(given.database, some, min(busy, 25)) | {"loops": some, "busy": min(busy, 25)}
         print(json.dumps(figures, indent=1))
         if not given.quick:
             record("many_loops", figures)

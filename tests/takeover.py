@@ -199,10 +199,10 @@ class Node:
 def front(ports: list[int], folder: Path) -> Iterator[int]:
     """The port of nginx in front of the two servers at `ports`, as deploy/nginx.conf has it.
 
-    Raise FileNotFoundError where there is no nginx."""
+    Raise FileNotFoundError where there is no nginx, and AssertionError if it refuses its configuration."""
     program = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if program is None:
-        raise FileNotFoundError("expected nginx for the test of a rolling restart behind it, and there is none")
+    if program is None or os.geteuid() != 0:  # its folders, compiled in, are root's
+        raise FileNotFoundError("expected nginx, and to be root, for the test of a rolling restart behind it")
     text, port = NGINX.read_text(), free_port()
     for name, each in zip(("first:8710", "second:8710", "listen 8080"), (*ports, port), strict=True):
         assert text.count(name) == 1, name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
 import shutil
@@ -206,11 +205,15 @@ def test_the_image_is_built_and_serves(image: tuple[str, str]) -> None:
         output(program, "volume", "rm", "-f", volume)
 
 
-def test_nginx_takes_its_configuration(tmp_path: Path) -> None:
-    nginx = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if nginx is None:
-        pytest.skip("there is no nginx here")
-    text = re.sub(r"\b(first|second):", "127.0.0.1:", (DEPLOY / "nginx.conf").read_text())
-    (tmp_path / "nginx.conf").write_text(f"pid {tmp_path}/pid; error_log stderr;\n{text}")
-    code, said = output(nginx, "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"))
+def test_compose_takes_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = [("docker", "compose"), ("podman", "compose"), ("docker-compose",)]
+    way = next((way for way in ways if shutil.which(way[0]) and output(*way, "version")[0] == 0), None)
+    if way is None:
+        pytest.skip("there is no docker compose here, nor another one")
+    monkeypatch.setenv("HEEDFUL_PASSWORD", "secret")
+    code, said = output(*way, "-f", "deploy/compose.yaml", "config", "--quiet")
     assert code == 0, said
+    monkeypatch.delenv("HEEDFUL_PASSWORD")
+    code, said = output(*way, "-f", "deploy/compose.yaml", "config", "--quiet")
+    assert code
+    assert "HEEDFUL_PASSWORD" in said

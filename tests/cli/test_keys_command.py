@@ -54,6 +54,16 @@ def test_a_key_is_printed_alone_and_once(folder: Path) -> None:
     assert not any(text[12:] in each for each in everything)
 
 
+def test_in_a_database_no_folder_is_spoken_of(postgres: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEEDFUL_DATABASE", postgres)
+    got = heedful("keys create ci")
+    assert got.code == 0
+    assert SHAPE.fullmatch(got.out.strip())
+    assert "folder" not in got.err
+    assert not list(folder.iterdir())
+    assert heedful(f"keys revoke {got.out[:11]}").code == 0
+
+
 def test_a_shell_takes_the_key(folder: Path) -> None:
     program = [str(Path(sys.executable).parent / "heedful"), "keys", "create", "ci"]
     script = f'KEY=$({" ".join(program)} 2>notes); printf "%s" "$KEY" >taken'

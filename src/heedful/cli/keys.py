@@ -67,7 +67,8 @@ def create(
         from heedful.server.keys import SCOPES
 
         first = not held.exist()
-        bare = not any(folder.glob("*.heedful/log.db")) and not any(folder.glob("*/*.heedful/log.db"))
+        here = database() is None
+        bare = here and not any(folder.glob("*.heedful/log.db")) and not any(folder.glob("*/*.heedful/log.db"))
         made, text = held.create(name, tenant=tenant, scopes=SCOPES if scope is None else scope, rate=rate)
     if json:
         print_json({"key": text} | _as_json(made))
@@ -75,7 +76,8 @@ def create(
         typer.echo(text)
     note(f"{made.prefix} may {_words(made)}, for tenant {made.tenant}; the key is shown this once: keep it now")
     if first:
-        note("the first key: from now on a server of this folder wants one with every request")
+        of = "folder" if here else "database"
+        note(f"the first key: from now on a server of this {of} wants one with every request")
     if bare:
         note(f"there is no loop in {folder.resolve()}: is that the folder that is served? --folder names another")
     note('use it: curl -H "Authorization: Bearer $KEY" http://127.0.0.1:8710/v1/loops')
