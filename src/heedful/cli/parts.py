@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from heedful.cli.console import console, new_table, width
@@ -46,19 +46,20 @@ def _print_table(told: Table, title: str) -> None:
     """Print the table `told`; `title`, unless it is "", stands before its own.
 
     A table with values over time has a last column with a small chart for each row, as wide as the numbers leave room
-    for. Neither numbers nor headings are cut: where there is no room for all columns, there is no chart, and columns
-    without room follow below, each time with the first column.
+    for. Neither numbers nor the words of headings are cut: where there is no room for all columns, there is no chart,
+    and columns without room follow below, each time with the first column.
     """
     from rich.markup import escape
 
-    def filled(heading: str, columns: Sequence[int], bars: int) -> rich.table.Table:
+    def filled(heading: str, columns: Mapping[int, int], bars: int) -> rich.table.Table:
         table = new_table(escape(heading))
-        for i in columns:
+        for i, least in columns.items():
             text = i in told.texts
             table.add_column(
                 told.columns[i],
                 overflow="fold",
                 justify="left" if text else "right",
+                width=least or None,
                 no_wrap=bool(told.trends) and not text,
             )
         if bars:
@@ -77,26 +78,33 @@ def _print_table(told: Table, title: str) -> None:
         console().print(filled(heading if i == 0 else "", columns, bars))
 
 
-def _pieces(told: Table, room: int) -> list[list[int]]:
-    """Return the columns of the table `told`, by index, in pieces that fit side by side into `room` characters.
+def _pieces(told: Table, room: int) -> list[dict[int, int]]:
+    """Return the columns of the table `told`, by index, with their widths (0: as wide as needed), in pieces that fit
+    side by side into `room` characters.
 
     It is one piece if there is room for all once headings are folded between words, and texts; otherwise each piece has
     the first column."""
-    cells = [max((len(row[i]) for row in told.rows[:ROWS]), default=0) for i in range(len(told.columns))]
-
-    def least(narrow: int) -> list[int]:
-        return [min(cell, narrow) if i in told.texts else cell for i, cell in enumerate(cells)]
-
-    folded = [max(cell, *map(len, name.split()), 0) for cell, name in zip(least(NARROWEST), told.columns)]
-    if 1 + sum(EDGE + each for each in folded) <= room:
-        return [list(range(len(told.columns)))]
-    widths = [EDGE + max(cell, len(name)) for cell, name in zip(least(NARROW), told.columns)]
-    pieces, used = [[0]], 1 + widths[0]
-    for i in range(1, len(widths)):
+    n = len(told.columns)
+    cells = [max((len(row[i]) for row in told.rows[:ROWS]), default=0) for i in range(n)]
+    whole = [max(cell, len(name)) for cell, name in zip(cells, told.columns)]
+    if 1 + sum(whole) + EDGE * n <= room:
+        return [dict.fromkeys(range(n), 0)]
+    folded = [min(cell, NARROWEST) if i in told.texts else cell for i, cell in enumerate(cells)]
+    folded = [max(cell, *map(len, name.split()), 0) for cell, name in zip(folded, told.columns)]
+    left = room - 1 - sum(folded) - EDGE * n
+    if left >= 0:
+        for i in sorted(range(n), key=lambda i: whole[i]):  # what is left goes to the columns that need least of it
+            more = min(whole[i] - folded[i], left)
+            folded[i], left = folded[i] + more, left - more
+        return [dict(enumerate(folded))]
+    widths = [EDGE + (min(each, max(NARROW, len(told.columns[i]))) if i in told.texts else each)
+              for i, each in enumerate(whole)]  # fmt: skip
+    pieces, used = [{0: 0}], 1 + widths[0]
+    for i in range(1, n):
         if len(pieces[-1]) > 1 and used + widths[i] > room:
-            pieces.append([0])
+            pieces.append({0: 0})
             used = 1 + widths[0]
-        pieces[-1].append(i)
+        pieces[-1][i] = 0
         used += widths[i]
     return pieces
 
