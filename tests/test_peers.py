@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from heedful.spaces.ranking import add_implied_pairs
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = ROOT / "bench" / "peers"
+PACKAGES = {"choix", "implicit", "mord", "river", "scikit-learn", "scikit-surprise", "vowpalwabbit"}
 
 
 @pytest.fixture(autouse=True)
@@ -134,3 +136,15 @@ def test_a_peer_that_is_not_there_has_a_row_that_says_why() -> None:
         ["a", "so (rate 0.1)", "**0.500** ± 0.010", "7", "1", "2"],
         ["b", "not installed: no wheel", "", "", "", ""],
     ]
+
+
+def test_the_tables_of_the_page_are_what_was_measured() -> None:
+    tables, page = module("tables"), (ROOT / "docs" / "benchmarks.md").read_text()
+    found = [json.loads(path.read_text()) for path in (ROOT / "bench" / "results").glob("peers*.json")]
+    drawn = [tables.markdown(table) for each in found for table in tables.tables(each)]
+    assert len(drawn) >= 5
+    for table in drawn:
+        assert table in page
+    for each in found:
+        assert each["machine"]["commit"] in page
+        assert all(f"{name} {version}" in page for name, version in each["versions"].items() if name in PACKAGES)
