@@ -24,6 +24,7 @@ import heedful.jit.cache
 from budget import FACTOR
 from heedful import Loop
 from heedful.loop import segments, snapshots
+from heedful.loop.interactions.columns import Encoded
 from heedful.loop.log import Segment
 from heedful.storage import Address
 from kinds import KINDS, NAMES, Kind, each_kind, teach
@@ -202,14 +203,33 @@ def test_a_loop_that_is_opened_again_is_the_same(tmp_path: Path) -> None:
             assert snapshots.same(again.projection.model, model)
 
 
-def test_numbers_that_do_not_fit_into_float32_are_kept(tmp_path: Path) -> None:
-    block = segments._Block(SimpleNamespace(like=()))  # type: ignore[arg-type]
-    x = np.array([[0.1, -0.0, 0.0], [0.5, 2.0, -0.0]])
-    block.add(segments.ENCODED, segments.Encoded(x, np.arange(2), np.arange(2)))
-    narrow, wide = block.features()
-    assert np.array_equal(np.concatenate(wide), [0.1, -0.0, 0.5, 2.0])
-    assert narrow == [()]
-    assert np.signbit(block.lists["scores"][0]).tolist() == [False, True]
+def test_features_keep_every_bit() -> None:
+    """Each candidate once, as float32 if it fits; -0.0 is not 0.0, neither as a feature nor as the caller's score."""
+
+    def columns(*xs: list[list[float]]) -> tuple[list[Any], ...]:
+        found = [Encoded(np.array(x), np.arange(len(x)), np.arange(len(x))) for x in xs]
+        narrow, wide, rows, scores, *_ = segments._example_columns(pa, [None, *found], ())
+        return tuple([part.to_pylist() for part in (narrow, wide, rows, scores)])
+
+    a, b = [0.5, 2.0, 0.0], [1.0, 3.0, 0.0]
+    assert columns([a, b], [b, [4.0, 5.0, 1.5]]) == (
+        [[], [0.5, 2.0, 1.0, 3.0], [4.0, 5.0]], [[], [], []], [[], [0, 1], [1, 2]], [[], [], [0.0, 1.5]]
+    )  # fmt: skip
+    assert columns([a, [0.1, 2.0, 0.0]])[:2] == ([[], []], [[], [0.5, 2.0, 0.1, 2.0]])
+    zeros = columns([[0.0, 1.0, -0.0]], [[-0.0, 1.0, 0.0]])
+    assert np.signbit(zeros[0][1]).tolist() == [False, False]
+    assert np.signbit(zeros[0][2]).tolist() == [True, False]
+    assert np.signbit(zeros[3][1]).tolist() == [True]
+    assert zeros[3][2] == []
+
+
+def test_blocks_with_many_candidates_are_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "NUMBERS", 100)
+    monkeypatch.setattr(segments, "BLOCK", 1000)
+    with taught(tmp_path / "l") as loop, interpreted():
+        loop.seal(80)
+        assert pq.ParquetFile(first_file(loop)).num_row_groups > 5
+        check(loop)
 
 
 def test_columns_of_another_learner_are_not_used(tmp_path: Path) -> None:

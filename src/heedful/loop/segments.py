@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from itertools import islice, zip_longest
+from itertools import islice, takewhile, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,6 +46,8 @@ PAGE = 500
 """How many events are read from the log at a time, of those that are in no column."""
 TEMPORARY = 86_400.0
 """After how many seconds an unfinished file counts as left by a process that was killed."""
+NUMBERS = 8_000_000
+"""The most features of candidates that the training examples of a block have, one list after the other."""
 _LISTS = {"rows": "int32", "scores": "float64", "shown": "int32", "answer": "int32"}
 
 
@@ -151,6 +153,12 @@ def _seal(
             with log.writing():
                 # If somebody was forgotten meanwhile, what was written may hold them, and whoever forgot removed it.
                 if log.last_forgotten() == forgot and os.path.exists(aside):
+                    if any(
+                        each.first <= last and each.last >= first
+                        for each in log.segments()
+                        if each[:2] != (first, last)
+                    ):
+                        raise TimeoutError(f"{path.name}: another process has sealed some of it meanwhile: try again")
                     os.replace(aside, path)
                     _sync_folder(folder)
                     log.list_segment(segment)
@@ -179,15 +187,13 @@ def _write(
     schema = _schema(columns)
     count = encoded = 0
     with parquet.ParquetWriter(out, schema, compression="zstd", write_page_checksum=True) as writer:
-        for block in _blocks(projection, first, last):
-            told = _Block(columns)
-            for event, decided in block:
-                told.add(*_lesson(projection, model, columns, event, decided))
-            rows = zip(*[(*event, checksum(event)) for event, _ in block])
-            given = [*rows, told.kinds, *told.features(), *told.lists.values(), *told.parts]
-            arrays = [pa.array(column, field.type) for column, field in zip(given, schema, strict=True)]
+        for rows, examples in _blocks(projection, model, columns, first, last):
+            arrays = [pa.array(column, field.type) for column, field in zip(zip(*rows), schema)]
+            arrays.append(pa.array([kind for kind, _ in examples], pa.int8()))
+            found = [example for _, example in examples]
+            arrays += _example_columns(pa, found, () if columns is None else columns.like)
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=BLOCK)
-            count, encoded = count + len(block), encoded + told.encoded
+            count, encoded = count + len(rows), encoded + sum(each is not None for each in found)
     return count, encoded
 
 
@@ -211,23 +217,38 @@ def _stored(kind: Any) -> Any:
     return np.dtype(np.uint8) if kind == np.bool_ else kind
 
 
-def _blocks(projection: Projection, first: int, last: int) -> Iterator[list[tuple[Event, Event | None]]]:
-    """Yield the events from `first` to `last`, `BLOCK` at a time, each with the decision that it answers."""
-    answered = projection.log.lessons(first - 1)
-    following = next(answered, None)
-    block: list[tuple[Event, Event | None]] = []
-    for event in projection.log.events(first - 1):
-        if event.seq > last:
-            break
-        while following is not None and following[0].seq < event.seq:
-            following = next(answered, None)
-        decided = following[1] if following is not None and following[0].seq == event.seq else None
-        block.append((event, decided))
-        if len(block) == BLOCK:
-            yield block
-            block = []
-    if block:
-        yield block
+def _blocks(
+    projection: Projection, model: LoopModel, columns: Columns | None, first: int, last: int
+) -> Iterator[tuple[list[Any], list[tuple[int, Encoded | None]]]]:
+    """Yield (rows of the log, the training example that each makes) of the events from `first` to `last`, `BLOCK` at a
+    time, or fewer if their candidates have more than `NUMBERS` features."""
+    log = projection.log
+    rows: list[Any] = []
+    examples: list[tuple[int, Encoded | None]] = []
+    numbers = 0
+    for page in _pages(log.rows(first - 1), last):
+        events = [Event._make(row[:-1]) for row in page]
+        given = {event.target for event in events if event.kind == "feedback" and event.target is not None}
+        decisions = {event.seq: event for event in events if event.seq in given}
+        decisions |= {event.seq: event for event in log.many(sorted(given - decisions.keys()))}
+        for row, event in zip(page, events):
+            decided = decisions.get(event.target or 0) if event.kind == "feedback" else None
+            example = _lesson(projection, model, columns, event, decided)
+            rows.append(row)
+            examples.append(example)
+            numbers += 0 if example[1] is None else example[1].x.size
+            if len(rows) == BLOCK or numbers > NUMBERS:
+                yield rows, examples
+                rows, examples, numbers = [], [], 0
+    if rows:
+        yield rows, examples
+
+
+def _pages(rows: Iterator[Any], last: int) -> Iterator[list[Any]]:
+    """Yield the rows up to event `last`, a few thousand at a time."""
+    there = takewhile(lambda row: row[0] <= last, rows)
+    while page := list(islice(there, 4096)):
+        yield page
 
 
 def _lesson(
@@ -249,56 +270,68 @@ def _lesson(
     return (ALONE, None) if found is None else (ENCODED, found)
 
 
-class _Block:
-    """The training examples of some events, as lists for the columns of a segment."""
-
-    def __init__(self, columns: Columns | None) -> None:
-        self._like: tuple[Any, ...] = () if columns is None else columns.like
-        self._empty = tuple([like[:0] if isinstance(like, np.ndarray) else type(like)(0) for like in self._like])
-        self._known: dict[bytes, int] = {}
-        self._new: list[list[Floats]] = []
-        self.kinds: list[int] = []
-        """what sort of training example each is"""
-        self.lists: dict[str, list[Any]] = {name: [] for name in _LISTS}
-        """the columns of lists, by name"""
-        self.parts: list[list[Any]] = [[] for _ in self._like]
-        """the other fields of proposals"""
-        self.encoded = 0
-        """how many are in columns"""
-
-    def add(self, kind: int, found: Encoded | None) -> None:
-        """Add what `_lesson` says of an event."""
-        self.kinds.append(kind)
-        rows, scores, shown, answer, parts = _NOTHING
-        new: list[Floats] = []
-        if found is not None:
-            self.encoded += 1
-            rows, scores = [], np.array(found.x[:, -1], np.float64)
-            for row in np.ascontiguousarray(found.x[:, :-1], np.float64):
-                n = len(self._known)
-                rows.append(self._known.setdefault(row.tobytes(), n))
-                if rows[-1] == n:
-                    new.append(row)
-            scores = scores if scores.view(np.int64).any() else ()  # -0.0 is not 0.0
-            shown, answer, parts = found.shown, found.answer, found.parts
-        self._new.append(new)
-        for column, value in zip(self.lists.values(), (rows, scores, shown, answer), strict=True):
-            column.append(value)
-        for column, like, value in zip(self.parts, self._like, parts or self._empty):
-            column.append(value.astype(_stored(value.dtype)) if isinstance(like, np.ndarray) else value)
-
-    def features(self) -> tuple[list[Any], list[Any]]:
-        """Return the features of candidates that were not in the block before, for each event: as float32, and as
-        float64. One of the two is empty throughout, the first if numbers do not fit into float32."""
-        flat = [np.concatenate(new) if new else np.zeros(0) for new in self._new]
-        empty = [()] * len(flat)
-        with np.errstate(over="ignore", invalid="ignore"):
-            narrow = [each.astype(np.float32) for each in flat]
-            exact = all(a.astype(np.float64).tobytes() == b.tobytes() for a, b in zip(narrow, flat))
-        return (narrow, empty) if exact else (empty, flat)
+def _example_columns(pa: Any, found: list[Encoded | None], like: tuple[Any, ...]) -> list[Any]:
+    """Return the columns of training examples of a segment, None for an event that is none: the features of candidates
+    that were not in the block before, as float32 or, if they do not fit, as float64; then `_LISTS`; then the other
+    fields of proposals, which are like `like`."""
+    there = [each for each in found if each is not None]
+    nothing = np.zeros(0, np.int64)
+    m = np.array([0 if each is None else len(each.x) for each in found], np.int64)
+    candidates = np.concatenate([np.asarray(each.x, np.float64) for each in there] or [np.zeros((0, 1))])
+    features = np.ascontiguousarray(candidates[:, :-1])
+    first, rows = _distinct(features)
+    n, flat = features.shape[1], features[first].reshape(-1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrow = flat.astype(np.float32)
+    exact = narrow.astype(np.float64).tobytes() == flat.tobytes()
+    new = n * np.diff(np.searchsorted(first, np.concatenate([[0], np.cumsum(m)])))
+    scores = [nothing if each is None or not (last := each.x[:, -1]).any() | np.signbit(last).any() else last
+              for each in found]  # fmt: skip
+    lists = {
+        "rows": (rows, m),
+        "scores": _flat(scores, np.float64),
+        "shown": _flat([nothing if each is None else each.shown for each in found], np.int64),
+        "answer": _flat([nothing if each is None else each.answer for each in found], np.int64),
+    }
+    made = [
+        _lists(pa, narrow if exact else narrow[:0], new if exact else 0 * new, np.float32),
+        _lists(pa, flat[:0] if exact else flat, 0 * new if exact else new, np.float64),
+        *[_lists(pa, *lists[name], kind) for name, kind in _LISTS.items()],
+    ]
+    for j, each_like in enumerate(like):
+        kind = _stored(np.asarray(each_like).dtype)
+        if isinstance(each_like, np.ndarray):
+            parts = [nothing if each is None else each.parts[j] for each in found]
+            made.append(_lists(pa, *_flat(parts, kind), kind))
+        else:
+            made.append(pa.array(np.array([0 if each is None else each.parts[j] for each in found], kind)))
+    return made
 
 
-_NOTHING: Any = ((), (), (), (), ())
+def _flat(arrays: list[Any], kind: Any) -> tuple[Any, Ints]:
+    """Return (all numbers of some arrays, how many each has)."""
+    return np.concatenate(arrays).astype(kind) if arrays else np.zeros(0, kind), np.array([len(a) for a in arrays])
+
+
+def _lists(pa: Any, values: Any, sizes: Ints, kind: Any) -> Any:
+    """Return a column of lists, the i-th of sizes[i] numbers."""
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(starts), pa.array(values.astype(kind)))
+
+
+def _distinct(features: Floats) -> tuple[Ints, Ints]:
+    """Return (indices of the different rows of `features` (s, n), in order; for each row, which of these it is (s,)).
+
+    Rows are different if any bit is; some equal ones may be taken to be different."""
+    mixed = (features * np.random.default_rng(0).random(features.shape[1])).sum(axis=1)
+    _, first, which = np.unique(mixed.view(np.int64), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    first, place = first[order], np.empty(order.size, np.int64)
+    place[order] = np.arange(order.size)
+    which = place[which.reshape(-1)]
+    if (features[first][which].view(np.int64) != features.view(np.int64)).any():  # -0.0, or two rows by chance
+        return np.arange(len(features)), np.arange(len(features))
+    return first, which
 
 
 # ---------------------------------------------------------------------------- the fold
@@ -328,7 +361,7 @@ def learn(projection: Projection, model: LoopModel, after: int, head: int) -> in
             for end, empty, found in fold.read(folder, segment, after, head):
                 if not fold.block(empty, found):
                     return after
-                after = min(end, head)
+                after = max(after, min(end, head))
         except _Unusable as error:
             projection.note(f"{segment_path(folder, segment.first).name}: {error}: the log is read instead")
     return after

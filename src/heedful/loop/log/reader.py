@@ -136,6 +136,13 @@ class LogReader:
         query = f"SELECT {COLUMNS} FROM event WHERE seq > ? {chosen} ORDER BY seq LIMIT {page}"
         return map(self._event, self._pages(query, list(kinds), after, page))
 
+    def rows(self, after: int = 0) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of the events after sequence number `after`, in order: the fields of an `Event`, then its
+        checksum, which fits."""
+        for row in self._pages(f"SELECT {COLUMNS} FROM event WHERE seq > ? ORDER BY seq LIMIT 5000", [], after):
+            self._event(row)
+            yield row
+
     def newest_first(self, before: int, kind: str | None = None) -> Iterator[Event]:
         """Yield the events with a sequence number below `before`, the newest first, of one `kind` or of all if it is
         None.
