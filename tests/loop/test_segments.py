@@ -167,7 +167,7 @@ def test_what_is_learned_comes_from_columns(tmp_path: Path) -> None:
         assert sum(each.lessons for each in made.segments) > 25
         check(loop)
         assert sum(calls) > 25
-        assert loop.seal(20).segments == ()  # all is sealed
+        assert loop.seal(20).segments == ()  # nothing is left
 
 
 @each_kind
@@ -191,6 +191,32 @@ def test_compiled_it_is_the_same_model(learner: str, tmp_path: Path) -> None:
         assert sum(each.lessons for each in loop.seal(25).segments) > 10
         check(loop)
         assert loop.notes == []
+
+
+def test_sealing_compiles_what_folds(tmp_path: Path) -> None:
+    with taught(tmp_path / "l") as loop, interpreted() as calls:
+        before = loop.projection.moves
+        loop.seal(20)
+        assert len(calls) == 1
+        assert loop.projection.moves == before
+
+
+def test_another_process_that_seals_in_between_makes_no_overlap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = segments._write
+    with taught(tmp_path / "l") as loop, interpreted():
+
+        def written(*args: Any) -> Any:
+            monkeypatch.setattr(segments, "_write", write)
+            loop.seal(15)
+            return write(*args)
+
+        monkeypatch.setattr(segments, "_write", written)
+        with pytest.raises(TimeoutError, match="another process has sealed some of it"):
+            loop.seal(40)
+        check(loop)
+        assert list(segments.problems(loop.projection)) == []
 
 
 def test_a_loop_that_is_opened_again_is_the_same(tmp_path: Path) -> None:
@@ -306,7 +332,7 @@ def test_columns_that_make_no_sense_are_not_compiled(column: str, tmp_path: Path
 
 
 def test_events_that_differ_from_the_log_are_found(tmp_path: Path) -> None:
-    with taught(tmp_path / "l") as loop:
+    with taught(tmp_path / "l") as loop, interpreted():
         [made] = loop.seal(80).segments
         path = first_file(loop)
         table = pq.read_table(path)
@@ -408,7 +434,7 @@ Loop.open(path).seal(20)
 @pytest.mark.parametrize("at", ["written", "synced", "renamed", "listed"])
 @pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
 def test_killed_while_it_seals_the_loop_opens_and_is_sealed(at: str, again: bool, tmp_path: Path) -> None:
-    with taught(tmp_path / "l") as loop:
+    with taught(tmp_path / "l") as loop, interpreted():
         if again:  # a damaged one is written again
             loop.seal(20)
             flip(first_file(loop))

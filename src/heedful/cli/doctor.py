@@ -167,7 +167,7 @@ def _log(loop: Loop) -> Iterator[Finding]:
     elif moves.given:
         yield Finding("lessons", "ok", f"{moves.moved:,} of {moves.given:,} feedback moved the model")
     for told in loop.notes:
-        if not told.endswith("the log is folded again"):  # those are about snapshots
+        if not told.endswith(("the log is folded again", "the log is read instead")):  # of snapshots and segments
             yield Finding("note", "warning", told)
 
 

@@ -14,8 +14,8 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from itertools import islice, takewhile, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -107,7 +107,30 @@ def seal(projection: Projection, events: int = EVENTS) -> Sealed:
         after += events
     model = interaction.fresh()
     done = [_seal(projection, folder, model, columns, *span) for span in spans]
+    if columns is not None and sum(each.lessons for each in log.segments()) >= LEAST:
+        _compile(folder, model, columns, done)
     return Sealed(tuple(done), head - after)
+
+
+def _compile(folder: Path, model: LoopModel, columns: Columns, sealed: list[Segment]) -> None:
+    """Compile what folds these segments, so that it is on disk when a loop is opened; nothing is learned.
+
+    If that is not possible, a fold says so."""
+    for segment in sealed:
+        with suppress(Exception), open_segment(folder, segment) as file:
+            for _, _, found in runs(file, columns, 0, segment.last, Retractions(), ()):
+                for run in found:
+                    if run.lessons is not None:
+                        _kernel(model, columns, run)
+                        return
+
+
+def _kernel(model: LoopModel, columns: Columns, run: Run) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Return (compiled code that learns a run of examples in columns, its arguments)."""
+    from heedful.jit.cache import kernel_for
+
+    args = coerce(model.learner), coerce(copy_arrays(model.shared)), run.lessons, run.at, *columns.rest
+    return kernel_for(columns.learn, *args), args
 
 
 def folder_of(projection: Projection) -> Path:
@@ -415,12 +438,10 @@ class _Fold:
         or if it does not end in finite numbers: interpreted code may fail then."""
         if run.lessons is None or not self._compiles:
             return False
-        from heedful.jit.cache import kernel_for
-
-        model, columns = self._model, self._columns
-        args = coerce(model.learner), coerce(copy_arrays(model.shared)), run.lessons, run.at, *columns.rest
+        model = self._model
         try:
-            state, moved = kernel_for(columns.learn, *args)(*args)
+            kernel, args = _kernel(model, self._columns, run)
+            state, moved = kernel(*args)
         except Exception as error:
             self._projection.note(f"compiled code is not used: {type(error).__name__}: {str(error).splitlines()[0]}")
             self._compiles = False
