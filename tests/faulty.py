@@ -255,6 +255,7 @@ class Connected:
         self._made: list[Any] = []
 
     def __call__(self, url: str, key: str | None = None, **settings: Any) -> Any:
+        settings = {"timeout": 5.0, **settings}  # a machine may be busy
         if self.kind == "sync":
             made: Any = Client(url, key, **settings)
         else:
@@ -268,6 +269,15 @@ class Connected:
             made.close()
         self._aio.run_until_complete(self._aio.shutdown_default_executor())
         self._aio.close()
+
+
+@contextlib.contextmanager
+def hurried(loop: Any, seconds: float = 0.1) -> Iterator[None]:
+    """Let decisions of a loop wait no longer than that for their answers: where none comes. All others have time."""
+    inside = getattr(loop, "_awaited", loop)
+    patient, inside.timeout = inside.timeout, seconds
+    yield
+    inside.timeout = patient
 
 
 class Clock:
