@@ -86,7 +86,7 @@ def compare(kind: str, quick: bool, data: str = "") -> Figures:
             row |= {"setting": chosen[name], **row_of(runs[name], runs[module.REFERENCE], module.COLUMNS)}
             rows.append(row | {"runs": runs[name]})
         elif not there[entrant.package]:
-            rows.append(row | {"missing": why.get(entrant.package, entrant.package)})
+            rows.append(row | {"missing": why.get(entrant.package, f"{entrant.package} is not in the environment")})
     return {
         "title": module.TITLE + (", MQ2008" if data else ""),
         "stream": "LETOR 4.0 MQ2008, the person puts the best 5 of the first 10 on top" if data else module.STREAM,
