@@ -25,16 +25,21 @@ class ApiRequest(NamedTuple):
     """the variable parts of the path, by name: "loop", "item", ..."""
     given: Any
     """the body as the codec of the route decoded it; None without one"""
-    worker: Any
-    """the LoopWorker of the loop that the path names; None if it names none"""
+    loop_worker: LoopWorker | None
+    """the worker of the loop that the path names; None if it names none"""
     large: bool = False
     """whether the body is so large that it is handled in another thread"""
 
     @property
+    def worker(self) -> LoopWorker:
+        """The worker of the loop that the path names; handlers of other paths do not ask for it."""
+        assert self.loop_worker is not None
+        return self.loop_worker
+
+    @property
     def loop(self) -> Loop:
         """The loop that the path names."""
-        worker: LoopWorker = self.worker
-        return worker.loop
+        return self.worker.loop
 
     def note(self, kind: str, result: str, n: int = 1) -> None:
         """Add `n` to the metrics' count of events of this `kind` ("feedback") and `result` ("duplicate").
