@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -185,11 +185,13 @@ def check(told: Told, copy: Path) -> None:
     shutil.rmtree(copy)
 
 
-async def killed(folder: Path, kills: int, key: str | None) -> tuple[list[Told], Counter[str]]:
-    """What clients were told by a server that was killed again and again, and when it was killed."""
+async def killed(folder: Path, kills: int, key: str | None, servers: ExitStack) -> tuple[list[Told], Counter[str]]:
+    """What clients were told by a server that was killed again and again, and when it was killed.
+
+    `servers` ends what is left of it where the test fails."""
     rng, moments = random.Random(f"{kills}{key is None}"), Counter[str]()
     told = [Told(folder / f"{name}.heedful") for name in NAMES]
-    server = Process(folder).wait()
+    server = servers.enter_context(Process(folder)).wait()
     clients = [Client(i, server.port, key, told[i % len(told)]) for i in range(CLIENTS)]
     at_work = [asyncio.create_task(client.work()) for client in clients]
     [tried] = [each for each in told if each.path.stem == TRIED]
@@ -199,7 +201,7 @@ async def killed(folder: Path, kills: int, key: str | None) -> tuple[list[Told],
     for n in range(kills):
         start = time.monotonic()
         if n:
-            server = Process(folder, port=server.port)
+            server = servers.enter_context(Process(folder, port=server.port))
         before = heard(told)
         if n % 4 == 2:
             await asyncio.sleep(rng.uniform(0.0, 0.8 * begins))
@@ -281,7 +283,8 @@ def test_killed_again_and_again(tmp_path: Path, durable: str, keyed: bool) -> No
         with closing(Keys(folder)) as keys:
             _, key = keys.create("clients", scopes=["decide", "feedback", "admin"])
     kills = KILLS // 2
-    told, moments = asyncio.run(killed(folder, kills, key))
+    with ExitStack() as servers:
+        told, moments = asyncio.run(killed(folder, kills, key, servers))
     # That it was worth while: all that can happen did.
     statuses = sum((each.statuses for each in told), Counter[str]())
     print(f"\n{kills} kills: {dict(moments)}; {dict(statuses)}")
