@@ -301,23 +301,6 @@ def test_the_dueling_bandit_cannot_say_how_probable_a_list_was(folder: Path) -> 
 # ---------------------------------------------------------------------------- ids
 
 
-@pytest.mark.parametrize("learner", ["perceptron", "fair-pairs", "dueling-bandit"])
-def test_the_same_id_is_the_same_decision(folder: Path, learner: str) -> None:
-    """Asked again, also after lessons and a restart; and the log has it once."""
-    names = ["i0", "i1", "i2", "i3"]
-    with small_loop(folder / "l", learner, control=0.3) as loop:
-        made = [loop.decide(names, id=id, person="p", prior=[1, 2, 3, 4]) for id in MANY[:20]]
-        for d in made:
-            loop.feedback(d.id, better="i0")
-        before = counts(loop)
-        assert [loop.decide(names, id=d.id, person="p", prior=[1, 2, 3, 4]) for d in made] == made
-    with Loop.open(folder / "l") as loop:
-        assert [loop.decide(names, id=d.id, person="p", prior=[1, 2, 3, 4]) for d in made] == made
-        assert counts(loop) == before
-        with pytest.raises(ValueError, match="id: expected a new one, got 'd0', which has other candidates"):
-            loop.decide(["i5"], id="d0", person="p")
-
-
 def test_the_same_id_from_eight_threads_is_one_decision(folder: Path) -> None:
     names = [f"i{j}" for j in range(6)]
     with small_loop(folder / "l", "fair-pairs", control=0.3) as loop:
@@ -370,26 +353,6 @@ def test_feedback_is_acknowledged_in_order(folder: Path) -> None:
         assert undone.version == undone.seq == loop.version
         seen.append(undone.seq or 0)
         assert seen == sorted(set(seen))
-
-
-def test_repeated_feedback_is_a_duplicate(folder: Path) -> None:
-    """At once, later, after a restart, after it was undone: it counts once and its place is that of the first."""
-    with small_loop(folder / "l", control=0.0) as loop:
-        d = loop.decide(["i0", "i1", "i2"])
-        first = loop.feedback(d.id, clicks=["i2"], id="e")
-        kept = bits(loop)
-        again = loop.feedback(d.id, clicks=["i2"], id="e")
-        assert (again.status, again.seq, again.learned) == ("duplicate", first.seq, False)
-        other = loop.feedback(d.id, clicks=["i1"], id="e")
-        assert (other.status, other.seq) == ("rejected", None)
-        assert "other content" in str(other.reason)
-        assert bits(loop) == kept
-        loop.undo("e")
-    with Loop.open(folder / "l") as loop:
-        kept = bits(loop)
-        assert loop.feedback(d.id, clicks=["i2"], id="e").status == "duplicate"
-        assert bits(loop) == kept
-        assert counts(loop)["feedback"] == 1
 
 
 def test_many_at_once_are_as_one_after_the_other(folder: Path) -> None:
@@ -560,99 +523,6 @@ def test_texts_that_are_not_stored_are_nowhere(folder: Path) -> None:
             assert loop.verify() == []
             assert loop.feedback("d1", edit=CORRECTED, id="e1").status == "duplicate"
     assert found[0] == found[1]
-
-
-# ---------------------------------------------------------------------------- undo, restarts
-
-
-@pytest.mark.parametrize("learner", specs())
-def test_undo_is_as_if_it_never_happened(folder: Path, learner: str) -> None:
-    """The model is that of a loop that never saw it, bit for bit; undoing twice, or what is not there, changes
-    nothing."""
-    with small_loop(folder / "a", learner, control=0.0) as one, small_loop(folder / "b", learner, control=0.0) as two:
-        for t in range(8):
-            for loop in (one, two):
-                # both see the same decisions, whatever they have learned: what is shown may differ otherwise
-                loop.record(["i0", "i1", "i2"], ["i1", "i0", "i2"], id=f"d{t}", person="p")
-                if loop is one or t % 3:
-                    loop.feedback(f"d{t}", better=[f"i{t % 3}"], id=f"e{t}")
-        assert [one.undo(f"e{t}").status for t in (6, 0, 3)] == ["applied"] * 3
-        assert bits(one) == bits(two)
-        assert one.undo("e0").status == "duplicate"
-        assert (one.undo("e0", id="another").learned, one.undo("nobody").status) == (False, "rejected")
-        assert bits(one) == bits(two)
-        assert one.verify() == []
-    with Loop.open(folder / "a") as one, Loop.open(folder / "b") as two:
-        assert bits(one) == bits(two)
-
-
-def test_a_snapshot_saves_the_folding(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was learned before it is not learned again: the fold goes on from it."""
-    from heedful.loop.interactions.coactive.model import Model
-
-    taught = []
-    teach = Model.teach
-    monkeypatch.setattr(Model, "teach", lambda self, *given: taught.append(given[-1]) or teach(self, *given))
-    loop = small_loop(folder / "l", control=0.0)
-    for t in range(4):
-        loop.feedback(loop.decide(["i0", "i1"]).id, better="i1")
-        if t == 2:
-            loop.snapshot()
-    last, kept = loop.version, bits(loop)
-    loop.projection.log.close()  # as if the process had ended
-    taught.clear()
-    with Loop.open(folder / "l") as loop:
-        assert taught == [last]
-        assert bits(loop) == kept
-        assert loop.notes == []
-
-
-def test_a_damaged_snapshot_loses_nothing(folder: Path) -> None:
-    with small_loop(folder / "l", control=0.0) as loop:
-        loop.feedback(loop.decide(["i0", "i1"]).id, better="i1")
-        path = loop.snapshot()
-        kept = bits(loop)
-    path.write_bytes(path.read_bytes()[:-5])
-    with Loop.open(folder / "l") as loop:
-        assert bits(loop) == kept
-        assert len(loop.notes) == 1
-
-
-# ---------------------------------------------------------------------------- forgetting
-
-
-def test_forgetting_a_person_is_as_if_she_had_never_been_there(folder: Path) -> None:
-    with small_loop(folder / "a", shrink=1.0) as one, small_loop(folder / "b", shrink=1.0) as two:
-        for t in range(9):
-            person = f"somebody-{t % 3}"
-            for loop in (one, two):
-                if loop is one or t % 3:
-                    loop.record(["i0", "i1", "i2"], ["i1", "i0", "i2"], id=f"decision-{t}", person=person)
-                    loop.feedback(f"decision-{t}", better=["i2"], id=f"answer-{t}")
-        one.undo("answer-3")
-        one.snapshot()
-        gone = one.forget("somebody-0")
-        assert gone.events == 7  # three decisions, three answers, one of them taken back
-        assert bits(one) == bits(two)
-        assert one.verify() == []
-        assert one.forget("somebody-0").events == 0
-        assert one.feedback("decision-0", clicks=["i1"]).status == "rejected"
-        assert "forgotten" in str(one.undo("answer-0").reason)
-        with pytest.raises(LookupError, match="forgotten"):
-            one.decide(["i0", "i1", "i2"], id="decision-0", person="somebody-0")
-        fresh = one.decide(["i0", "i1", "i2"], person="somebody-0")
-        assert one.feedback(fresh.id, clicks=["i1"]).status == "applied"
-        one.forget("somebody-0")
-        written = b"".join(file.read_bytes() for file in (folder / "a").rglob("*") if file.is_file())
-        assert b"somebody-0" not in written
-        assert b"decision-3" not in written
-        assert b"somebody-1" in written
-    with Loop.open(folder / "a") as one:
-        assert one.verify() == []
-        assert one.feedback("decision-0", clicks=["i1"]).status == "rejected"
-
-
-# ---------------------------------------------------------------------------- several processes on one loop
 
 
 # ---------------------------------------------------------------------------- making one

@@ -429,21 +429,6 @@ def test_explain_of_the_only_rating_says_what_undoing_it_would_do(folder: Path, 
         assert moved.by == expected[0] - without[0] < 0.0
 
 
-def test_explain_begins_at_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with rating_loop(folder / "l", control=0.0) as loop:
-        taught(loop, 20)
-        told = loop.explain("d15")
-        loop.snapshot()
-        taught_ = loop.projection.teach
-        steps: list[int] = []
-        monkeypatch.setattr(loop.projection, "teach", lambda *given: steps.append(1) or taught_(*given))
-        loop.decide(person="p0", id="last", repeats=True)
-        loop.explain("last")
-        assert steps == []
-        assert loop.explain("d15") == told
-        assert len(steps) == 15
-
-
 @pytest.mark.parametrize("spec", SAYS)
 def test_another_learner_is_asked_before_it_learns(folder: Path, spec: str) -> None:
     """Round for round with the learner's own functions."""
