@@ -152,3 +152,31 @@ def test_a_parquet_table_is_read_as_well(tmp_path: Path) -> None:
         writer.writerows(rows)
     both = [evaluate_table(read_table(tmp_path / name), targets=["best"]) for name in ("log.parquet", "log.csv")]
     assert both[0] == both[1]
+
+
+def test_probabilities_that_nothing_agrees_with_give_no_interval_and_no_verdict() -> None:
+    """They are ten times too small, so that weights are ten times too large."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"context": "a", "action": "xyz"[rng.integers(3)], "probability": 1.0 / 30.0, "reward": int(rng.random() < 0.5)}
+        for _ in range(2_000)
+    ]
+    for each in evaluate_table(rows).learners[1:]:
+        [value] = each.values
+        assert value.value is not None
+        assert value.value > 1.0
+        assert (value.low, value.high, value.difference, value.verdict) == (None, None, None, "")
+        assert "logged probabilities are wrong" in value.warning
+        assert value.warning.endswith("no value agrees with all of the log, so there is no interval")
+
+
+def test_a_probability_next_to_0_is_refused_where_it_counts() -> None:
+    rng = np.random.default_rng(1)
+    rows = [
+        {"action": "xy"[i % 2], "probability": 1e-320 if i == 1 else 0.5, "reward": int(rng.random() < 0.5)}
+        for i in range(400)
+    ]
+    found = {each.learner: each.values[0] for each in evaluate_table(rows, always=["x", "y"]).learners}
+    assert found["always x"].refused == ""
+    assert found["always x"].low is not None
+    assert found["always y"].refused.startswith("a logged probability is next to 0")

@@ -128,6 +128,22 @@ def test_a_learner_that_draws_its_lists_is_referred_to_an_experiment(tmp_path: P
         assert loop.experiment().learner == "dueling-bandit"
 
 
+def test_a_list_with_a_probability_next_to_0_does_not_hinder_the_others(tmp_path: Path) -> None:
+    """It is in the caller's order, which the frozen learner shows, too, and no learner that was taught."""
+    rng = np.random.default_rng(0)
+    with small_loop(tmp_path / "l", "perceptron", n_items=2, k=2) as loop:
+        start = loop.version
+        for t in range(200):
+            rare = t == 150
+            shown = ["i0", "i1"] if rare or rng.random() < 0.5 else ["i1", "i0"]
+            loop.record(["i0", "i1"], shown, id=f"d{t}", prior=[2.0, 1.0], probability=1e-320 if rare else 0.5)
+            loop.feedback(f"d{t}", id=f"e{t}", better=["i1", "i0"])
+        own, frozen = (each.values[1] for each in loop.evaluate(f"perceptron@{start}").learners)
+    assert frozen.refused.startswith("a logged probability is next to 0")
+    assert own.refused == ""
+    assert own.low is not None
+
+
 def test_a_table_of_single_items_with_propensities_is_worth_what_weights_say(tmp_path: Path) -> None:
     """One of twelve items, drawn with unequal chances by others; the target always shows i3."""
     rng = np.random.default_rng(3)

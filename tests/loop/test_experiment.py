@@ -258,6 +258,21 @@ def test_lists_of_a_promotion_that_was_rolled_back_are_not_those_of_the_experime
         assert loop.experiment().decisions == before.decisions + 5
 
 
+def test_the_experiment_that_a_rollback_brings_back_is_the_one_that_is_told(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "l", "perceptron") as loop:
+        loop.start_experiment("second-order", share=0.5, id="one")
+        live(loop, np.random.default_rng(0), 10)
+        version = loop.version
+        loop.stop_experiment()
+        loop.start_experiment("fair-pairs", share=0.5, id="two")
+        assert (loop.experiment().id, loop.experiment().running) == ("two", True)
+        loop.rollback(version)
+        assert (loop.experiment().id, loop.experiment().running) == ("one", True)
+        assert not loop.experiment("two").running
+        loop.stop_experiment()
+        assert (loop.experiment().id, loop.experiment().running) == ("two", False)
+
+
 def test_people_who_answer_less_or_more_are_no_fault_of_the_lists(tmp_path: Path) -> None:
     """A few people with many lists each: by chance those who take part answer less often, whatever they are shown."""
     inside = [f"p{i}" for i in range(99) if takes_part("e", 0.5, f"p{i}")][:4]

@@ -54,7 +54,8 @@ def experiment(
 
     The other learner is the candidate. The people of the share get lists to which both learners contribute items in
     turn; the learner whose items are chosen more often wins. Everybody else gets the loop's own lists. What the
-    candidate would have shown them is kept too. Without options the command prints the state of the newest experiment.
+    candidate would have shown them is kept too. Without options the command prints the state of the experiment that
+    runs, or else of the newest.
     `heedful promote` lets the winner serve everybody. Of a loop whose learner imitates your own order so far it prints
     how well it does.
 

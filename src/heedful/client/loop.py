@@ -287,7 +287,8 @@ class LoopOperations(FeedbackOperations):
 
     @either
     def experiment(self) -> Steps[Experiment]:
-        """Return the result of the newest experiment so far: which learner people prefer, and how certain that is.
+        """Return the result so far of the experiment that runs, or else of the newest: which learner people prefer, and
+        how certain that is.
 
         Raise LookupError if there was none."""
         reply = yield from self._ask(Call("GET", self._path("experiments", "latest")), long=True)

@@ -141,11 +141,21 @@ MOST_UNSUPPORTED = 0.2
 """The greatest unsupported mass with which a value is estimated."""
 WRONG = "logged probabilities are wrong, or some lists were answered more often than others"
 """What it means if the mean weight is more than four standard errors off."""
+GREATEST = 1e100
+"""The greatest weight with which a value is estimated: squares of greater ones are no numbers."""
 GRID = np.unique(np.concatenate([np.geomspace(1e-6, 0.5, 400), 1.0 - np.geomspace(1e-4, 0.5, 200)]))
 """Candidate values against which bets are made."""
 STRIDE = 25
 ROWS = 2048
 """The number of values processed at a time, so that intermediate arrays stay in the processor's cache."""
+
+
+def importance(target: npt.NDArray[np.floating[Any]], logged: Array | float) -> Array:
+    """Return the importance weights `target` / `logged`, two probabilities; weights that are too large to be estimated
+    with are finite, too."""
+    with np.errstate(over="ignore"):
+        weights: Array = np.minimum(target / logged, 10.0 * GREATEST)
+    return weights
 
 
 def estimate(
@@ -166,11 +176,15 @@ def estimate(
     then the value is a mean over people, each with the same weight, however many decisions they had. `normalise`:
     divide the sum of each slot by its mean weight. `most`: the greatest possible weight, if there is a bound, which
     narrows the interval; `alpha`: its error probability. Return a `Refusal` if the unsupported probability exceeds
-    MOST_UNSUPPORTED or the effective sample size is below LEAST. Raise ValueError, naming the argument, if the shapes
-    differ or rewards lie outside [0, 1].
+    MOST_UNSUPPORTED, the effective sample size is below LEAST, or a weight is above GREATEST. The interval is empty,
+    `low` > `high`, if no value agrees with all of the log, whose probabilities are then wrong. Raise ValueError, naming
+    the argument, if the shapes differ or rewards lie outside [0, 1].
     """
     weights, rewards = _checked(weights, rewards)
     n = len(rewards)
+    if weights.max() > GREATEST:
+        told = "a logged probability is next to 0, so that its weight has no number to count with"
+        return Refusal(told, "Logged probabilities as they were when the lists were shown.")
     mass = 0.0 if unsupported is None else float(np.mean(unsupported))
     if mass > MOST_UNSUPPORTED:
         told = f"{mass:.0%} of what this ranker would show is not in the log"

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import check_between, describe
 from heedful.data.jsonl import Line
-from heedful.evaluation.off_policy import estimate
+from heedful.evaluation.off_policy import estimate, importance
 from heedful.features import infer
 from heedful.io import import_lines
 from heedful.loop import Loop
@@ -118,8 +118,10 @@ def evaluate_table(
     low, high = min(0.0, float(log.reward.min())), max(1.0, float(log.reward.max()))
     measure = Measure(MEASURE, ABOUT, "there are no rows", "", low, high, once=True)
     shown = np.array(log.actions)
-    weights = {"as logged": np.ones(len(rows))} | {name: log.targets[name] / log.probability for name in targets}
-    weights |= {f"always {name}": (shown == name) / log.probability for name in always}
+    weights = {"as logged": np.ones(len(rows))} | {
+        name: importance(log.targets[name], log.probability) for name in targets
+    }
+    weights |= {f"always {name}": importance((shown == name).astype(np.float64), log.probability) for name in always}
     found = [LearnerEvaluation(name, 0, {}, (_value(w, log, measure, alpha),)) for name, w in weights.items()]
     found += _taught(log, measure, learners, alpha)
     own = found[0].values[0]

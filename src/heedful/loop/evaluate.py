@@ -19,7 +19,7 @@ import numpy.typing as npt
 from heedful.core.notebooks import table
 from heedful.core.validation import check_between, describe
 from heedful.data.frames import frame_of
-from heedful.evaluation.off_policy import LEAST, WRONG, Estimate, Refusal, estimate
+from heedful.evaluation.off_policy import LEAST, WRONG, Estimate, Refusal, estimate, importance
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats
 from heedful.loop.interactions.measure import Compared, Measure, PositionBias
@@ -68,7 +68,8 @@ class Value(NamedTuple):
     """the estimate, in units of the measure; None if the log does not determine it"""
     low: float | None
     """the lower end of an interval, which holds at all looks while new people come; while the same people come back, at
-    one look (`heedful.evaluation.ratio`); None with `value`"""
+    one look (`heedful.evaluation.ratio`); None with `value`, and where no value agrees with the log, as `warning`
+    says"""
     high: float | None
     """the upper end"""
     comparisons: int
@@ -364,7 +365,7 @@ class _Lists:
         self._counted.add(decision.seq)
         self._who.append(who)
         low, high = self.measure.low, self.measure.high
-        self._rows.append(np.array([(score - low) / (high - low), *(pi / mu)]))
+        self._rows.append(np.array([(score - low) / (high - low), *importance(pi, mu)]))
         self._least = min(self._least, mu)
         self._claimed = self._claimed and decision.record.arm == "imported"
 
@@ -505,9 +506,12 @@ def weighted(measure: Measure, found: Estimate | Refusal, comparisons: int, peop
         return refused(measure, found.reason, found.remedy)
     span = measure.high - measure.low
     value, low, high = (measure.low + span * each for each in (found.value, found.low, found.high))
+    empty = found.low > found.high
+    warning = found.warning or (f"the mean weight is {found.mean_weight:.3g}: {WRONG}" if empty else "")
     return Value(
-        measure.name, value, low, high, comparisons, people, found.effective, None, None, None, "", "", "",
-        found.mean_weight, found.unsupported, found.warning,
+        measure.name, value, None if empty else low, None if empty else high, comparisons, people, found.effective,
+        None, None, None, "", "", "", found.mean_weight, found.unsupported,
+        f"{warning}; no value agrees with all of the log, so there is no interval" if empty else warning,
     )  # fmt: skip
 
 

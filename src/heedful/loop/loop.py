@@ -762,7 +762,7 @@ class Loop:
             return answer
 
     def experiment(self, id: str | None = None) -> Experiment:
-        """Return what the experiment `id`, or the newest one if that is None, says so far.
+        """Return what the experiment `id` says so far; if that is None, the one that runs, or else the newest.
 
         That is which side people prefer and how sure it is, where the lists of the two sides differ, and why the
         candidate may not be promoted yet. The verdict holds however often one looks. Raise LookupError if there is no
@@ -772,8 +772,8 @@ class Loop:
         self.projection.look()
         log = self.projection.log
         if id is None:
-            places = log.places("experiment")
-            event = log.at(places[-1]) if places else None
+            places, running = log.places("experiment"), self.projection.experiment
+            event = running[0] if running is not None else log.at(places[-1]) if places else None
         else:
             event = log.find("experiment", records.check_id("experiment", id))
         if event is None:

@@ -256,7 +256,7 @@ def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
 
     if value.value is None:
         return "unknown", "", ""
-    between = f"{text(value.low)} to {text(value.high)}"
+    between = "none" if value.low is None else f"{text(value.low)} to {text(value.high)}"
     if value.difference is None:
         return text(value.value), between, ""
     apart = (
