@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.common import database
-from heedful.cli.console import BadInput, Failure, check_server, note
+from heedful.cli.console import BadInput, Failure, check_extra, check_server, note
 
 if TYPE_CHECKING:
     from heedful.server.context import Options
@@ -65,6 +65,15 @@ def serve(
         list[str] | None,
         typer.Option("--own", metavar="SPEC", help="A learner of your own that loops have; may be repeated."),
     ] = None,
+    hosts: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Serve the loops of the --database by so many Ray actors, on the cluster at RAY_ADDRESS.",
+            show_default="by this process",
+        ),
+    ] = 0,
 ) -> None:
     """Serve the loops of a folder over HTTP, until it is told to end (Ctrl-C, SIGTERM).
 
@@ -81,13 +90,17 @@ def serve(
         raise BadInput(f"DIR: expected a folder that is there, got {str(folder)!r}")
     if isinstance(home, Path) and (home / "log.db").is_file():
         raise BadInput(f"DIR: expected the folder that loops are in, got one of them: {str(folder)!r}")
+    if hosts and isinstance(home, Path):
+        raise BadInput("--hosts: expected loops in a --database, got a folder, which only this machine can read")
+    if hosts:
+        check_extra("ray", "ray", "--hosts")
     from heedful.server.codecs import Limits
     from heedful.server.context import Options
 
     limits = Limits(int(max_body * MIB), max_batch, timeout, int(max_json * MIB))
     near = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     about = Options(limits, rate, tuple(own or ()), most_open, idle, address=address or near, lease=lease)
-    _run(home, host, port, about)
+    _run(home, host, port, about, hosts)
 
 
 def _creates(home: Place) -> str:
@@ -107,14 +120,14 @@ def _who(keys: Sequence[Key], create: str) -> str:
     return f"there is no key yet: everybody on this machine may do everything; {create}"
 
 
-def _run(folder: Place, host: str, port: int, options: Options) -> None:
+def _run(folder: Place, host: str, port: int, options: Options, hosts: int) -> None:
     from heedful.server.main import listening, serve
     from heedful.storage import Damaged
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     try:
-        with listening(folder, host, port, options) as (app, listener):
+        with listening(folder, host, port, options, hosts) as (app, listener):
             shown = f"[{host}]" if ":" in host else host
             n = len(app.service.loops.names("main"))
             told = f"serving {folder} ({n} {'loop' if n == 1 else 'loops'})"

@@ -1,0 +1,146 @@
+"""Loops served by Ray actors on two nodes: a node is killed while clients post, and nothing is lost or twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import heedful
+
+from heedful.server.context import Options, ServerContext
+from heedful.storage import Address
+from loops import small_loop
+from processes import Asker
+from takeover import Crowd, new_name
+
+BACK = 10.0
+"""Seconds after which there is service again, on a quiet machine: it is measured and told."""
+LONGEST = 120.0
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """A Ray cluster of two nodes on this machine, to which this process is connected at the first."""
+    if find_spec("ray") is None:
+        told = "expected Ray for the tests of loops on a cluster, and it is not installed: pip install 'heedful[ray]'"
+        if os.environ.get("CI"):
+            raise ModuleNotFoundError(told)
+        pytest.skip(told)
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    import ray
+    from ray.cluster_utils import Cluster
+
+    quick = {"health_check_period_ms": 1000, "health_check_timeout_ms": 1000, "health_check_failure_threshold": 3}
+    made = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": quick}
+    )
+    made.other = made.add_node(num_cpus=1)
+    ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@contextmanager
+def fronted(url: str, hosts: int) -> Iterator[tuple[Any, int]]:
+    """(the front, its port) of so many hosts for the loops of a database."""
+    from heedful.server.hosts import Front
+    from heedful.server.main import Server, config, listening_socket
+
+    front = Front(ServerContext(Address(url), Options(lease=2.0)), hosts)
+    with listening_socket("127.0.0.1", 0) as listener:
+        server = Server(config(front), front)
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        end = time.monotonic() + LONGEST
+        while not server.started:
+            assert thread.is_alive(), "the front did not start"
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        try:
+            yield front, listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join(60)
+
+
+async def look(port: int, name: str) -> None:
+    """Requests through the front are answered as by a server."""
+    asker = Asker(port)
+    assert (await asker.ask("GET", "/healthz")).value == {"status": "ok"}
+    assert name in [each["name"] for each in (await asker.ask("GET", "/v1/loops")).value["loops"]]
+    first = await asker.ask("POST", f"/v1/loops/{name}/decisions", {"id": "first"})
+    again = await asker.ask("POST", f"/v1/loops/{name}/decisions", {"id": "first"})
+    assert (first.status, first.value["shown"]) == (200, again.value["shown"])
+    wrong = await asker.ask("POST", f"/v1/loops/{name}/decisions", {"id": 3})
+    assert (wrong.status, wrong.value["type"]) == (400, "urn:heedful:problem:bad-input")
+    assert (await asker.ask("GET", "/v1/loops/nobody")).status == 404
+    assert (await asker.ask("GET", f"/v1/loops/{name}/events")).status == 404
+    asker.close()
+
+
+def test_hosts_are_for_loops_in_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEEDFUL_DATABASE", raising=False)
+    got = heedful("serve {} --hosts 2", tmp_path)
+    assert got.code == 2
+    assert "--hosts: expected loops in a --database, got a folder" in got.err
+
+
+def until(found: Callable[[], bool], crowd: Crowd) -> None:
+    end = time.monotonic() + LONGEST
+    while not found():
+        assert time.monotonic() < end, (crowd.statuses, crowd.wrong[:3])
+        time.sleep(0.02)
+
+
+def test_a_node_is_killed_while_clients_post(
+    postgres: str, cluster: Any, record_property: Callable[[str, object], None]
+) -> None:
+    import ray
+    from test_takeover import check
+
+    with fronted(postgres, 2) as (front, port):
+        nodes = ray.get([host.node.remote() for host in front._hosts])
+        assert len(set(nodes)) == 2, "a host on each node"
+        there = nodes.index(cluster.other.node_id)
+        name = next(each for each in iter(new_name, "") if front._place(each) == there)
+        small_loop(f"{postgres}#{name}", control=0.0, shrink=5.0, snapshot_every=200).close()
+        asyncio.run(look(port, name))
+        crowd = Crowd([port], name)
+        try:
+            until(lambda: crowd.statuses["applied"] >= 50, crowd)
+            began = time.monotonic()
+            cluster.remove_node(cluster.other, allow_graceful=False)
+
+            def later() -> list[float]:
+                return [each.at for each in crowd.told[-200:] if each.kind == "decision" and each.sent > began]
+
+            until(lambda: bool(later()), crowd)
+            back, applied = min(later()) - began, crowd.statuses["applied"]
+            until(lambda: crowd.statuses["applied"] >= applied + 50, crowd)
+            end = time.monotonic() + LONGEST
+            while True:  # the host that was lost runs on the node that is left
+                try:
+                    assert ray.get(front._hosts[there].node.remote(), timeout=5) == nodes[1 - there]
+                    break
+                except ray.exceptions.RayError:
+                    assert time.monotonic() < end, "the host was not started again"
+                    time.sleep(0.5)
+            until(lambda: there not in front._down, crowd)
+            applied = crowd.statuses["applied"]
+            until(lambda: crowd.statuses["applied"] >= applied + 50, crowd)
+        finally:
+            crowd.end()
+        assert not crowd.wrong, crowd.wrong[:3]
+    n = check(postgres, name, crowd)
+    record_property("told", f"node killed: {n} events, service back after {back:.2f} s; {dict(crowd.statuses)}")
+    assert crowd.statuses["duplicate"] > 0
+    assert back < BACK or not os.environ.get("HEEDFUL_LONG")
