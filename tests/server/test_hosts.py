@@ -16,6 +16,7 @@ import pytest
 from command import heedful
 
 from heedful.server.context import Options, ServerContext
+from heedful.server.main import served
 from heedful.storage import Address
 from loops import small_loop
 from processes import Asker
@@ -76,15 +77,28 @@ async def look(port: int, name: str) -> None:
     """Requests through the front are answered as by a server."""
     asker = Asker(port)
     assert (await asker.ask("GET", "/healthz")).value == {"status": "ok"}
-    assert name in [each["name"] for each in (await asker.ask("GET", "/v1/loops")).value["loops"]]
+    assert name in (await asker.ask("GET", "/v1/loops")).value["loops"]
     first = await asker.ask("POST", f"/v1/loops/{name}/decisions", {"id": "first"})
     again = await asker.ask("POST", f"/v1/loops/{name}/decisions", {"id": "first"})
     assert (first.status, first.value["shown"]) == (200, again.value["shown"])
-    wrong = await asker.ask("POST", f"/v1/loops/{name}/decisions", {"id": 3})
-    assert (wrong.status, wrong.value["type"]) == (400, "urn:heedful:problem:bad-input")
+    wrong = await asker.ask("POST", f"/v1/loops/{name}/decisions", {"nonsense": 3})
+    assert (wrong.status, wrong.value["type"]) == (422, "urn:heedful:problem:bad-input")
     assert (await asker.ask("GET", "/v1/loops/nobody")).status == 404
     assert (await asker.ask("GET", f"/v1/loops/{name}/events")).status == 404
     asker.close()
+
+
+def test_a_loop_that_is_not_in_the_database_is_not_found(postgres: str) -> None:
+    small_loop(f"{postgres}#{new_name()}").close()
+
+    async def ask(port: int) -> tuple[int, str]:
+        asker = Asker(port)
+        reply = await asker.ask("POST", f"/v1/loops/{new_name()}/decisions", {})
+        asker.close()
+        return reply.status, reply.value["type"]
+
+    with served(Address(postgres)) as url:
+        assert asyncio.run(ask(int(url.rpartition(":")[2]))) == (404, "urn:heedful:problem:not-found")
 
 
 def test_hosts_are_for_loops_in_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

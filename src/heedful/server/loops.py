@@ -177,7 +177,7 @@ class Loops:
         try:
             return Loop.open(path, learner=self._own)
         except FileNotFoundError as error:
-            if not _is_loop(path):
+            if not _is_loop(path) or (isinstance(path, Address) and error.errno is not None):
                 raise not_found() from None
             told = LookupError(str(error))  # the file of a learner
         except (KeyError, IndexError) as error:
