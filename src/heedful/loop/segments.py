@@ -46,8 +46,9 @@ PAGE = 500
 """How many events are read from the log at a time, of those that are in no column."""
 TEMPORARY = 86_400.0
 """After how many seconds an unfinished file counts as left by a process that was killed."""
-NUMBERS = 8_000_000
-"""The most features of candidates that the training examples of a block have, one list after the other."""
+NUMBERS = 4_000_000
+"""The most numbers that the candidates of a block have, one list after the other, and the most, about, that different
+candidates of several blocks have before they are written anew."""
 _LISTS = {"rows": "int32", "scores": "float64", "shown": "int32", "answer": "int32"}
 
 
@@ -209,12 +210,14 @@ def _write(
     pa, parquet = _pyarrow()
     schema = _schema(columns)
     count = encoded = 0
+    known: Floats = np.zeros((0, 0 if columns is None else columns.size - 1))
     with parquet.ParquetWriter(out, schema, compression="zstd", write_page_checksum=True) as writer:
         for rows, examples in _blocks(projection, model, columns, first, last):
             arrays = [pa.array(column, field.type) for column, field in zip(zip(*rows), schema)]
             arrays.append(pa.array([kind for kind, _ in examples], pa.int8()))
             found = [example for _, example in examples]
-            arrays += _example_columns(pa, found, () if columns is None else columns.like)
+            made, known = _example_columns(pa, found, () if columns is None else columns.like, known)
+            arrays += made
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=BLOCK)
             count, encoded = count + len(rows), encoded + sum(each is not None for each in found)
     return count, encoded
@@ -226,7 +229,7 @@ def _schema(columns: Columns | None) -> Any:
     number, text = pa.int64(), pa.string()
     kinds = (number, text, text, number, text, number, number, text, pa.binary())
     fields = [*zip(Event._fields, kinds, strict=True), ("checked", number), ("lesson", pa.int8())]
-    fields += [("new_float32", pa.list_(pa.float32())), ("new_float64", pa.list_(pa.float64()))]
+    fields += [("anew", pa.bool_()), ("new_float32", pa.list_(pa.float32())), ("new_float64", pa.list_(pa.float64()))]
     fields += [(name, pa.list_(getattr(pa, kind)())) for name, kind in _LISTS.items()]
     for j, like in enumerate(() if columns is None else columns.like):
         kind = pa.from_numpy_dtype(_stored(np.asarray(like).dtype))
@@ -293,21 +296,33 @@ def _lesson(
     return (ALONE, None) if found is None else (ENCODED, found)
 
 
-def _example_columns(pa: Any, found: list[Encoded | None], like: tuple[Any, ...]) -> list[Any]:
-    """Return the columns of training examples of a segment, None for an event that is none: the features of candidates
-    that were not in the block before, as float32 or, if they do not fit, as float64; then `_LISTS`; then the other
-    fields of proposals, which are like `like`."""
-    there = [each for each in found if each is not None]
+def _example_columns(
+    pa: Any, found: list[Encoded | None], like: tuple[Any, ...], known: Floats
+) -> tuple[list[Any], Floats]:
+    """Return (the columns of the training examples of a block of a segment, the features of all candidates that later
+    blocks may refer to).
+
+    `found` are the examples, None for an event that is none, and `known` (r, N - 1) the features of candidates of
+    blocks before. The columns are: whether these are forgotten with this block, since they have become too many;
+    features of candidates that are not known, as float32 or, if they do not fit, as float64; then `_LISTS`; then the
+    other fields of proposals, which are like `like`."""
     nothing = np.zeros(0, np.int64)
     m = np.array([0 if each is None else len(each.x) for each in found], np.int64)
-    candidates = np.concatenate([np.asarray(each.x, np.float64) for each in there] or [np.zeros((0, 1))])
-    features = np.ascontiguousarray(candidates[:, :-1])
-    first, rows = _distinct(features)
-    n, flat = features.shape[1], features[first].reshape(-1)
+    came = [np.asarray(each.x[:, :-1], np.float64) for each in found if each is not None]
+    anew = not len(known) or known.size > NUMBERS
+    known = known[:0] if anew else known
+    first, which = _distinct(np.concatenate([known, *came]))
+    if not np.array_equal(first[: len(known)], np.arange(len(known))):  # one of them stood twice
+        anew, known = True, known[:0]
+        first, which = _distinct(np.concatenate([known, *came]))
+    old = len(known)
+    known = np.concatenate([known, *came])[first]
+    rows, flat = which[old:], known[old:].reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
         narrow = flat.astype(np.float32)
     exact = narrow.astype(np.float64).tobytes() == flat.tobytes()
-    new = n * np.diff(np.searchsorted(first, np.concatenate([[0], np.cumsum(m)])))
+    ends = np.searchsorted(first[old:] - old, np.concatenate([[0], np.cumsum(m)]))
+    new = known.shape[1] * np.diff(ends)
     scores = [nothing if each is None or not (last := each.x[:, -1]).any() | np.signbit(last).any() else last
               for each in found]  # fmt: skip
     lists = {
@@ -317,6 +332,7 @@ def _example_columns(pa: Any, found: list[Encoded | None], like: tuple[Any, ...]
         "answer": _flat([nothing if each is None else each.answer for each in found], np.int64),
     }
     made = [
+        pa.array([anew] * len(found)),
         _lists(pa, narrow if exact else narrow[:0], new if exact else 0 * new, np.float32),
         _lists(pa, flat[:0] if exact else flat, 0 * new if exact else new, np.float64),
         *[_lists(pa, *lists[name], kind) for name, kind in _LISTS.items()],
@@ -328,7 +344,7 @@ def _example_columns(pa: Any, found: list[Encoded | None], like: tuple[Any, ...]
             made.append(_lists(pa, *_flat(parts, kind), kind))
         else:
             made.append(pa.array(np.array([0 if each is None else each.parts[j] for each in found], kind)))
-    return made
+    return made, known
 
 
 def _flat(arrays: list[Any], kind: Any) -> tuple[Any, Ints]:
@@ -516,14 +532,17 @@ def runs(
 
     It is that after event `after` up to `up_to`, without what `retractions` or `left_out` leave out. Raise ValueError
     if the columns make no sense."""
-    wanted = ["seq", "lesson", "new_float32", "new_float64", *_LISTS]
-    wanted += [f"part_{j}" for j in range(len(columns.like))]
+    candidates = ["anew", "new_float32", "new_float64"]
+    wanted = ["seq", "lesson", *candidates, *_LISTS, *[f"part_{j}" for j in range(len(columns.like))]]
     gone = np.fromiter({*retractions.undone, *left_out}, np.int64)
+    features: Floats = np.zeros((0, columns.size - 1))
     for block in range(file.num_row_groups):
         about = file.metadata.row_group(block).column(0).statistics
-        if about is not None and about.has_min_max and (about.max <= after or about.min > up_to):
+        aside = about is not None and about.has_min_max and (about.max <= after or about.min > up_to)
+        table = file.read_row_group(block, columns=candidates if aside else wanted)
+        features = _known(table, features)
+        if aside:
             continue
-        table = file.read_row_group(block, columns=wanted)
         seqs, kinds = (table[name].combine_chunks().to_numpy() for name in ("seq", "lesson"))
         kept = (kinds > NONE) & (seqs > after) & (seqs <= up_to) & ~np.isin(seqs, gone)
         for to, end in retractions.spans:
@@ -535,19 +554,27 @@ def runs(
             yield int(seqs[-1]), empty, []
             continue
         encoded = kinds[at] == ENCODED
-        lessons = _lessons(table, columns) if encoded.any() else None
+        lessons = _lessons(table, columns, features) if encoded.any() else None
         cuts = 1 + np.flatnonzero(np.diff(encoded))
         found = [Run(lessons if kinds[part[0]] == ENCODED else None, part, seqs[part]) for part in np.split(at, cuts)]
         yield int(seqs[-1]), empty, found
 
 
-def _lessons(table: Any, columns: Columns) -> Lessons:
-    """Return the columns of a block of a segment. Raise ValueError if they make no sense: compiled code checks no
-    index."""
+def _known(table: Any, features: Floats) -> Floats:
+    """Return the features of the candidates that a block of a segment may refer to; `features` are those of blocks
+    before."""
     narrow, wide = _ragged(table["new_float32"], np.float32), _ragged(table["new_float64"], np.float64)
     values = (wide if wide.values.size else narrow).values.astype(np.float64)
-    width = columns.size - 1
-    features = values.reshape(-1, width) if width else np.zeros((1, 0))
+    if values.size % max(features.shape[1], 1):
+        raise ValueError("its columns make no sense")
+    new = values.reshape(-1, features.shape[1]) if features.shape[1] else np.zeros((1, 0))
+    return new if table.num_rows and table["anew"][0].as_py() else np.concatenate([features, new])
+
+
+def _lessons(table: Any, columns: Columns, features: Floats) -> Lessons:
+    """Return the columns of a block of a segment, whose candidates are among those with these `features`.
+
+    Raise ValueError if they make no sense: compiled code checks no index."""
     rows, scores, shown, answer = (
         _ragged(table[name], np.float64 if kind == "float64" else np.int64) for name, kind in _LISTS.items()
     )

@@ -926,7 +926,7 @@ def columns_stamp(model: LoopModel) -> str:
     the version of the fold."""
     learner = model.learner
     return (
-        f"1 {type(model).__name__} {model.version} {type(learner).__qualname__} {learner.n_features} {learner.space!r}"
+        f"2 {type(model).__name__} {model.version} {type(learner).__qualname__} {learner.n_features} {learner.space!r}"
     )
 
 
