@@ -207,7 +207,7 @@ class _Calls(NamedTuple):
     seed: int | None
     names: Sequence[str]
 
-    def here(self, index: int, task: Any) -> Outcome:
+    def here(self, index: int, task: object) -> Outcome:
         """Run a task in this process."""
         try:
             return Outcome(index, self.call(index, task), None)
@@ -229,7 +229,7 @@ class _Calls(NamedTuple):
         return Outcome(index, value, None) if fine else Outcome(index, None, TaskError(self.name(index), *value))
 
 
-def _attempt(calls: _Calls, index: int, task: Any) -> tuple[bool, Any]:
+def _attempt(calls: _Calls, index: int, task: object) -> tuple[bool, Any]:
     """Run a task in a worker: return (True, its result) or (False, the parts of its error), which can be pickled
     whatever the error is."""
     try:
@@ -276,7 +276,7 @@ def _begin(calls: _Calls) -> None:
     _calls = calls
 
 
-def _work(index: int, task: Any) -> tuple[bool, Any]:
+def _work(index: int, task: object) -> tuple[bool, Any]:
     return _attempt(_calls, index, task)
 
 
@@ -293,7 +293,7 @@ def _one_thread_each() -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-def _in_processes(calls: _Calls, left: Sequence[tuple[int, Any]], workers: int, optional: bool) -> Iterator[Outcome]:
+def _in_processes(calls: _Calls, left: Sequence[tuple[int, object]], workers: int, optional: bool) -> Iterator[Outcome]:
     """Run the tasks `left`, with their indices, in a pool of `workers` processes.
 
     If the tasks cannot be sent to processes and that is `optional`, they run here."""
@@ -334,7 +334,7 @@ def _in_processes(calls: _Calls, left: Sequence[tuple[int, Any]], workers: int, 
 _kept: tuple[str, Any] = ("", None)  # in a Ray worker: which `_Calls` it has, and the copy
 
 
-def _on_ray_worker(key: str, boxed: Sequence[Any], index: int, task: Any) -> tuple[bool, Any]:
+def _on_ray_worker(key: str, boxed: Sequence[Any], index: int, task: object) -> tuple[bool, Any]:
     """Run a task in a Ray worker. `boxed` holds the reference to how tasks are called, which is fetched once, and where
     the caller finds modules; `key` names it."""
     global _kept
@@ -371,7 +371,7 @@ def connect_ray(jobs: int | None = None) -> Any:
     return ray
 
 
-def _on_ray(calls: _Calls, left: Sequence[tuple[int, Any]], jobs: int | None) -> Iterator[Outcome]:
+def _on_ray(calls: _Calls, left: Sequence[tuple[int, object]], jobs: int | None) -> Iterator[Outcome]:
     """Run the tasks `left`, with their indices, on Ray, at most `jobs` at a time (None: as many as the cluster can)."""
     ray = connect_ray(jobs)
     work = ray.remote(max_retries=RETRIES, retry_exceptions=False)(_on_ray_worker)

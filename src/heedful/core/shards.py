@@ -28,7 +28,7 @@ def check_batches(learner: Any) -> None:
         raise ValueError(f"learner: expected {expected}, got {describe(learner)}")
 
 
-def cut(log: Sequence[Any], batch: int, rounds: int = 10_000) -> list[Sequence[Any]]:
+def cut(log: Sequence[object], batch: int, rounds: int = 10_000) -> list[Sequence[Any]]:
     """Return a log as shards of about so many `rounds`, each of whole batches of `batch` rounds, but for the last."""
     check_count("batch", batch)
     check_count("rounds", rounds)
@@ -38,7 +38,7 @@ def cut(log: Sequence[Any], batch: int, rounds: int = 10_000) -> list[Sequence[A
 
 def replay_shards(
     learner: Any,
-    shards: Sequence[Any],
+    shards: Sequence[object],
     seed: int = 0,
     *,
     read: Callable[[Any], Iterable[Round[Any, Any, Any]]] = iter,

@@ -256,7 +256,7 @@ def standardised_scores(record: Mapping[str, object], m: int) -> list[float]:
     return [records.check_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
 
 
-def predicted(record: Mapping[str, Any], n: int) -> tuple[float, ...] | None:
+def predicted(record: Mapping[str, object], n: int) -> tuple[float, ...] | None:
     """Return what the line `record` says was predicted of each of the n items shown (grade, rating, ...); None if
     nothing.
 

@@ -257,12 +257,12 @@ class Portable:
         return _unpack, (_pack(self.value),)
 
 
-def unwrap(value: Any) -> Any:
+def unwrap(value: object) -> Any:
     """Return the learner or mapping in a `Portable`, and any other value as it is."""
     return value.value if isinstance(value, Portable) else value
 
 
-def _pack(value: Any) -> tuple[str, Any, Any]:
+def _pack(value: object) -> tuple[str, Any, Any]:
     """Return (a word for how to unpack it, the class as text, the parts) of a learner or a mapping of learners."""
     if isinstance(value, Mapping):
         return "mapping", "", [(key, _pack(each)) for key, each in value.items()]

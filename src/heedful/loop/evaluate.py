@@ -23,7 +23,7 @@ from heedful.evaluation.off_policy import LEAST, WRONG, Estimate, Refusal, estim
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats
 from heedful.loop.interactions.measure import Compared, Measure, PositionBias
-from heedful.loop.interactions.protocol import Interaction, Step
+from heedful.loop.interactions.protocol import Interaction, LoopModel, Step
 from heedful.loop.records import check_time
 
 if TYPE_CHECKING:
@@ -352,7 +352,7 @@ class _Lists:
         self._claimed = True
         """whether all of the lists are imported, so that another system said with which probability each was shown"""
 
-    def add(self, who: Hashable, models: Sequence[Any], step: Step) -> None:
+    def add(self, who: Hashable, models: Sequence[LoopModel], step: Step) -> None:
         decision = step.decision
         mu = decision.record.probability
         if mu is None or decision.seq in self._counted:
@@ -445,7 +445,7 @@ class _Places:
         """for each decision, the weights of each learner at each place (L, 3)"""
         self._chosen: list[Floats] = []
 
-    def add(self, who: Hashable, models: Sequence[Any], step: Step) -> None:
+    def add(self, who: Hashable, models: Sequence[LoopModel], step: Step) -> None:
         if step.decision.record.arm != "sampled" or step.decision.seq in self._counted:
             return
         told = self._interaction.places(models, step)

@@ -422,7 +422,7 @@ class Loop:
 
     def ranking(
         self,
-        candidates: Any = None,
+        candidates: object = None,
         *,
         person: object = None,
         context: object = None,
@@ -438,10 +438,10 @@ class Loop:
 
     def predict(
         self,
-        candidates: Sequence[str | Mapping[str, Any]] | npt.NDArray[Any] | None = None,
+        candidates: Sequence[str | Mapping[str, object]] | npt.NDArray[Any] | None = None,
         *,
         person: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
     ) -> dict[str, ItemPrediction]:
         """Return the model's prediction for each candidate, by name, best first: a grade, a rating or a probability of

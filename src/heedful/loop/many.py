@@ -64,9 +64,9 @@ def verify_loops(
 
 
 def map_loops(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     places: Iterable[Where],
-    *arguments: Any,
+    *arguments: object,
     own: str | Sequence[str] | None = None,
     engine: Engine = "serial",
     jobs: int | None = None,
@@ -94,7 +94,7 @@ def in_order(outcomes: Iterable[Outcome]) -> list[Any]:
 
 
 def _with_loop(
-    function: Callable[..., Any], arguments: tuple[Any, ...], own: str | Sequence[str] | None, place: Where
+    function: Callable[..., object], arguments: tuple[object, ...], own: str | Sequence[str] | None, place: Where
 ) -> Any:
     with Loop.open(place if isinstance(place, Address) else os.fspath(place), learner=own) as loop:
         return function(loop, *arguments)

@@ -27,7 +27,7 @@ from heedful.loop.movement import Moves
 from heedful.loop.snapshots import Other, stamp
 
 if TYPE_CHECKING:
-    from heedful.jit.kernel import Ints
+    from heedful.jit.kernel import Floats, Ints
     from heedful.loop.interactions.protocol import Interaction, LoopModel
     from heedful.loop.log import Log
     from heedful.loop.projection import Projection
@@ -184,7 +184,7 @@ class Side(NamedTuple):
     people: dict[str, Person]
     """the states of single people, by name"""
 
-    def order(self, person: str | None, x: Any) -> Ints:
+    def order(self, person: str | None, x: Floats | Ints) -> Ints:
         """Return the indices (m,) of the candidates `x`, best first for `person`, None for nobody in particular.
 
         `x` are the N features (m, N) of m candidates or, in kinds that know items by number, the numbers of the items

@@ -177,7 +177,7 @@ def _hierarchical(
     )
 
 
-def _tuned_hierarchical(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
+def _tuned_hierarchical(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
     """Fit the hierarchical model whose prior counts as the number of people nu0 that predicted other people's answers
     best."""
     return _hierarchical(problem, rows, earlier, nu0=problem.apart["hierarchical-tuned"])

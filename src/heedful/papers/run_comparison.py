@@ -161,7 +161,7 @@ def _run(
     kind: str,
     world: str,
     people: int,
-    apart: Mapping[str, Any],
+    apart: Mapping[str, object],
     seed: int,
     names: Sequence[str],
 ) -> dict[str, Trial]:
@@ -208,7 +208,7 @@ def _line_result(panel: Panel, line: Line, runs: LearnerRuns) -> LineResult:
 # ---------------------------------------------------------------------------- runs
 
 
-def _test(data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Trial:
+def _test(data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, object]) -> Trial:
     """Fit the model `name` to the training answers of `people` people of `data`, in the split of `seed`; return its
     test error (1,) and the time of the fit. `world` is the key of the data set, `apart` what was tuned on other
     people."""
@@ -273,7 +273,7 @@ def _fit(fit: Fit, parts: Split, learned: Ints, earlier: PreferenceModel | None)
 
 
 def _test_scales(
-    data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]
+    data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, object]
 ) -> Trial:
     """Return for each of the s length-scales SCALES (s x 3) the log evidence and the test log-likelihood per answer, in
     nats, and the test error of the model `name`; and the time. The other arguments are those of `_test`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heedful.storage import Damaged
 
@@ -61,7 +61,7 @@ def checksum(event: Event) -> int:
     return zlib.crc32(event.arrays or b"", zlib.crc32(repr(event[:-1]).encode("utf-8", "surrogatepass")))
 
 
-def to_event(row: tuple[Any, ...], path: object) -> Event:
+def to_event(row: tuple[object, ...], path: object) -> Event:
     """Return a row of the log at `path`, its columns in the order of `COLUMNS`, as an event.
 
     Raise Damaged if its checksum does not fit."""

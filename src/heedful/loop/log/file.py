@@ -240,12 +240,12 @@ class LogFile:
 
     # ------------------------------------------------------------------------ connections that read
 
-    def one(self, query: str, parameters: Sequence[Any] = ()) -> Any:
+    def one(self, query: str, parameters: Sequence[object] = ()) -> Any:
         """Return the first row of a short query; None if there is none."""
         with self._reading, self._errors():
             return self._reader.execute(query, parameters).fetchone()
 
-    def few(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+    def few(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
         """Return all rows of a short query."""
         with self._reading, self._errors():
             return self._reader.execute(query, parameters).fetchall()
@@ -256,7 +256,7 @@ class LogFile:
         closed when the block ends."""
         with self._scanner() as scanner:
 
-            def run(query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+            def run(query: str, parameters: Sequence[object] = ()) -> list[Any]:
                 with self._scanning, self._errors():
                     return scanner.execute(query, parameters).fetchall()
 

@@ -23,10 +23,10 @@ class LogReader:
         """Read the log in `store`."""
         self.store, self.path, self._one = store, store.path, store.one
 
-    def _event(self, row: tuple[Any, ...]) -> Event:
+    def _event(self, row: tuple[object, ...]) -> Event:
         return to_event(row, self.path)
 
-    def _scan(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+    def _scan(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
         """Return all rows of a `query` that may read much of the log."""
         with self.store.scanning() as run:
             return run(query, parameters)

@@ -32,7 +32,7 @@ class Shelf(Protocol):
     def prepare(self, arrays: dict[str, Any], about: dict[str, Any]) -> Any:
         """Return what `write` takes for these arrays by name, and the values about them; before a transaction."""
 
-    def write(self, position: int, prepared: Any) -> Place:
+    def write(self, position: int, prepared: object) -> Place:
         """Write a snapshot within a transaction of the log; return where it is. Raise OSError if that fails."""
 
     def remove(self, positions: Sequence[int]) -> None:
@@ -112,10 +112,10 @@ class Store(Protocol):
 
     # ------------------------------------------------------------------------ reading
 
-    def one(self, query: str, parameters: Sequence[Any] = ()) -> Any:
+    def one(self, query: str, parameters: Sequence[object] = ()) -> Any:
         """Return the first row of a short query; None if there is none."""
 
-    def few(self, query: str, parameters: Sequence[Any] = ()) -> Rows:
+    def few(self, query: str, parameters: Sequence[object] = ()) -> Rows:
         """Return all rows of a short query."""
 
     def scanning(self) -> AbstractContextManager[Run]:

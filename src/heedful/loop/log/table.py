@@ -316,7 +316,7 @@ class LogTable:
         finally:
             self._appended = []
 
-    def _settle(self, row: tuple[Any, ...]) -> bool:
+    def _settle(self, row: tuple[object, ...]) -> bool:
         """Return whether the transaction that appended `row` was committed, although no answer came.
 
         The lease's row is locked for that, so that the old transaction has ended. Raise Unreachable if it cannot be
@@ -465,12 +465,12 @@ class LogTable:
 
     # ------------------------------------------------------------------------ reading
 
-    def one(self, query: str, parameters: Sequence[Any] = ()) -> Any:
+    def one(self, query: str, parameters: Sequence[object] = ()) -> Any:
         """Return the first row of a short query; None if there is none."""
         rows = self._reader.rows(query, parameters)
         return rows[0] if rows else None
 
-    def few(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+    def few(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
         """Return all rows of a short query."""
         return self._reader.rows(query, parameters)
 
