@@ -35,7 +35,10 @@ ALPHA = 0.05
 
 
 class Agreement(NamedTuple):
-    """The share of pairs, or of first items, in which the learner agrees with the caller's order."""
+    """The share of pairs, or of first items, in which the learner agrees with the caller's order.
+
+    `share` is the mean over the decisions compared (None if there are none); `low` and `high` are the limits of an
+    interval for what is expected of the learner as it was at these decisions."""
 
     share: float | None
     """the mean over the decisions compared; None if there are none"""
@@ -46,7 +49,15 @@ class Agreement(NamedTuple):
 
 
 class Apprentice(NamedTuple):
-    """How well the learner of a loop imitates the caller's order, and whether it may serve in its place."""
+    """How well the learner of a loop imitates the caller's order, and whether it may serve in its place.
+
+    - `pairs`, `first`: the share of pairs that the learner (`learner`) puts in the caller's order, and of lists in
+      which it has the same first item, with intervals.
+    - `decisions`, `since`: how many recent decisions are compared, and the sequence number after which they came.
+    - `asked`: the share of pairs to be agreed on before a promotion (the setting `agreement`).
+    - `serves`: the sequence number of the promotion since which a learner serves, 0 before.
+    - `ready`, `against_promotion`: whether it may be promoted, and why not, a sentence each.
+    - `told`: all of this in a few sentences."""
 
     learner: str
     """the loop's own learner, by name and parameters"""
@@ -114,21 +125,28 @@ def agreement_of(record: DecisionRecord, k: int) -> tuple[float, float] | None:
 
 
 class Tally:
-    """The shares of decisions in their order, by pairs and by first items, and the intervals of their averages."""
+    """Collects how far the learner agreed with the caller's order in single decisions, and computes intervals of the
+    averages.
+
+    Call `take` for each decision, in the order of the log, then `agreements`."""
 
     def __init__(self, beginning: int = 0, alpha: float = ALPHA) -> None:
-        """Begin with no decision; `beginning` counts the times that recent decisions have begun before (j)."""
+        """Begin with no decision.
+
+        Intervals miss with probability `alpha` / ((j + 1) (j + 2)) at most, where j is `beginning`: how many times
+        recent decisions have begun anew before; over all j this adds up to `alpha`."""
         self._sequence = Drifting(alpha / ((beginning + 1) * (beginning + 2)))
         self._state = self._sequence.init((2,))
         self.decisions = 0
 
     def take(self, pairs: float, first: float) -> None:
-        """Add the shares of one decision."""
+        """Add one decision: the share `pairs` of pairs in the same order, and `first`, 1 for the same first item, else
+        0."""
         self._state = self._sequence.update(self._state, np.array([pairs, first]))
         self.decisions += 1
 
     def agreements(self) -> tuple[Agreement, Agreement]:
-        """Return the agreement by pairs and by first items."""
+        """Return (agreement by pairs, agreement by first items) over the decisions added so far, with intervals."""
         low, high = self._sequence.interval(self._state)
         n = self.decisions
         means = (self._state.total / n).tolist() if n else [None, None]

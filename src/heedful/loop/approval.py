@@ -19,7 +19,10 @@ from heedful.loop.records import FeedbackRecord
 
 
 class Share(NamedTuple):
-    """The thumbs given to one sort of lists (learned or control), and the share of thumbs up with its 95 % interval."""
+    """The thumbs given to one sort of lists (learned or control), and the share of thumbs up with its 95 % interval.
+
+    `thumbs` counts all of them, `up` those that were up, `share` = up / thumbs, and `low` and `high` are the ends of
+    the interval; None where it cannot be computed."""
 
     thumbs: int
     """how many thumbs there were"""

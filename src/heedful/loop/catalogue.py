@@ -46,8 +46,8 @@ class CatalogueVersion(NamedTuple):
 
 
 class _History:
-    """The item events of a log, in order: sequence number, item, and whether the event put it on offer or withdrew
-    it."""
+    """The events of a log that put items on offer or withdraw them, in order: the sequence number of each (`seqs`), the
+    number of its item (`ids`), and whether it puts the item on offer (`there`)."""
 
     def __init__(self) -> None:
         self.seqs, self.ids, self.there = array("q"), array("q"), bytearray()

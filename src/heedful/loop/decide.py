@@ -32,7 +32,12 @@ from heedful.loop.strangers import around, shown_names
 
 
 class DecisionRequest(NamedTuple):
-    """A checked request for a decision: what `Decider.read` returns and `Decider.propose` takes."""
+    """A checked request for a decision: what `Decider.read` returns and `Decider.propose` takes.
+
+    `id` is the id of the decision to be made, `person` whom it is for (None: nobody in particular), and `request` has
+    the candidates and the context as arrays. A `deferred` decision is made ahead of time and counts as shown only after
+    `Loop.activate`. `repeats` says whether to show again what the person has rated or compared (None: the loop's
+    setting). `before` describes the earlier pages of the list, None for a first page."""
 
     id: str
     """the id of the decision to be made"""
@@ -225,13 +230,13 @@ class Decider:
     def _pairing(
         self, state: PublishedState, own: Person | None, asked: DecisionRequest
     ) -> tuple[Pairing | None, Ints | None]:
-        """Return what an experiment needs of the request `asked`: (both learners' rankings to draft from, the candidate
-        learner's ranking).
+        """Return what an experiment needs of the request `asked`: (pairing, ranking of the candidate learner).
 
-        An experiment compares a candidate learner with the one that serves. The first is None if the person takes no
-        part in it, or if an earlier page of the list was not drafted in it; both are None if none runs. Rankings are
-        indices (m,) of the m candidates that no earlier page showed, best first. `state` is the published state, `own`
-        the person's own."""
+        An experiment compares a candidate learner with the one that serves. The pairing holds both learners' rankings,
+        to draft a list from; it is None if the person takes no part, or if an earlier page of the list was not drafted
+        in the experiment. Both are None if no experiment runs. Rankings are indices (m,) of the m candidates that no
+        earlier page showed, best first. `state` is the published state, `own` what was learned for the person alone
+        (None if nothing was)."""
         id, request, person, *_, before = asked
         running, seed = state.running, self.settings.seed
         if running is None or not state.interaction.interleaves:
@@ -344,9 +349,11 @@ class Decider:
 
 
 def _left(order: Ints, request: Request, before: EarlierPages) -> tuple[Ints, Ints]:
-    """Return (a ranking of the candidates that no earlier page showed, how many that one did stand above each of them).
+    """Return (ranking, above): a ranking of the m candidates that no earlier page showed (m,), and how many that one
+    did show stand above each of them (m,).
 
-    `order` ranks all candidates of the `request`; what is returned numbers those that are left from 0, (m,) each."""
+    `order` ranks all candidates of the `request`, by index, best first; `before` describes the earlier pages. What is
+    returned numbers the candidates that are left from 0."""
     gone = np.array([name in before.shown for name in request.called], np.bool_)
     number = np.cumsum(~gone) - 1
     left, above = order[~gone[order]], np.cumsum(gone[order])[~gone[order]]

@@ -1,11 +1,11 @@
-"""How well would other learners have predicted the answers in the same log? One procedure for all kinds of feedback.
+"""Measure how well other learners would have predicted the answers in the same log. One procedure for all kinds of
+feedback.
 
 All learners learn from the log side by side, one answer after another, and each predicts an answer before it learns
 from it; a learner frozen at a version stops learning there, one restarted at a version or a date begins there. The
 measures that the predictions are compared by, and the weights of the answers, come from the loop's interaction
 (`heedful.loop.interactions.measure`). Nothing is changed. The file is long because each measure collects sums of its
-own in that one pass over the log.
-"""
+own in that one pass over the log."""
 
 from __future__ import annotations
 
@@ -59,8 +59,18 @@ BETTER_WORSE: tuple[Verdict, Verdict] = ("better", "worse")
 
 
 class Value(NamedTuple):
-    """How good one learner is by one measure: an estimate with its interval, and the difference to the loop's own
-    learner."""
+    """How good one learner is by one measure, from the log: an estimate with its interval, and the difference to the
+    loop's own learner.
+
+    - `value`, `low`, `high`: the estimate and its interval, in units of the measure; None if the log does not determine
+      it, and then `refused` says why and `remedy` what would change that.
+    - `comparisons`, `people`, `effective`: how many predictions were compared with answers, how many people gave these,
+      and the effective sample size (sum w)^2 / sum w^2 of their weights w.
+    - `difference`, `difference_low`, `difference_high`, `verdict`: this learner minus the loop's own on the same
+      answers, with an interval and what follows from it.
+    - `mean_weight`, `unsupported`: for values of lists, the mean importance weight (1 if all is well) and the
+      probability that the learner shows a list that is not in the log.
+    - `warning`: why the value should not be trusted; "" if there is no reason known."""
 
     measure: str
     """the name of the measure, which `Evaluation.measures` describes"""
@@ -104,9 +114,8 @@ class Value(NamedTuple):
 
 
 class LearnerEvaluation(NamedTuple):
-    """A learner after it learned from the log: its weights in the end, and how good its predictions were by each
-    measure.
-    """
+    """A learner after it learned from the log: how many pieces of feedback it learned from (`lessons`), its weight of
+    each feature in the end (`weights`), and how good its predictions were by each measure (`values`)."""
 
     learner: str
     """the learner as the caller named it: "prank", "pairwise-logistic:rate=0.2"; "NAME@VERSION" stopped learning after
@@ -207,8 +216,8 @@ def evaluate(
 
 
 class _Fold:
-    """One learner as it learns from the log: all of it, up to a version ("NAME@VERSION", frozen there), or only what
-    came after a version or a date ("NAME@VERSION..", "NAME@DATE..", restarted there)."""
+    """One learner that learns from the log, named `spec`: from all of it; up to a version ("NAME@VERSION", frozen
+    there); or only from what came after a version or a date ("NAME@VERSION..", "NAME@DATE..", restarted there)."""
 
     def __init__(self, projection: Projection, spec: str) -> None:
         name, at, when = spec.partition("@")
@@ -274,8 +283,8 @@ def _start(projection: Projection, told: str, spec: str) -> int:
 
 
 class _Sums:
-    """Sums over the comparisons of all learners' predictions with answers, by one measure; `values` estimates from
-    them."""
+    """Sums over the comparisons of the predictions of all learners with answers, by one `measure`; `values` estimates
+    from them. `learners` is the number of learners."""
 
     def __init__(self, measure: Measure, learners: int) -> None:
         self.measure, self._learners = measure, learners
@@ -331,10 +340,11 @@ class _Sums:
 
 
 class _Lists:
-    """The value that the lists of each learner would have had: the scores of logged lists, with weights pi / mu.
+    """The value of the lists that each learner would have shown, estimated from the lists that were: their scores with
+    weights pi / mu.
 
     pi is the probability with which the learner would show the logged list, mu that with which it was shown (inverse
-    propensity scoring of whole lists)."""
+    propensity scoring of whole lists). `learners` is the number of learners; `interaction` reads the decisions."""
 
     def __init__(self, interaction: Interaction[Any], learners: int) -> None:
         low, high = interaction.span()
@@ -398,8 +408,11 @@ class _Lists:
 
 
 class _Harvest:
-    """How clicks depend on places, from neighbours that were shown in either order at random: whatever stands there
-    stands as often in either place, so the places alone make the difference (Agarwal et al. 2019)."""
+    """Position bias: how choices depend on places alone, from neighbouring items that were shown in either order at
+    random.
+
+    Each item then stands as often in the upper place as in the lower one, so only the places make a difference (Agarwal
+    et al. 2019). `interaction` reads the decisions; `bound` is the greatest weight of a pair."""
 
     def __init__(self, interaction: Interaction[Any], bound: float) -> None:
         self._interaction, self._bound = interaction, bound
@@ -465,7 +478,11 @@ class _Places:
 
 
 class _PlaceValue(NamedTuple):
-    """The value of the first places of each learner's ranking, by one kind of weights."""
+    """The value of the first three places of each learner's ranking, estimated with one kind of weights, for n
+    decisions and L learners.
+
+    `weights` (n, L, 3) weight the places; `chosen` (n, 3) is 1 where what stood there was chosen; `who` (n) names who
+    answered."""
 
     measure: Measure
     weights: Floats

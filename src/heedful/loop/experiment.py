@@ -1,14 +1,14 @@
-"""What an experiment says so far, whether its candidate may be promoted, and what became of the evidence of promotions.
+"""Compute the state of an experiment, whether its candidate may be promoted, and what is left of the evidence of
+promotions.
 
 An experiment compares a candidate learner (side B) with the one that serves (side A). For a share of people both sides
-draft each list together (team-draft interleaving, `heedful.evaluation.interleaving`). Such a list is one session, with
-all its pages. Of each page the first answer that says something counts. The first of these that credits the items of
-one side more (`Interaction.credit`) decides the session for that side.
+draft each list together (team-draft interleaving, `heedful.evaluation.interleaving`). Such a list, with all its pages,
+is one session. Of each page only the first answer counts that says anything. The first of these that credits the items
+of one side more (`Interaction.credit`) decides the session for that side.
 
 All of it is computed from the log in one pass over what came since the experiment began, so it is the same for anyone
-who looks, at any time: feedback that was undone and people who were forgotten are as if they had never been. The file
-is long because what an experiment says, what the gate asks and what a plan expects rest on the same sums.
-"""
+who looks, at any time: feedback that was undone and people who were forgotten leave no trace. The file is long because
+the state of an experiment, the conditions of a promotion and a plan rest on the same sums."""
 
 from __future__ import annotations
 
@@ -81,8 +81,11 @@ class NotReady(ValueError):
 
 
 class ItemMove(NamedTuple):
-    """For one item: how often the candidate of an experiment would show it, and how much higher than the learner that
-    serves."""
+    """How differently a candidate learner treats one item, compared with the learner that serves.
+
+    `shown` counts the lists shown that have the `item`, `proposed` the candidate's lists that have it. `places` is how
+    many places higher it stands in the candidate's list, on average over decisions where both have it; None if none
+    has."""
 
     item: str
     """its name"""
@@ -96,8 +99,10 @@ class ItemMove(NamedTuple):
 
 
 class PersonAgreement(NamedTuple):
-    """For one person: the share of items they were shown that the candidate of an experiment would have shown them,
-    too."""
+    """How much the lists of a candidate learner for one person agree with those that the person was shown.
+
+    `overlap` is the share of the items shown that the candidate's list has, too, on average over the `decisions` lists
+    compared."""
 
     person: str
     """their name"""
@@ -108,7 +113,12 @@ class PersonAgreement(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How much the lists of a candidate learner agree with those that the learner that serves showed."""
+    """How much the lists of a candidate learner agree with those that the learner that serves showed, over `decisions`
+    lists.
+
+    `same_first` is the share of lists with the same first item, `overlap` the mean share of the items shown that the
+    candidate's list of the same length has, too (both None without lists). `moves` are the items, `people` the people,
+    for which they differ most."""
 
     decisions: int
     """how many lists of the learner that serves (not interleaved ones) are compared"""
@@ -124,8 +134,10 @@ class Agreement(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Counts of a random split in two, such as of people between two learners, and evidence that its probability was
-    wrong."""
+    """Counts of a random split in two, such as of people between two learners, and evidence that it was not as stated.
+
+    `own` counts the side that serves (A), `candidate` the other (B), whose stated probability is `expected`. `e_value`
+    is the evidence against that probability; from 1,000 on something is taken to be wrong."""
 
     own: int
     """the count of the side that serves (A)"""
@@ -138,7 +150,11 @@ class Split(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """How many lists got an answer in favour of some item, interleaved or not."""
+    """How many lists got an answer in favour of some item: interleaved ones (drafted by both learners of an experiment)
+    and those of the learner that serves.
+
+    Of the `interleaved` lists `answered` were; of the `learned` ones, shown to people outside the experiment while it
+    ran, `learned_answered` were. `worse` says whether interleaved lists are answered less often."""
 
     interleaved: int
     """interleaved lists"""
@@ -155,7 +171,19 @@ class Answered(NamedTuple):
 
 class Experiment(NamedTuple):
     """The state of an experiment: a candidate learner (side B) against the one that serves (side A), and which people
-    prefer."""
+    prefer.
+
+    - `learner`, `against`: the candidate and the learner that served when it began, by name and parameters.
+    - `share`, `frozen`, `alpha`: the share of people whose lists both sides draft together, the version after which
+      neither learns on (0: both learn on), and the probability, at most, of a wrong verdict.
+    - `verdict`: which side people prefer, with the evidence.
+    - `credit`, `credit_error`: the mean over people of 1 / rank in B - 1 / rank in A of what they chose, with its
+      standard error.
+    - `agreement`, `answered`, `decisions`: how much the lists of both agree, how many were answered, and how many
+      decisions the loop made meanwhile.
+    - `coins`, `people`: checks that the drafts began and the people were split as stated.
+    - `least_people`, `against_promotion`: how many people a verdict takes at least, and why the candidate may not be
+      promoted now, a sentence each."""
 
     id: str
     """the id of the experiment"""
@@ -211,7 +239,12 @@ class Experiment(NamedTuple):
 
 
 class Promotion(NamedTuple):
-    """A promotion, its evidence at the time, and what is left of that evidence in the log."""
+    """A promotion: which learner it made serve in place of which, its evidence at the time, and the same evidence
+    computed from the log today.
+
+    `learner` replaced `before`; `by` and `reason` are who did it and why, in their words. `evidence` and `now` are
+    {name: number}; they differ if feedback was undone or people were forgotten since. `forced` are the reasons against
+    it that were overruled; `in_effect` is False if a rollback left it out."""
 
     id: str
     """the id of its event"""
@@ -258,9 +291,10 @@ def _told(value: Any) -> str:
 
 
 def look(projection: Projection, event: Event, up_to: int = 2**62) -> Experiment:
-    """Return the state of an experiment by the log up to the sequence number `up_to`: preferences, agreement, checks.
+    """Return the state of the experiment that began with `event`, by the log up to the sequence number `up_to`.
 
-    `projection` is the loop's log with its model, `event` the event with which the experiment began."""
+    That is which learner people prefer, how much the lists of the two agree, and checks that it ran as stated.
+    `projection` is the loop's log with its model."""
     record = read_experiment(event.payload)
     sums = _Sums(projection, event, record)
     log, runs = projection.log, True
@@ -285,7 +319,10 @@ def _runs(experiment: Event, orders: Orders) -> bool:
 
 
 class _Shown(NamedTuple):
-    """A decision made during an experiment: what is needed of it when it is answered."""
+    """A decision made during an experiment, kept until it is answered.
+
+    `session` is the sequence number of the first page of its list; `match` is what the log keeps of the draft, None if
+    the list was not interleaved."""
 
     session: int
     """the sequence number of the first page of its list"""
@@ -418,8 +455,10 @@ class _Sums:
 
 
 def _told_shares(lists: Mapping[str, list[float]], alpha: float) -> tuple[list[float], float, float]:
-    """Return (all of the numbers, 0 or 1, of a person's `lists`, upper end, lower end) of an interval for their mean,
-    in which each person counts alike; it misses with probability `alpha` at most."""
+    """Return (numbers, high, low): all numbers (0 or 1) of all people's `lists`, and the ends of an interval for their
+    mean in which each person counts alike.
+
+    The interval misses with probability `alpha` at most."""
     shares = np.array([np.mean(each) for each in lists.values()])
     _, low, high = ratio(shares, np.ones(shares.size), alpha=alpha)
     return [one for each in lists.values() for one in each], high, low
@@ -548,7 +587,11 @@ def _today(projection: Projection, event: Event, record: PromotionRecord) -> dic
 
 
 class Promoted(NamedTuple):
-    """The result of `Loop.promote`: the learner that serves now, and the evidence that the log keeps."""
+    """The result of `Loop.promote`: the learner that serves now, the one that served before, and the evidence that the
+    log keeps, {name: value}.
+
+    `answer` is what became of the event; `forced` are the reasons against the promotion that were overruled, a sentence
+    each."""
 
     answer: Answer
     """what became of the promotion as an event"""
@@ -566,9 +609,11 @@ class Promoted(NamedTuple):
 
 
 class PlannedWin(NamedTuple):
-    """What a planned experiment would find if the candidate won a certain share of the sessions that have a winner.
+    """What a planned experiment would find if the candidate won the `share` of the sessions that have a winner.
 
-    A session is one list drafted by both learners and answered; the learner whose items got more answers wins it."""
+    A session is one list drafted by both learners and answered; the learner whose items got more answers wins it.
+    `found` is the probability of the verdict that the candidate is better, `days` the median number of days until then
+    (None if most experiments would not reach it)."""
 
     share: float
     """that share"""
@@ -579,9 +624,12 @@ class PlannedWin(NamedTuple):
 
 
 class PlannedExperiment(NamedTuple):
-    """How many people and sessions an experiment would have, and what it would find, judged by recent use of the loop.
+    """How many people and sessions an experiment of `days` days would have, and what it would find, judged by recent
+    use of the loop.
 
-    A session is one list drafted by both learners (interleaved) and answered."""
+    A session is one list drafted by both learners (interleaved) and answered; `ties` is the share of them that neither
+    side wins. `wins` has, for several shares of sessions won by the candidate, what would be found. `caveat` says why
+    the estimate may be poor, "" if no reason is known."""
 
     people: int
     """how many people would take part"""
@@ -605,12 +653,13 @@ sessions of each."""
 
 
 def plan_experiment(projection: Projection, share: float, days: float, alpha: float) -> PlannedExperiment:
-    """Return what an experiment of `days` days with a `share` (0 to 1) of the people would find, by simulation.
+    """Simulate what an experiment of `days` days with a `share` (0 to 1) of the people would find.
 
     A session is one list drafted by both learners and answered; it is won by one of them or tied. Simulated are
-    candidates that win 52, 55, 60 or 70 % of the sessions that are not ties, with as many people and sessions as the
-    newest decisions in the log of `projection` suggest; of a longer experiment the first 2,000 sessions, so that what
-    it would find is told too low rather than too high. The verdict is wrong with probability `alpha` at most."""
+    candidates that win 52, 55, 60 or 70 % of the sessions that are not ties. The number of people and sessions follows
+    from the newest decisions in the log of `projection`. Of a longer experiment only the first 2,000 sessions are
+    simulated, so the chance of a verdict is rather understated. The verdict is wrong with probability `alpha` at most.
+    """
     seen, rng = dict[int, Event](), np.random.default_rng(0)
     since, until = math.inf, 0
     for event, _ in zip(projection.log.newest_first(2**62, "decision"), range(READ)):
@@ -658,18 +707,21 @@ def plan_experiment(projection: Projection, share: float, days: float, alpha: fl
 
 
 def _people(all_of_them: int, late: int, times: float, share: float) -> int:
-    """Return how many people a `share` of them would be in an experiment that lasts so many `times` as long as a log.
+    """Return how many people would take part in an experiment with a `share` (0 to 1) of them that lasts `times` as
+    long as the log.
 
-    `all_of_them` answered in the log, `late` of them in the latter half of its decisions. If those are all, the same
-    people come back, and more time brings no others; if they are half, everybody is new. In between the number grows
+    `all_of_them` people answered in the log, `late` of them in the latter half of its decisions. If `late` is all, the
+    same people come back, and more time brings no others; if it is half, everybody is new. In between the number grows
     with a power of the time."""
     growth = min(max(math.log2(all_of_them / late), 0.0), 1.0) if late else 1.0
     return max(round(all_of_them * share * math.pow(times, growth)), 1)
 
 
 def _would_tie(shown: Sequence[int], credit: Mapping[int, float], rng: np.random.Generator) -> bool:
-    """Return whether neither side would win a session with this `credit` of items, by index, if two learners had
-    drafted the list `shown`: in each round of two picks a coin says who picks first."""
+    """Return whether a session would be a tie if two learners had drafted the list `shown` (candidates by index).
+
+    In each round of two picks a coin tossed with `rng` says who picks first. `credit` is what the answers credited to
+    each item, by index; the session is a tie if both sides get the same."""
     coins = rng.choice([-1.0, 1.0], (len(shown) + 1) // 2)
     won = [coins[i // 2] * (-1.0) ** i * credit.get(j, 0.0) for i, j in enumerate(shown)]
     return float(sum(won)) == 0.0

@@ -1,8 +1,8 @@
-"""Why a decision was made: what put its first item there, and which feedback moved that. One procedure for all kinds.
+"""Explain why a decision was made: what put its first item there, and which feedback moved that. One procedure for all
+kinds of feedback.
 
-What an explanation is made of, the loop's interaction knows (`Interaction.explain`); it reads the log through
-`LoggedPast`. The model of the decision is made again from the log; nothing is changed.
-"""
+What an explanation is made of is computed by the loop's interaction (`Interaction.explain`), which reads the log
+through `LoggedPast`. The model of the decision is made again from the log; nothing is changed."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from heedful.loop.records import FeedbackRecord
 
 
 class Part(NamedTuple):
-    """The contribution of one feature to the score of the first item minus that of the second.
+    """The contribution of one feature to the score of the first item of a decision minus that of the second.
 
-    It is the feature's weight times the difference of its values for the two items."""
+    It is `counts` = `weight` * (`first` - `second`): the feature's weight times the difference of its values for the
+    two items. `name` is the feature."""
 
     name: str
     """the feature"""
@@ -39,7 +40,11 @@ class Part(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A piece of feedback, and by how much learning it changed the score of the first item minus that of the second."""
+    """A piece of feedback, and by how much learning it changed the margin: the score of the first item minus that of
+    the second.
+
+    `event` is the id of the feedback, `seq` its sequence number in the log, `form` its form ("clicks", "grade", ...),
+    and `by` the change, above 0 if it was in favour of the first item."""
 
     event: str
     """the id of the feedback, which `Loop.undo` takes"""
@@ -52,7 +57,16 @@ class Moved(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why the first item of a decision stands before the second, by the model that made the decision."""
+    """Why the first item of a decision stands before the second, by the model that made the decision.
+
+    - `first`, `second`: the names of the two items; `second` is None if there was no other candidate.
+    - `margin`: the score of the first minus that of the second.
+    - `features`: what each feature adds to the margin, the largest in size first.
+    - `lessons`: the feedback that moved the margin, the largest move in size first.
+    - `arm`, `because`: how the decision was made ("learned", "control", ...), and a sentence on what put the first item
+      there.
+    - `prediction`: the prediction for the first item and the numbers that it is made from; None if nothing is
+      predicted."""
 
     decision: str
     """the id of the decision"""
@@ -107,7 +121,8 @@ def explain(projection: Projection, id: str) -> Explanation:
 
 
 class LoggedPast:
-    """The log up to the version of the model that made a decision, from which an interaction explains that decision."""
+    """The log up to the version of the model that made a decision, and that model made again: what an interaction reads
+    to explain the decision."""
 
     def __init__(self, projection: Projection, version: int) -> None:
         """Read the log of `projection` up to `version`, with the learner that served then."""
@@ -145,11 +160,11 @@ class LoggedPast:
         return model
 
     def follow(self, margin: Callable[[Any], float]) -> tuple[Any, list[Moved]]:
-        """Return (model of that version, how much each piece of feedback moved `margin`), the largest move in size
-        first.
+        """Return (model, moves): the model of that version, and how much each piece of feedback moved `margin`, the
+        largest move in size first.
 
-        `margin` maps a model to a number; it is called before and after every piece of feedback, from an empty model
-        on."""
+        `margin` is a function from a model to a number; it is called before and after every piece of feedback, from an
+        empty model on."""
         projection, moved = self._ledger, list[Moved]()
         model = self.interaction.fresh()
         before = margin(model)

@@ -31,7 +31,8 @@ made."""
 class UnknownDecision(NamedTuple):
     """The result of reading feedback on a decision that this process does not find in the log.
 
-    Another process may have made the decision meanwhile, or it was forgotten."""
+    `event` is the id of the feedback, `decision` that of the decision. Another process may have made the decision
+    meanwhile, or it was forgotten."""
 
     event: str
     """the id of the feedback"""
@@ -87,11 +88,11 @@ class FeedbackReader:
     def _resolve(
         self, given: records.Feedback, form: Mapping[str, object], known: LoggedDecision
     ) -> tuple[FeedbackRecord, Floats | None]:
-        """Look up the names in a piece of feedback in its decision, and return its record for the log and its features.
+        """Look up the names in a piece of feedback in its decision; return (its record for the log, features or None).
 
         `given` is the checked feedback, `form` its fields as they came, `known` the decision that it answers. The
-        features are those of an object that it brought along, such as a corrected item, otherwise None. Raise
-        LookupError with the reason if the feedback does not fit what was shown."""
+        features are those of an object that was not among the candidates, such as a text that the person edited;
+        otherwise None. Raise LookupError with the reason if the feedback does not fit what was shown."""
         requests, record, names, said = self.projection.requests, known.record, known.names, None
         later = [self.projection.find_decision(id) for id in given.chain]
         elsewhere = [n for each in later if each is not None for at, n in each.record.unknown if at >= 0]

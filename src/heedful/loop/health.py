@@ -1,12 +1,11 @@
-"""Is the feedback of a loop sound, and does the model still predict it? One pass over the log, for all kinds of
-feedback.
+"""Report whether the feedback of a loop is sound, and whether the model still predicts it. One pass over the log, for
+all kinds of feedback.
 
-What an answer says, how far off its prediction was and what it gained, the loop's interaction says (`claims`, `error`,
-`outcomes`, `gains`, `position`). A model that has learned nothing at first learns on the way, so that every answer is
-predicted before it is learned. Alarms come from evidence that holds however often it is looked at
-(`heedful.evaluation.change`), not from limits on shares that vary by chance. The file is long because one pass
-collects all of it, and its results are described field by field.
-"""
+The loop's interaction says what an answer claims, how far off its prediction was and what it gained (`claims`, `error`,
+`outcomes`, `gains`, `position`). A model that begins with nothing learns on the way, so that every answer is predicted
+before it is learned. Alarms come from evidence that holds however often it is looked at (`heedful.evaluation.change`),
+not from limits on shares that vary by chance. The file is long because one pass collects all of it, and its results are
+described field by field."""
 
 from __future__ import annotations
 
@@ -46,7 +45,14 @@ NO_OUTCOMES = "no answer says how a prediction came out"
 
 
 class Window(NamedTuple):
-    """Counts and errors of the feedback on some consecutive decisions: one point of each line over time."""
+    """Counts and errors of the feedback on some consecutive decisions, first shown at `since`, last at `until`
+    (microseconds since 1970): one point of each line over time.
+
+    Of the `decisions`, `answered` have feedback so far. Those shown long enough ago to judge count in `settled`; of
+    these `unanswered` had none in time and `late` had it late; `delay` is the median delay in seconds. Of the pieces of
+    `feedback`, `empty` hold nothing to learn; `repeated` questions had been answered by the same person before,
+    `contradictory` of them differently. `error` is the mean error of predictions, 0 to 1; `alpha` and `slack` are those
+    of `Corrections`."""
 
     since: int
     """when the first was shown, in microseconds since 1970"""
@@ -85,11 +91,13 @@ class Window(NamedTuple):
 
 
 class Corrections(NamedTuple):
-    """How much utility corrected lists gain, by the utility of the present model, which is an estimate itself.
+    """How much utility lists gain when people correct them, by the utility of the present model, which is an estimate
+    itself.
 
     Feedback is alpha-informative with slack xi if U(x, ybar) - U(x, y) = alpha (U(x, y*) - U(x, y)) - xi, where U is
     the utility, x the candidates, y the list shown, ybar the corrected and y* the best one (Shivaswamy & Joachims
-    2012)."""
+    2012). `alpha` is estimated over all `answers`, `slack` is the mean of max(0, xi), and `worse` the share of
+    corrections that lower the utility."""
 
     answers: int
     """how many answers corrected a list that the model could improve"""
@@ -102,7 +110,10 @@ class Corrections(NamedTuple):
 
 
 class Bin(NamedTuple):
-    """Predictions in one interval, with the outcomes that were observed: one point of a calibration curve."""
+    """Predictions between `low` and `high`, with the outcomes that were observed: one point of a calibration curve.
+
+    `predicted` is the mean prediction of the `answers` in it, `came` the mean outcome, with an interval from `came_low`
+    to `came_high`."""
 
     low: float
     """the lower end of the interval that the predictions are in"""
@@ -121,9 +132,11 @@ class Bin(NamedTuple):
 
 
 class Largest(NamedTuple):
-    """The person who gives the most feedback, and the person who moves the model most.
+    """The person who gives the most feedback (`person`, with their share `feedback` of it), and the person whose
+    feedback moves the model most (`mover`, with their share `movement` of all changes).
 
-    Feedback on decisions for nobody in particular counts in the totals only."""
+    Feedback on decisions for nobody in particular counts in the totals only. `people` is how many people gave feedback.
+    """
 
     people: int
     """how many people gave feedback"""
@@ -140,7 +153,17 @@ class Largest(NamedTuple):
 
 class Health(NamedTuple):
     """How sound the feedback of a loop is: shares over time, alarms with their evidence, quality of corrections,
-    calibration of predictions, and who gives the most."""
+    calibration of predictions, and who gives the most.
+
+    - `decisions`, `feedback`, `since`, `until`: how many of each there are, and the times (microseconds since 1970) of
+      the first decision and the last event.
+    - `alpha`: the probability, at most, that a sound log ever raises an alarm.
+    - `late_after`, `delay`: seconds after which feedback counts as late, and the seconds that 95 % of first answers
+      take at most.
+    - `windows`, `signals`: shares over time, and all tests with their evidence, alarm or not.
+    - `corrections`, `calibration`: how much corrections gain, and predictions next to outcomes; `uncorrected` and
+      `uncalibrated` say why either is missing.
+    - `largest`, `floods`: who gives the most feedback, and how far a flood of it from one source can be seen."""
 
     decisions: int
     """how many decisions were shown"""
@@ -207,7 +230,8 @@ def health(projection: Projection, alpha: float = 0.05) -> Health:
 
 @dataclass(slots=True)
 class Shown:
-    """A decision that was shown."""
+    """A decision that was shown to `person` at `when`, and first answered at `first` (None: not yet); times in
+    microseconds since 1970."""
 
     when: int
     """when, in microseconds since 1970"""
@@ -217,7 +241,12 @@ class Shown:
 
 
 class Given(NamedTuple):
-    """A piece of feedback, as the interaction reads it."""
+    """A piece of feedback with the numbers that are counted of it.
+
+    `row` is the index of its decision, in the order shown; `time` is in microseconds since 1970. `empty`: nothing to
+    learn. `repeated` questions had been answered by the person before, `contradictory` of them differently. `error` is
+    how far off the prediction was (0 to 1), `gains` is (utility gained by a correction, the most that could be gained),
+    `moved` how far the model's numbers moved, `outcomes` (predicted, observed) of each item."""
 
     row: int
     """the number of its decision, 0 for the first that was shown"""
@@ -241,7 +270,10 @@ class Given(NamedTuple):
 
 
 class _Reading:
-    """Reads a log in order, while a new model learns from it, and collects what is counted."""
+    """Reads a log in order, while a new model learns from it, and collects the decisions shown and the feedback on
+    them.
+
+    Call `read`, then `told` for the result."""
 
     def __init__(self, projection: Projection) -> None:
         self._projection, self._interaction = projection, projection.interaction
@@ -432,7 +464,8 @@ class _Reading:
 
 
 def signals(shown: Sequence[Shown], given: Sequence[Given], until: int, watched: Watched) -> tuple[Signal, ...]:
-    """Return the six tests (such as whether more feedback is missing or late than before), each with its evidence.
+    """Run the six tests of the feedback (such as whether more of it is missing or late than before); return each with
+    its evidence.
 
     `shown` are the decisions that were shown and `given` the pieces of feedback on them, both in order; the last event
     of the log was at `until`, in microseconds since 1970; `watched` names the loop and the error rate of each test."""

@@ -1,8 +1,7 @@
-"""The feedback of a loop in words and by name, the newest first.
+"""Return the feedback of a loop in words and by name, the newest first.
 
-The log is read backwards, a page at a time, and no further than is wanted: the newest feedback of a long log comes as
-quickly as that of a short one.
-"""
+The log is read backwards, a page at a time, and no further than needed: the newest feedback of a long log comes as
+quickly as that of a short one."""
 
 from __future__ import annotations
 
@@ -26,7 +25,16 @@ PAGE = 50
 
 class LessonTold(NamedTuple):
     """A piece of feedback in terms of item names: what was preferred to what, and whether it was learned, late or
-    undone."""
+    undone.
+
+    - `event`, `seq`, `time`, `form`: its id, its sequence number in the log, microseconds since 1970, and "clicks",
+      "grade", ...
+    - `decision`, `arm`, `person`: the id of the decision that it answers, how that was made ("learned", "control",
+      ...), and for whom.
+    - `chosen`, `over`: the items that it is for, best first, and the items shown that it ranks below these.
+    - `values`: the grade, rating, thumb (1 or -1) or weight of an action for each of `chosen`; otherwise empty.
+    - `text`: the corrected text, or the names of the actions.
+    - `late`, `undone`, `learned`: whether it came late, was taken back, and held something to learn."""
 
     event: str
     """the id of the feedback, which `Loop.undo` takes"""
@@ -102,8 +110,10 @@ def _with_decisions(log: Log, some: Sequence[Event], person: str | None) -> Iter
 
 
 def shown_at(projection: Projection, decision: LoggedDecision) -> int:
-    """Return when a decision was shown, in microseconds since 1970: when it was activated if it was deferred, and when
-    it was made if it never was activated."""
+    """Return when a decision was shown, in microseconds since 1970.
+
+    That is the time at which it was made or, if it was deferred (made ahead of time) and activated, that of its
+    activation. `projection` is the loop's log with its model."""
     if not decision.record.deferred:
         return decision.since
     activated = projection.log.find("activate", decision.id)
@@ -154,8 +164,9 @@ def _told(projection: Projection, event: Event, decided: Event, undone: bool) ->
 
 
 def _elsewhere(projection: Projection, place: tuple[int, int]) -> str:
-    """Return the name of a candidate of a later decision, where `place` is (that decision's sequence number, the
-    candidate's index); "" if the decision is not in the log."""
+    """Return the name of a candidate of a later decision; "" if that decision is not in the log.
+
+    `place` is (sequence number of the decision, index of the candidate)."""
     event = projection.log.at(place[0])
     if event is None:
         return ""

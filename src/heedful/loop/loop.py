@@ -57,7 +57,12 @@ T = TypeVar("T")
 
 
 class Forgotten(NamedTuple):
-    """The result of `Loop.forget`: what was erased of a person, and what could not be."""
+    """The result of `Loop.forget`: what was erased of a person, and what could not be.
+
+    `events` counts the erased events; `exports` are paths of files written earlier that may still hold some of them;
+    `version` is that of the model without the person. `erased` is False while another process is reading, so that bytes
+    are left in the loop's files; `unreached` says in words what the loop cannot erase (of a database: its write-ahead
+    log, archive and standbys)."""
 
     events: int
     """how many events were erased: decisions for the person, feedback on them, undos of that feedback"""
@@ -74,7 +79,11 @@ class Forgotten(NamedTuple):
 
 
 class RolledBack(NamedTuple):
-    """The result of `Loop.rollback`: the answer to the event, and how much feedback it changed."""
+    """The result of `Loop.rollback`: the answer to the event, and how much feedback it changed.
+
+    `to` is the version that the model went back to. `left_out` counts the pieces of feedback that no longer count,
+    `restored` those that count again because they were undone after that version, `forgotten` the people forgotten
+    after it, who stay forgotten."""
 
     answer: Answer
     """what became of the rollback as an event: applied, or duplicate if its id was in the log"""
@@ -180,11 +189,11 @@ class Loop:
     def open(cls, path: str | Path | Address, *, learner: str | Sequence[str] | None = None) -> Loop:
         """Open the loop in the folder `path`, or at "postgresql://HOST/DATABASE#NAME" in a PostgreSQL database.
 
-        `learner` is needed only for learners of your own (FILE.py:Class), one or several: that of the loop, those to be
-        tried in an experiment, and one that was promoted. They have to be named each time, as a log does not say what
-        code to run. Raise LookupError if the one that serves is not, FileNotFoundError if there is no loop, and
-        ValueError if the log is damaged.
-        """
+        `learner` is needed only if a learner of the loop is your own, a class in a Python file: its name
+        "FILE.py:Class", such as "mine.py:Ranker", or several: that of the loop, those to be tried in an experiment, and
+        one that was promoted. They have to be named each time, as a log does not say what code to run. Raise
+        LookupError if the one that serves is your own and not named, FileNotFoundError if there is no loop, and
+        ValueError if the log is damaged."""
         return cls(path, learner)
 
     def __init__(self, path: str | Path | Address, learner: str | Sequence[str] | None = None) -> None:
@@ -194,7 +203,8 @@ class Loop:
     def rest_on(self, projection: Projection) -> None:
         """Replace the log and model behind this loop: from now on it reads and writes through `projection`.
 
-        For a dry run with a projection that writes nothing. The earlier projection is not closed."""
+        It is used for a dry run, with a projection that writes nothing to the disk. The earlier projection is not
+        closed."""
         self.projection = projection
         self.settings = projection.settings
         self.decider, self.feedback_reader = Decider(projection), FeedbackReader(projection)
@@ -229,7 +239,7 @@ class Loop:
     @property
     def manifest(self) -> Manifest:
         """what the loop was created with: learner, encodings and settings; after a promotion, with the learner that
-        serves"""
+        serves now"""
         return self.projection.manifest
 
     @property
@@ -482,8 +492,10 @@ class Loop:
         return request, *self.projection.reading_of(request.x, person)
 
     def _reread(self, read: Callable[[bool], T]) -> T:
-        """Return `read(False)`; if that raises LookupError, take in what other processes wrote and return
-        `read(True)`."""
+        """Return `read(False)`; if that raises LookupError, take in what other processes wrote to the log and return
+        `read(True)`.
+
+        The argument of `read` says whether that was taken in."""
         try:
             return read(False)
         except LookupError:

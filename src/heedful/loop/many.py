@@ -38,11 +38,19 @@ def evaluate_loops(
     jobs: int | None = None,
     tell: Tell = lambda told: None,
 ) -> list[Evaluation]:
-    """Return `Loop.evaluate(*learners, alpha=alpha)` of the loop at each of `places`, in order.
+    """Compare learners on the logs of many loops: return `Loop.evaluate(*learners, alpha=alpha)` of the loop at each of
+    `places`, in order.
 
-    `own` names learners of the loops again that are the user's own. `engine`, `jobs` and `tell` are as in
-    `heedful.core.engine.run_tasks`. Raise `heedful.core.engine.TaskError`, which names the loop, if one fails.
-    """
+    - `places`: folders of loops, or addresses in a PostgreSQL database.
+    - `learners`: names with parameters, such as "second-order:epsilon=0.1"; each interval misses with probability
+      `alpha` at most.
+    - `own`: needed only for loops whose learner is the user's own, a class in a Python file: its name "FILE.py:Class",
+      such as "mine.py:Ranker", or several. A log does not say what code to run, so they are named each time.
+    - `engine`, `jobs`: where the loops are read ("serial": in this process, "processes", "ray" or "auto"), and how many
+      at a time (None: one on each core).
+    - `tell`: called with a sentence where the engine that was asked for is not used.
+
+    Raise `heedful.core.engine.TaskError`, which names the loop, if one fails."""
     outcomes = map_loops(_evaluate, places, learners, alpha, own=own, engine=engine, jobs=jobs, tell=tell)
     return in_order(outcomes)
 
@@ -55,11 +63,11 @@ def verify_loops(
     jobs: int | None = None,
     tell: Tell = lambda told: None,
 ) -> list[list[str]]:
-    """Replay the log of the loop at each of `places`, and return what is wrong with each, in order (`Loop.verify`): []
-    for a loop whose model is the fold of its log, bit for bit.
+    """Replay the log of the loop at each of `places`, and return what is wrong with each, in order: a list of sentences
+    per loop, [] if nothing is (`Loop.verify`).
 
-    The other arguments and errors are those of `evaluate_loops`.
-    """
+    Nothing is wrong with a loop if its log is undamaged and a model made again from the whole log equals its model bit
+    for bit. The other arguments and errors are those of `evaluate_loops`."""
     return in_order(map_loops(Loop.verify, places, own=own, engine=engine, jobs=jobs, tell=tell))
 
 
@@ -72,19 +80,20 @@ def map_loops(
     jobs: int | None = None,
     tell: Tell = lambda told: None,
 ) -> Iterable[Outcome]:
-    """Call `function(loop, *arguments)` on the open loop at each of `places`, and yield what became of each as soon as
-    it is done.
+    """Call `function(loop, *arguments)` on the open loop at each of `places`, and yield the outcome of each call as
+    soon as it is done.
 
-    The function, arguments and results must be picklable for engines that distribute; the other arguments are those of
-    `evaluate_loops`.
-    """
+    An outcome is (index in `places`, result, error), where the error is None unless the call failed. The function,
+    arguments and results must be picklable for engines that distribute; the other arguments are those of
+    `evaluate_loops`."""
     them = list(places)
     shared, names = (function, arguments, own), [str(place) for place in them]
     return run_tasks(_with_loop, them, engine=engine, jobs=jobs, shared=shared, names=names, tell=tell)
 
 
 def in_order(outcomes: Iterable[Outcome]) -> list[Any]:
-    """Return the results of `outcomes`, in the order of the tasks; raise the error of the first one that failed."""
+    """Return the results of `outcomes`, triples (index of the task, result, error or None), by index. Raise the error
+    of the first outcome that has one."""
     found: dict[int, Any] = {}
     for number, value, error in outcomes:
         if error is not None:
@@ -117,16 +126,18 @@ def replay_loop(
     jobs: int | None = None,
     tell: Tell = lambda told: None,
 ) -> dict[str, float]:
-    """Return the weight of each feature, by name, after a learner of mini-batches learned from the whole log of the
-    loop at `place`, which is read in shards of `events` events.
+    """Let a learner learn the whole log of the loop at `place` in parallel; return its weight for each feature, by
+    name.
 
-    `learner` names it, such as "perceptron:batch=10"; None is the loop's own. Its update directions, which do not
-    depend on the weights, are computed apart, on any engine; the sums of each batch are added in the order of the log.
-    So the weights are those of a loop of this learner (`Loop.weights`) to rounding (1e-12), and bit for bit the same
-    with every engine and any number of shards. Feedback that was undone is left out. Raise ValueError if the learner
-    has no batches, and TaskError if a piece of feedback teaches something that depends on the weights, as a thumb does.
-    The other arguments are those of `evaluate_loops`.
-    """
+    `learner` is a learner of mini-batches with parameters, such as "perceptron:batch=10"; None is the loop's own. The
+    log is read in shards of `events` events. The update direction of each piece of feedback does not depend on the
+    weights, so directions are computed on any engine, and the sums of each batch are added in the order of the log. The
+    weights are those of a loop of this learner (`Loop.weights`) up to rounding (1e-12), and bit for bit the same with
+    every engine and any number of shards. Feedback that was undone is left out.
+
+    `own`, `engine`, `jobs` and `tell` are those of `evaluate_loops`. Raise ValueError if the learner has no batches,
+    and `heedful.core.engine.TaskError` if a piece of feedback teaches something that depends on the weights, as a thumb
+    does."""
     check_count("events", events)
     with Loop.open(place if isinstance(place, Address) else os.fspath(place), learner=own) as loop:
         projection = loop.projection

@@ -21,7 +21,7 @@ LOOKED = 200
 
 
 class Moves(NamedTuple):
-    """Counts: how many pieces of feedback a model has learned, and how many of them changed what it predicts."""
+    """Counts of feedback: `given` pieces that a model was made of, of which `moved` changed what it predicts."""
 
     given: int = 0
     """pieces of feedback that the model was made of"""

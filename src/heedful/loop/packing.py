@@ -31,7 +31,16 @@ _TYPES = ("|u1", "<u2", "<u4", "<u8")
 
 
 class LoggedDecision(NamedTuple):
-    """A decision as it stands in the log, with the names of its candidates."""
+    """A decision as it stands in the log, with the names of its m candidates.
+
+    - `id`, `seq`, `version`: its id, its sequence number (0 if it is not written yet), and the version of the model
+      that made it.
+    - `since`: when it was shown, in microseconds since 1970.
+    - `person`: whom it was for; None for nobody in particular.
+    - `record`: what was shown, as indices of candidates, and how that came about.
+    - `arrays`: the features that came with the request, float32 bytes.
+    - `names`, `rows`: the names of the candidates, and their rows (m,) in the catalogue's array of features (None if
+      they came with the request)."""
 
     id: str
     """the id of the decision"""
@@ -55,7 +64,8 @@ class LoggedDecision(NamedTuple):
 
 
 class _Left(msgspec.Struct, omit_defaults=True):
-    """The fields of a `DecisionRecord` that may be long, other than its lists of numbers."""
+    """The fields of a `DecisionRecord` that may be long, other than its lists of numbers: what is stored deflated in a
+    long one. They mean the same there."""
 
     names: tuple[str, ...] = ()
     prior: tuple[float, ...] = ()
@@ -69,7 +79,8 @@ _LEFT = _Left.__struct_fields__
 
 
 def pack(record: DecisionRecord, came: bytes) -> tuple[str, bytes | None]:
-    """Return (payload, arrays) of the event that logs a decision: JSON, and the bytes beside it or None.
+    """Return (payload, arrays) of the event that logs a decision: JSON text, and the bytes stored beside it (None:
+    none).
 
     `record` is the decision, `came` the features that came with its request, as float32 bytes."""
     if record.catalogue:
@@ -93,8 +104,8 @@ def pack(record: DecisionRecord, came: bytes) -> tuple[str, bytes | None]:
 
 
 def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[DecisionRecord, bytes]:
-    """Return (record, features that came with the request as bytes) from the `payload` and `arrays` of a logged
-    decision.
+    """Return (record, features) of a logged decision from its `payload` and `arrays`; the features are the float32
+    bytes that came with the request.
 
     The record has no `items` if all items on offer were candidates; the caller takes them from the catalogue of that
     time. `predicts` says whether the kind of feedback predicts anything, so that older names of that field are looked
@@ -136,7 +147,8 @@ def _differences(numbers: tuple[int, ...]) -> npt.NDArray[Any]:
 
 
 def _is_sparse(features: bytes) -> bool:
-    """Return whether at least half of these float32 numbers are 0; other features do not deflate well."""
+    """Return whether at least half of the float32 numbers in the bytes `features` are 0; other features do not deflate
+    well."""
     numbers = np.frombuffer(features, "<u4")
     return 2 * int(np.count_nonzero(numbers)) <= numbers.size
 

@@ -19,7 +19,10 @@ from heedful.loop.windows import windows
 
 
 class PredictionWindow(NamedTuple):
-    """The mean scores over some consecutive answers: one point of a line over time."""
+    """The mean scores over some consecutive answers: one point of a line over time.
+
+    `score` is that of the model's predictions (None if none was made), `baseline` that of the baseline, over `answers`
+    answers; `seq` and `time` (microseconds since 1970) are those of the last one."""
 
     seq: int
     """sequence number in the log of the feedback with the last of these answers"""
@@ -34,7 +37,11 @@ class PredictionWindow(NamedTuple):
 
 
 class PredictionReport(NamedTuple):
-    """The mean score of a loop's predictions, next to that of a baseline on the same answers."""
+    """The mean score of a loop's predictions (`score`), next to that of a `baseline` on the same answers.
+
+    `measure` says in words what a score is, `compared_with` what the baseline predicts; `lower_is_better` is True for
+    errors. `difference` is score minus baseline with its interval, `unsaid` the reason if there is none. `series` has
+    both over time; `details` what only this kind of feedback reports."""
 
     measure: str
     """what a score is, in words: "mean |predicted - given|\""""
@@ -67,8 +74,12 @@ class PredictionReport(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """One answer, with the score of the model's prediction and that of a simple baseline. Sorts by when the answer was
-    given."""
+    """One answer, with the score of the model's prediction (`score`, nan if nothing was predicted) and that of a simple
+    baseline (`baseline`). Sorts by when the answer was given.
+
+    `seq` and `time` are the sequence number and the time (microseconds since 1970) of the feedback, `place` is the
+    index of the answer in it, and `who` names the person (the decision's sequence number if it was for nobody in
+    particular)."""
 
     seq: int
     """sequence number of the feedback in the log"""
@@ -85,8 +96,8 @@ class Scored(NamedTuple):
 
 
 class Wording(NamedTuple):
-    """The texts of a report for one kind of feedback: what its measure is, and why the difference to the baseline is
-    missing."""
+    """The texts of a prediction report for one kind of feedback: what its measure and its baseline are, and the reasons
+    why the difference of the two may be missing (`no_answer`, `one_person`, `no_spread`, `no_prediction`)."""
 
     measure: str
     """what a score is: "mean |predicted - given|\""""

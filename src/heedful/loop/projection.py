@@ -70,11 +70,12 @@ ENTRY = 400
 
 
 class CachedDecision(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A decision in memory, packed as in the log (see `heedful.loop.packing`), so that feedback on it needs no read.
+    """A decision kept in memory, packed as in the log (see `heedful.loop.packing`), so that feedback on it needs no
+    read of the log.
 
-    The fields are those of its `Event`, and its size. There are many of them, so none holds anything that the garbage
-    collector would have to look through.
-    """
+    `seq`, `time`, `person` (whom it was for), `version` (of the model that made it), `payload` and `arrays` are the
+    fields of its `Event`; `size` is about how many bytes all of it takes. There are many of them, so none holds
+    anything that the garbage collector would have to look through."""
 
     seq: int
     time: int
@@ -87,7 +88,12 @@ class CachedDecision(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 class PendingEvent(NamedTuple):
-    """An event to be submitted to the log, with what the model needs to learn from it."""
+    """An event to be submitted to the log, with what the model needs to learn from it.
+
+    `event` has the sequence number 0 until it is appended. `decision` is the decision that it is or, if it is feedback,
+    that it answers; `feedback` is the decoded record of a feedback. Both are None for other events. `again` is True for
+    a decision made by this loop, which is rejected if another process changed the model after it was made; the caller
+    then makes it again."""
 
     event: Event
     """the event, with sequence number 0 until it is appended"""
@@ -101,23 +107,33 @@ class PendingEvent(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A copy of the model after one event, kept in memory: after an undo of recent feedback, learning starts again from
-    here."""
+    """A copy of the model as it was after one event, kept in memory, so that learning starts again from here after an
+    undo of recent feedback.
+
+    `position` is the sequence number of that event in the log. `shared` is the state that all people share, of the
+    learner's own type; `people` holds what was learned for each person in addition, by name. `moves` counts the
+    feedback that the model had learned by then, and how much of it changed a prediction. `others` are copies of the
+    models that follow the log without serving (the candidate learner of an experiment), at the same event."""
 
     position: int
-    """the sequence number of that event"""
+    """the sequence number of that event: all events up to it are learned"""
     shared: Any
-    """the state that all people share"""
+    """the state that all people share, of the learner's own type"""
     people: dict[str, Person]
-    """the states of single people, by name"""
+    """what was learned for single people in addition, by name"""
     moves: Moves
-    """how much feedback the model was made of"""
+    """how many pieces of feedback the model had learned, and how many of them changed a prediction"""
     others: tuple[snapshots.Other, ...] = ()
-    """the models that follow the log without serving, those of an experiment"""
+    """copies of the models that follow the log without serving, those of an experiment; () if none runs"""
 
 
 class PublishedState(NamedTuple):
-    """The state of the model that readers decide from. Its arrays are not written to again."""
+    """The state of the model that readers make decisions from, as it was after the last commit; its arrays are not
+    written to again.
+
+    `version` is the sequence number of the last event that it was made of. `model` has the functions that rank,
+    `shared` and `people` are the states that they rank by: of all people together, and of single people by name.
+    `interaction` is the kind of feedback with the learner that serves, which `named` names."""
 
     version: int
     """the sequence number of the last event that it was made of"""
@@ -135,7 +151,8 @@ class PublishedState(NamedTuple):
     running: Running | None = None
     """the experiment that runs, with both sides as they rank; None if there is none"""
     imitates: bool = False
-    """whether the caller's order serves, which the learner imitates"""
+    """whether decisions show the caller's order, which the learner imitates (a loop with the setting `apprentice`
+    before its learner was promoted)"""
 
 
 class IncompleteModel(ValueError):
@@ -150,12 +167,14 @@ class Projection:
     every commit."""
 
     def __init__(self, path: Place, named: str | Sequence[str] | None) -> None:
-        """Open the loop at `path`: its model is the newest snapshot that can be used, and learns the feedback after
-        that.
+        """Open the loop at `path`, a folder or an address in a database: its model is the newest snapshot that can be
+        used, and learns the feedback after that.
 
-        `named` names the learner again if it is one of the user's own ("FILE.py:Class"), and those that are tried or
-        were promoted since; otherwise None. Raise FileNotFoundError if there is no loop, LookupError if the learner
-        that serves is not named, and ValueError if the log is damaged or not that of a loop."""
+        `named` is needed only if a learner of the loop is the user's own, a class in a Python file: "FILE.py:Class",
+        such as "mine.py:Ranker", or several of them, for learners that are tried in an experiment or were promoted. The
+        log names that file too, but opening a log runs no code that only the log names. None if all learners are
+        heedful's. Raise FileNotFoundError if there is no loop, LookupError if the learner that serves is the user's own
+        and not named, and ValueError if the log is damaged or not that of a loop."""
         self.path = path
         self.notes: list[str] = []
         """warnings for the person who runs the loop, each once"""
@@ -246,8 +265,9 @@ class Projection:
     def candidate(self, spec: str) -> Interaction[Any]:
         """Return the interaction (the loop's kind of feedback) with another learner in place of the one that serves.
 
-        `spec` is its name with parameters. Raise ValueError if there is no such learner, if it does not fit the loop,
-        or if it is one of the user's own whose file was not named when the loop was opened."""
+        `spec` is the learner's name with parameters ("perceptron:rate=0.2"). Raise ValueError if there is no such
+        learner, if it does not fit the loop, or if it is one of the user's own ("FILE.py:Class") whose file was not
+        named when the loop was opened."""
         self.check_named(spec)
         self.interaction.candidate(spec)
         try:
@@ -257,8 +277,8 @@ class Projection:
         return found
 
     def is_named(self, spec: str) -> bool:
-        """Return whether `spec` is a learner of the package, or one of the user's own from a file that was named when
-        the loop was opened."""
+        """Return whether the learner `spec` may be used: one of heedful's, or one of the user's own ("FILE.py:Class")
+        from a file that was named when the loop was opened."""
         try:
             self.check_named(spec)
         except ValueError:
@@ -266,8 +286,8 @@ class Projection:
         return True
 
     def check_named(self, spec: str) -> None:
-        """Raise ValueError if `spec` is a learner of the user's own whose file was not named when the loop was opened:
-        nothing of that file is run."""
+        """Raise ValueError if the learner `spec` is one of the user's own ("FILE.py:Class") whose file was not named
+        when the loop was opened: nothing of that file is run."""
         try:
             check_named(spec, self._founding.learner, *self._named)
         except LookupError as error:
@@ -353,10 +373,12 @@ class Projection:
         return tuple([each for each in found if each is not None])
 
     def stored(self, interaction: Interaction[Any], model: LoopModel, head: int, frozen: bool) -> tuple[int, Moves]:
-        """Load the newest stored state up to event `head` into `model`, which has learned nothing and follows the log
-        without serving; `interaction` is that of its learner, `frozen` says whether it learns nothing after `head`.
+        """Load the newest stored state up to event `head` into `model`, which has learned nothing and is to follow the
+        log without serving, such as the candidate of an experiment.
 
-        Return (its position, how much feedback it is made of), a position of 0 if there is no such state."""
+        `interaction` is the loop's kind of feedback with the learner of that model; `frozen` says whether the model
+        learns nothing after `head`. Return (position, counts): the sequence number up to which the state has learned, 0
+        if there is no such state, and how much feedback it is made of."""
         stamped = snapshots.stamp(interaction.manifest, interaction.learner, learner_version(interaction.learner))
         for other in [other for mark in reversed(self._marks) for other in mark.others]:
             if other.stamped == stamped and other.position <= head:
@@ -646,7 +668,9 @@ class Projection:
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
 
     def _says(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
-        """Return whether the loop's model would learn anything from a piece of feedback; the model is not changed."""
+        """Return whether the loop's model would learn anything from a piece of feedback; the model is not changed.
+
+        `event` is the feedback's event, `feedback` its decoded record, `decision` the decision that it answers."""
         step = self.step(event, decision, feedback)
         lesson = self._model.lesson(step.context, feedback, step.extra)
         return lesson is not None and self.interaction.teaches(self._model, lesson)
@@ -780,8 +804,9 @@ class Projection:
 
     @property
     def folded(self) -> tuple[str, ...]:
-        """the kinds of events besides feedback whose order among feedback is part of the model: "item" where learners
-        learn about single items, "decision" in a loop with the setting `apprentice`"""
+        """the kinds of events besides feedback that the model depends on, so that their order among the feedback
+        counts: "item" where learners learn about single items, "decision" in a loop with the setting `apprentice`; ()
+        elsewhere"""
         return (*(("item",) if self.interaction.folds_items else ()), *(("decision",) if self._apprentice else ()))
 
     def others(self, after: int = 0, up_to: int | None = None) -> Iterator[Event]:
@@ -856,8 +881,8 @@ class Projection:
         return learned
 
     def count(self, given: int, moved: int, learned: int) -> None:
-        """Count `given` pieces of feedback of which a model learned from `learned`, and `moved` changed what it
-        predicts."""
+        """Add to the counts of what the model was made of: `given` pieces of feedback, of which the model learned from
+        `learned`, and `moved` changed what it predicts."""
         self._since_snapshot += learned
         self._since_mark += learned
         self.moves = Moves(self.moves.given + given, self.moves.moved + moved)
@@ -1030,12 +1055,12 @@ class Projection:
         return snapshots.stamp(self.manifest, self.learner, self.learner_version)
 
     def snapshot(self) -> Place:
-        """Write a snapshot of the model to the loop's folder or database and return where it is.
+        """Write a snapshot of the model to the loop's folder or database and return where it is: a path, or the
+        address.
 
         Raise OSError if it cannot be written, and IncompleteModel if the model lacks feedback that the learner failed
         on: a start from the snapshot would neither try that again nor report it. No other process can write meanwhile,
-        so a person whom it is forgetting is not in the snapshot.
-        """
+        so a person whom another process is forgetting is not in the snapshot."""
         with self.turn:
             self.catch_up()
             drawn, of = self._draw(), self._head

@@ -11,7 +11,9 @@ from heedful.loop.request import Request
 
 
 class Ranking(NamedTuple):
-    """All candidates of a request, ordered best first by the current model."""
+    """All candidates of a request, ordered best first by the current model: their names (`ranking`), the version of
+    that model (a sequence number in the log), and the names of those that are not on offer (`unknown`, None if all
+    are)."""
 
     ranking: tuple[str, ...]
     """the names of the candidates, best first"""

@@ -32,10 +32,12 @@ MOST_CANDIDATES = 100_000
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A decision in the log: what there was to choose from, what was shown, and how that came about.
+    """A decision in the log: the candidates, what was shown, and how that came about.
 
-    Its lists are tuples, which the garbage collector need not look through. `heedful.loop.packing` writes it.
-    """
+    Candidates are items on offer (`items`, or `catalogue` for all of them) or came with the request (`names`,
+    `attributes`); `shown` are indices among them, best first. `arm` says how the list was made, `probability` how
+    likely just this list was. The fields describe the rest. Lists are tuples, which the garbage collector need not look
+    through. `heedful.loop.packing` writes it."""
 
     shown: tuple[int, ...]
     """indices of the candidates that were shown, best first"""
@@ -86,10 +88,10 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Packed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The description of the bytes that the log keeps next to the JSON of a decision.
+    """The description of the bytes that the log keeps next to the JSON of a decision: how many there are of what.
 
-    They are the rest of the record, deflated, and then features of the m candidates, N each, and of the context, as
-    float32 or deflated."""
+    First comes the deflated rest of the record, then the features of the m candidates, N each, and of the context, as
+    float32, deflated or not."""
 
     record: int = 0
     """how many bytes the deflated rest of the record takes"""
@@ -103,13 +105,17 @@ class Packed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """A piece of feedback in the log, in the form in which it was given, with candidates as indices into their
-    decision."""
+    decision.
+
+    `chosen` are the candidates that it names, below 0 for an object that was not among them, such as an edited text;
+    `values` has a grade, rating, weight or thumb for each. The other fields hold what single forms need besides, and
+    are empty otherwise."""
 
     form: str
     """the form: "clicks", "grade", "thumb", ...; "unknown" if all of it is about candidates that were not on offer"""
     chosen: list[int] = []
-    """candidates that the feedback names, by index; -1, -2, ... stand for objects that it brought along: a corrected
-    object, or the candidates of later decisions in `chain`"""
+    """candidates that the feedback names, by index; -1, -2, ... stand for objects that were not among the candidates: a
+    corrected object, such as an edited text, or the candidates of later decisions in `chain`"""
     values: list[float] = []
     """the rating or grade of each candidate in `chosen`, the weight of an action, +1 or -1 for a thumb, or the index of
     the better item of a choice (-1: neither)"""
@@ -135,7 +141,12 @@ class ExportRecord(msgspec.Struct, frozen=True):
 
 
 class Answer(NamedTuple):
-    """What became of an event that was sent to a loop."""
+    """What became of an event that was sent to a loop: `status` "applied", "duplicate" or "rejected", the last with the
+    `reason`.
+
+    `event` is its id, `seq` its sequence number in the log (None if it is not there), `version` that of the model
+    afterwards. `learned` says whether the model learned from it, `late` whether feedback came later than the setting
+    `late_after` allows."""
 
     status: Status
     """"applied"; "duplicate" if the same event was in the log already; "rejected", with the `reason`"""
@@ -163,7 +174,12 @@ class LostDecision(Answer):
 
 
 class Decision(NamedTuple):
-    """A decision, as callers get it: what to show, and how that came about."""
+    """A decision, as callers get it: the names of what to show, best first (`shown`), and how that came about.
+
+    `probability` is that of showing just this list (None if it is unknown), `version` that of the model, `arm` the
+    policy ("learned", "control", ...), `seq` the sequence number in the log. `predicted` has the prediction for each
+    item shown, `unknown` the names of candidates that are not on offer; both are None if there is nothing of the sort.
+    """
 
     id: str
     """the id of the decision, which feedback on it names"""
@@ -214,7 +230,11 @@ class Decision(NamedTuple):
 
 
 class Feedback(NamedTuple):
-    """Feedback as it came, with items by name: its shape was checked, but not yet whether it fits the decision."""
+    """Feedback as it came, with items by name: its shape was checked, but not yet whether it fits the decision.
+
+    `form` is its form ("clicks", "grade", ...), `names` the items that it names, `values` a number for each; `chain`
+    are ids of later decisions in which something was clicked, `text` and `given` a correction, `done` the actions on
+    each item."""
 
     form: str
     """the form: "clicks", "grade", "thumb", ..."""

@@ -32,7 +32,7 @@ from heedful.loop.windows import windows
 
 
 class Arm(NamedTuple):
-    """How many lists of one arm there were, and how good they were.
+    """How many lists of one arm were shown and answered, and the mean score of those answered (`mean`).
 
     There are two arms: learned lists, in the model's order, and control lists, in the caller's own order (or a random
     one), shown to a share of requests for comparison."""
@@ -47,8 +47,10 @@ class Arm(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Counts and mean scores of learned and control lists among some consecutive lists: one point of a line over
-    time."""
+    """Counts and mean scores of learned and control lists among some consecutive lists: one point of a line over time.
+
+    Learned lists are in the model's order, control lists in the caller's own. `seq` and `time` (microseconds since
+    1970) are those of the last of the lists."""
 
     seq: int
     """sequence number in the log of the last of these lists"""
@@ -61,7 +63,10 @@ class Window(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Counts of the feedback on all decisions looked at; feedback that was undone counts in `undone` alone."""
+    """Counts of the feedback on all decisions looked at.
+
+    `given` pieces count; of these `empty` hold nothing to learn, `contradictory` contradict the present model, and
+    `late` came late. What was undone or rolled back counts in `undone` alone."""
 
     given: int
     """how many pieces of feedback there are that were not undone or rolled back"""
@@ -78,7 +83,15 @@ class Counts(NamedTuple):
 
 
 class Report(NamedTuple):
-    """A report on how well a loop does, measured from its log over the newest decisions."""
+    """A report on how well a loop does, measured from its log over the newest decisions.
+
+    - `version`, `decisions`, `whole`, `since`: the model's version, how many decisions were looked at, whether these
+      are all, and when the first was made.
+    - `imported`, `waiting`: how many were made by another system, and how many are deferred and not activated.
+    - `learned`, `control`, `difference`: lists in the model's order, lists in the caller's own order, and their
+      difference with its interval; `unsaid` says why that is missing.
+    - `series`: both over time. `feedback`: counts of the feedback.
+    - `prediction`, `thumbs`, `simulation`, `apprentice`: what only some loops have, None in others."""
 
     version: int
     """the version of the model at the time of the report"""
@@ -193,7 +206,7 @@ def report(projection: Projection, last: int) -> Report:
 class _Look:
     """Collects the numbers of a report from the events of a log, which have to be given to `at` newest first.
 
-    So feedback comes before its decision, and is kept until that comes."""
+    Feedback therefore comes before the decision that it answers, and is kept until that comes."""
 
     def __init__(self, projection: Projection) -> None:
         self._ledger = projection

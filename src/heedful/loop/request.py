@@ -81,9 +81,10 @@ class Request(NamedTuple):
         return came + self.around.astype("<f4", copy=False).tobytes() if self.around.size else came
 
     def without(self, gone: Collection[str]) -> tuple[Request, Ints]:
-        """Return (a copy of the request without the candidates whose names are in `gone`, the indices of the others).
+        """Return (copy, left): a copy of the request without the candidates whose names are in `gone`, and the indices
+        (r,) of the r others in this request.
 
-        Where nothing is left, it is a request that names none. The caller's scores stay as they are."""
+        If nothing is left, the copy is a request without candidates. The caller's scores stay as they are."""
         m = len(self.called)
         left = [j for j, name in enumerate(self.called) if name not in gone]
         kept, strangers = np.array(left, np.int64), self.strangers
@@ -97,10 +98,9 @@ class Request(NamedTuple):
         return self.only(left)._replace(x=self.x[kept], strangers=strangers), kept
 
     def only(self, kept: list[int]) -> Request:
-        """Return a copy of the request with only the candidates at the indices `kept`, in that order, as the log keeps
-        it.
+        """Return a copy of the request for the log, with only the candidates at the indices `kept`, in that order.
 
-        The array `x` stays as it is, with all candidates."""
+        The array `x`, which the learner sees, stays as it is, with all candidates."""
         called = tuple([self.called[j] for j in kept])
         return self._replace(
             items=tuple([self.items[j] for j in kept]) if self.items else (),
@@ -450,14 +450,13 @@ class Requests:
         items: Callable[[], Floats],
         find: Callable[[str], tuple[int, dict[str, int]]],
     ) -> tuple[FeedbackRecord, Features | None]:
-        """Look up the names in a piece of feedback; return (its record for the log, features that it brought along or
-        None).
+        """Look up the names in a piece of feedback; return (its record for the log, features or None).
 
         `given` is the feedback, `decision` the decision that it answers and `names` those of its m candidates.
         `items()` returns the n features of each (m, n). `find(id)` returns (sequence number, candidate's index by name)
-        of what a later decision showed to the same person. The features returned are those of a corrected object, (n,)
-        float32. Raise LookupError, with the reason, if the feedback names what was not there, and ValueError, naming
-        the field, if a value makes no sense."""
+        of what a later decision showed to the same person. The features returned are those of an object that was not
+        among the candidates, such as an edited text, (n,) float32. Raise LookupError, with the reason, if the feedback
+        names what was not there, and ValueError, naming the field, if a value makes no sense."""
         if given.form == "clicks":
             return self._clicks(given, decision, names, find), None
         place = _places(names, len(given.names))
@@ -555,12 +554,13 @@ class Requests:
         row: Callable[..., Floats],
         decided: bytes,
     ) -> Array:
-        """Return the features (r, N) of r objects that feedback brought along, N features as the learner sees them; r
-        may be 0.
+        """Return the features (r, N) of the r objects in a piece of feedback that were not among the candidates; r may
+        be 0.
 
-        They are a corrected object, whose features are in `arrays`, or candidates of later decisions, which
-        `row(seq, candidate)` returns, (1, N) each. `context` is the decision that the feedback answers with its arrays,
-        `decided` the bytes that were logged with it."""
+        Such an object is a corrected one, for example an edited text, whose features are in `arrays`; or a candidate of
+        a later decision, whose features (1, N) `row(seq, candidate)` returns. N is the number of features that the
+        learner sees. `context` is the decision that the feedback answers with its arrays, `decided` the bytes that were
+        logged with it."""
         if feedback.form == "edit" and arrays:
             X = np.frombuffer(arrays, "<f4").reshape(1, self._n_items)
             encoded = np.frombuffer(decided[len(decided) - 4 * self._n_context :], "<f4") if self._n_context else None

@@ -53,7 +53,8 @@ _LISTS = {"rows": "int32", "scores": "float64", "shown": "int32", "answer": "int
 
 
 class Sealed(NamedTuple):
-    """What sealing wrote."""
+    """The result of sealing the log: the segments (files of events) that were written, in order, and how many events at
+    the end of the log are in no segment yet (`left`)."""
 
     segments: tuple[Segment, ...]
     """the segments that were written, in order"""
@@ -114,9 +115,11 @@ def seal(projection: Projection, events: int = EVENTS) -> Sealed:
 
 
 def _compile(folder: Path, model: LoopModel, columns: Columns, sealed: list[Segment]) -> None:
-    """Compile what folds these segments, so that it is on disk when a loop is opened; nothing is learned.
+    """Compile the code by which a model learns from the segments `sealed`, so that it is on disk when the loop is
+    opened next; nothing is learned.
 
-    If that is not possible, a fold says so."""
+    If that fails, nothing is reported: the code is compiled when it is needed. `folder` has the files, and `columns`
+    says how training examples are stored."""
     for segment in sealed:
         with suppress(Exception), open_segment(folder, segment) as file:
             for _, _, found in runs(file, columns, 0, segment.last, Retractions(), ()):
@@ -127,7 +130,8 @@ def _compile(folder: Path, model: LoopModel, columns: Columns, sealed: list[Segm
 
 
 def _kernel(model: LoopModel, columns: Columns, run: Run) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Return (compiled code that learns a run of examples in columns, its arguments)."""
+    """Return (function, arguments): compiled code that lets `model` learn the training examples in `run`, and what to
+    call it with."""
     from heedful.jit.cache import kernel_for
 
     args = coerce(model.learner), coerce(copy_arrays(model.shared)), run.lessons, run.at, *columns.rest
@@ -142,8 +146,10 @@ def folder_of(projection: Projection) -> Path:
 
 
 def columns_of(projection: Projection, model: LoopModel | None = None) -> Columns | None:
-    """Return how the training examples of a loop become columns; None if they do not, as where what is learned depends
-    on other events in between."""
+    """Return how the training examples of a loop become columns of numbers; None if they do not.
+
+    They do not, for example, where what is learned from feedback depends on other events in between. `model` is the
+    model to learn (None: that of the loop)."""
     interaction = projection.interaction
     if projection.folded:
         return None
@@ -151,7 +157,7 @@ def columns_of(projection: Projection, model: LoopModel | None = None) -> Column
 
 
 def _is_current(folder: Path, segment: Segment, columns: Columns | None) -> bool:
-    """Return whether the file of a segment is whole, and has the columns that a fold wants."""
+    """Return whether the file of `segment` in `folder` is whole, and has the `columns` that learning from it needs."""
     try:
         with open_segment(folder, segment) as file:
             return columns is None or stamp_of(file) == columns.stamp
@@ -205,8 +211,8 @@ def _sync_folder(folder: Path) -> None:
 def _write(
     out: Any, projection: Projection, model: LoopModel, columns: Columns | None, first: int, last: int
 ) -> tuple[int, int]:
-    """Write the events from `first` to `last` to a file; return (how many there are, how many of them are in
-    columns)."""
+    """Write the events with sequence numbers `first` to `last` to the file `out` as Parquet; return (how many there
+    are, how many of them are stored as training examples in columns)."""
     pa, parquet = _pyarrow()
     schema = _schema(columns)
     count = encoded = 0
@@ -224,7 +230,8 @@ def _write(
 
 
 def _schema(columns: Columns | None) -> Any:
-    """Return the columns of a segment: those of an event, what sort of training example it is, and the example."""
+    """Return the Arrow schema of a segment: the columns of an event, one that says what sort of training example it is,
+    and those of the example."""
     pa, _ = _pyarrow()
     number, text = pa.int64(), pa.string()
     kinds = (number, text, text, number, text, number, number, text, pa.binary())
@@ -239,15 +246,17 @@ def _schema(columns: Columns | None) -> Any:
 
 
 def _stored(kind: Any) -> Any:
-    """Return the numpy type in which numbers of the type `kind` are stored: bits as bytes."""
+    """Return the numpy type in which numbers of the type `kind` are stored: bool as a byte, others as they are."""
     return np.dtype(np.uint8) if kind == np.bool_ else kind
 
 
 def _blocks(
     projection: Projection, model: LoopModel, columns: Columns | None, first: int, last: int
 ) -> Iterator[tuple[list[Any], list[tuple[int, Encoded | None]]]]:
-    """Yield (rows of the log, the training example that each makes) of the events from `first` to `last`, `BLOCK` at a
-    time, or fewer if their candidates have more than `NUMBERS` features."""
+    """Yield (rows, examples) of the events with sequence numbers `first` to `last`: rows of the log, and (sort, arrays
+    or None) of the training example of each.
+
+    A block has `BLOCK` events, or fewer if their candidates have more than `NUMBERS` features."""
     log = projection.log
     rows: list[Any] = []
     examples: list[tuple[int, Encoded | None]] = []
@@ -280,7 +289,10 @@ def _pages(rows: Iterator[Any], last: int) -> Iterator[list[Any]]:
 def _lesson(
     projection: Projection, model: LoopModel, columns: Columns | None, event: Event, decided: Event | None
 ) -> tuple[int, Encoded | None]:
-    """Return (what sort of training example an event is, its numbers if it is one in columns)."""
+    """Return (sort, example) of an event: what sort of training example it is (a number), and its arrays if it is
+    stored in columns, else None.
+
+    `decided` is the event of the decision that it answers; None if it is no feedback."""
     if decided is None:
         return NONE, None
     feedback = records.decode_feedback(event.payload)
@@ -359,7 +371,8 @@ def _lists(pa: Any, values: Any, sizes: Ints, kind: Any) -> Any:
 
 
 def _distinct(features: Floats) -> tuple[Ints, Ints]:
-    """Return (indices of the different rows of `features` (s, n), in order; for each row, which of these it is (s,)).
+    """Return (first, which): the indices of the different rows of `features` (s, n), in order, and for each of its s
+    rows which of these it equals (s,).
 
     Rows are different if any bit is; some equal ones may be taken to be different."""
     mixed = (features * np.random.default_rng(0).random(features.shape[1])).sum(axis=1)
@@ -378,10 +391,10 @@ def _distinct(features: Floats) -> tuple[Ints, Ints]:
 
 def learn(projection: Projection, model: LoopModel, after: int, head: int) -> int:
     """Let `model`, which has learned all up to event `after`, learn the feedback after it as far as segments reach, but
-    not beyond event `head`; return how far that is.
+    not beyond event `head`; return the sequence number up to which it has learned.
 
-    Feedback between two segments, and in one that cannot be used, is read from the log. It ends early where the learner
-    fails, as `Projection.failed` says then."""
+    Feedback between two segments, and in one that cannot be used, is read from the log. If the learner fails, learning
+    ends there, and the feedback is in `Projection.failed`."""
     folder, log = projection.path, projection.log
     listed = [
         each for each in log.segments() if each.hash and each.lessons and each.first <= head and each.last > after
@@ -445,7 +458,8 @@ class _Fold:
         return True
 
     def block(self, empty: int, found: list[Run]) -> bool:
-        """Learn what a block of a segment has; return False if the learner failed on some."""
+        """Learn the runs `found` in a block of a segment, with `empty` pieces of feedback that have nothing to learn;
+        return False if the learner failed on some."""
         self._projection.count(empty, 0, 0)
         return all(self._in_columns(run) or self._alone(run.seqs.tolist()) for run in found)
 
@@ -470,7 +484,8 @@ class _Fold:
         return True
 
     def _alone(self, seqs: list[int]) -> bool:
-        """Learn the feedback with these sequence numbers one by one, read from the log."""
+        """Learn the feedback with the sequence numbers `seqs` one by one, read from the log; return False if the
+        learner failed on some."""
         projection, log = self._projection, self._projection.log
         for start in range(0, len(seqs), PAGE):
             events = sorted(log.many(seqs[start : start + PAGE]), key=lambda event: event.seq)
@@ -489,7 +504,10 @@ class _Fold:
 
 
 class Run(NamedTuple):
-    """Feedback of a segment, in order, that is learned in one go."""
+    """Pieces of feedback of a segment, in order, that are learned in one go.
+
+    `lessons` are training examples in columns, of which those at the indices `at` (k,) are learned; if it is None, each
+    piece is learned by itself, from the log. `seqs` (k,) are the sequence numbers of the k pieces."""
 
     lessons: Lessons | None
     """training examples in columns; None if each is learned by itself, from the log"""
@@ -527,11 +545,11 @@ _hashes: dict[tuple[Any, ...], str] = {}
 def runs(
     file: Any, columns: Columns, after: int, up_to: int, retractions: Retractions, left_out: Collection[int]
 ) -> Iterator[tuple[int, int, list[Run]]]:
-    """Yield (its last event, how many pieces of feedback have nothing to learn in them, what is learned) of each block
-    of a segment, in order.
+    """Yield (last, idle, found) of each block of a segment, in order: the sequence number of its last event, how many
+    pieces of feedback have nothing to learn in them, and the runs that are learned.
 
-    It is that after event `after` up to `up_to`, without what `retractions` or `left_out` leave out. Raise ValueError
-    if the columns make no sense."""
+    Only feedback after event `after` up to `up_to` counts, without what `retractions` or `left_out` (sequence numbers)
+    leave out. Raise ValueError if the columns make no sense."""
     candidates = ["anew", "new_float32", "new_float64"]
     wanted = ["seq", "lesson", *candidates, *_LISTS, *[f"part_{j}" for j in range(len(columns.like))]]
     gone = np.fromiter({*retractions.undone, *left_out}, np.int64)
@@ -602,7 +620,8 @@ def _part(column: Any, like: Any) -> Ragged | Single:
 
 
 def stamp_of(file: Any) -> str:
-    """Return what the columns of an open segment depend on besides the log; "" if it has none."""
+    """Return what the columns of an open segment depend on besides the log (versions of the code), as text; "" if it
+    has no such columns."""
     return str((file.schema_arrow.metadata or {}).get(b"stamp", b"").decode(errors="replace"))
 
 

@@ -44,8 +44,11 @@ NOT_INTERLEAVED = "{loop} asks questions and shows no rankings, which alone can 
 
 
 class ExperimentRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An experiment as its first event keeps it: a candidate learner (side B) against the learner that serves (side
-    A)."""
+    """An experiment as its first event keeps it: a candidate learner (side B) against the learner that serves (side A).
+
+    `learner` (with `learner_version` of its code) is the candidate, `against` the other, by name and parameters.
+    `share` is the share of people whose lists both draft together, `frozen` the version after which neither learns on
+    (0: both learn on), and `alpha` the probability, at most, of a wrong verdict."""
 
     learner: str
     """the candidate, by name and parameters"""
@@ -63,7 +66,11 @@ class ExperimentRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PromotionRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A promotion as its event keeps it: the learner that serves from then on, with the evidence."""
+    """A promotion as its event keeps it: the learner that serves from then on, in place of the one before, with the
+    evidence.
+
+    `evidence` is {name: value} of what spoke for it, `forced` are the reasons against it that were overruled, and `by`
+    and `reason` who did it and why, in their words."""
 
     learner: str
     """the learner that serves from then on, by name and parameters"""
@@ -87,7 +94,11 @@ read_promotion = decoder(PromotionRecord).decode
 
 
 class Orders(NamedTuple):
-    """The promotion that names the learner that serves, and the experiment that runs, at one point of the log."""
+    """Which learner serves and which is tried, at one point of the log: the event of the newest promotion in effect
+    (`promoted`; None if the learner that the loop was created with serves) and that of the experiment that runs
+    (`running`, or None).
+
+    `served` are the learners, by name and parameters, that served before."""
 
     promoted: Event | None
     """the event of the promotion that names the learner that serves; None if the manifest does"""
@@ -118,8 +129,8 @@ def first_promotion(log: Log, retractions: Retractions, up_to: int = 2**62) -> i
     """Return the sequence number, at most `up_to`, of the first promotion in a loop's `log` that is not rolled back; 0
     if there is none.
 
-    Until then the learner of a loop with the setting `apprentice` imitates. `retractions` says which events are rolled
-    back."""
+    Until that promotion the learner of a loop with the setting `apprentice` only imitates the caller's order.
+    `retractions` says which events are rolled back."""
     return next((seq for seq in log.places("promote") if seq <= up_to and seq not in retractions), 0)
 
 
@@ -171,9 +182,11 @@ def draft_generator(seed: int, decision: str) -> np.random.Generator:
 
 
 class Side(NamedTuple):
-    """One of the two learners of an experiment: the state by which it ranks.
+    """One of the two learners of an experiment, with the state by which it ranks: `shared` by all people, and of single
+    `people` by name.
 
-    Nobody writes to `shared` any more; a state in `people` may be one piece of feedback newer."""
+    Nobody writes to `shared` any more; a state in `people` may be one piece of feedback newer. `interaction` is the
+    kind of feedback with this learner, `model` has the functions that rank."""
 
     interaction: Interaction[Any]
     """the kind of feedback, with the learner of this side"""
@@ -195,7 +208,10 @@ class Side(NamedTuple):
 
 
 class Running(NamedTuple):
-    """The experiment that runs, with the two learners as they rank now."""
+    """The experiment that runs: its id, its settings (`record`), and its two learners as they rank now.
+
+    `candidate` is side B; `own` is side A, the learner that serves, None if that is the loop's own model, which learns
+    on."""
 
     id: str
     """the id of the experiment"""
@@ -253,7 +269,8 @@ class Follower:
         return self._side
 
     def _predictor(self, person: str | None) -> list[bytes] | None:
-        """Return what `Interaction.predictor` does, None if the learner fails: it is only counted."""
+        """Return what `Interaction.predictor` returns for `person`; None if the learner fails, as this is only used to
+        count what changed predictions."""
         try:
             return self.interaction.predictor(self.model, person)
         except Exception:  # whatever a learner of somebody's own raises; it is told where the learner ranks

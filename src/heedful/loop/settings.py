@@ -146,10 +146,13 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def of(cls, learner: Any, encoding: Any, context: Any, crosses: Any, settings: Any, query: Any = None) -> Manifest:
         """Return a manifest of these parts after checking them; the arguments are those of `Loop.create`.
 
-        `learner` is a name with parameters; `encoding`, `context` and `query` are encodings (of items, of requests, of
-        query features; the last two may be None); `crosses` are pairs (context column, item column) or "all". If the
-        settings store no texts, examples and words of the rows are removed from the encodings. Raise ValueError, naming
-        the field, if a part is of the wrong type or they do not fit together."""
+        - `learner`: a name with parameters.
+        - `encoding`, `context`, `query`: the encodings of items, of requests and of query features; the last two may be
+          None.
+        - `crosses`: pairs (context column, item column) whose products are features, or "all".
+        - `settings`: if they store no texts, examples and words of the rows are removed from the encodings.
+
+        Raise ValueError, naming the field, if a part is of the wrong type or they do not fit together."""
         if not isinstance(learner, str):
             raise ValueError(f"learner: expected its name, such as fair-pairs, got {describe(learner)}")
         if not isinstance(encoding, Encoding):
@@ -271,8 +274,8 @@ def _check_query(query: object, encoding: Encoding) -> None:
 
 
 def named_learners(learner: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the learners that are named when a loop is opened: none, one or several. Raise ValueError for anything
-    that is not a text."""
+    """Return as a tuple the learners that are named when a loop is opened: none, one ("FILE.py:Class") or several.
+    Raise ValueError for anything that is not a text."""
     named = () if learner is None else (learner,) if isinstance(learner, str) else tuple(learner)
     for spec in named:
         if not isinstance(spec, str):
@@ -283,10 +286,10 @@ def named_learners(learner: str | Sequence[str] | None) -> tuple[str, ...]:
 def built_learner(manifest: Manifest, named: Sequence[str] = ()) -> Any:
     """Return the learner that `manifest` names, with its hyperparameters, after checking that it fits the loop.
 
-    `named` names it again, which a learner of the user's own ("FILE.py:Class") needs, because opening a log does not
-    run code that the log names; others of the user's own may be named beside it, to be tried. Raise LookupError if it
-    is missing for such a learner, and ValueError if another one is named in its place or the learner does not fit the
-    loop."""
+    If that is the user's own, a class in a Python file, `named` has to name it again as "FILE.py:Class", such as
+    "mine.py:Ranker", because opening a log does not run code that only the log names. Others of the user's own may be
+    named beside it, to be tried in an experiment. Raise LookupError if the user's own learner is not named, and
+    ValueError if another one is named in its place or the learner does not fit the loop."""
     spec = manifest.learner
     builtin = is_packaged(spec.strip().partition(":")[0])
     if others := [name for name in named if name != spec and not is_own(name)]:
@@ -313,9 +316,9 @@ def built_learner(manifest: Manifest, named: Sequence[str] = ()) -> Any:
 def candidate_manifest(manifest: Manifest, spec: str, named: Sequence[str] = ()) -> tuple[Manifest, Any]:
     """Return (the manifest of a loop with the learner `spec` in place of its own, that learner).
 
-    If the learner does not swap neighbours, the loop's setting `exploration` is left out. Raise LookupError if it is a
-    learner of the user's own from a file that no learner in `named` is from, those that the loop was opened with, and
-    ValueError if it does not fit."""
+    `named` are the user's own learners ("FILE.py:Class") that the loop was opened with. If the learner does not swap
+    neighbours, the loop's setting `exploration` is left out. Raise LookupError if `spec` is a learner of the user's own
+    from a file that none of `named` is from, and ValueError if it does not fit."""
     check_named(spec, manifest.learner, *named)
     settings = manifest.settings
     if settings.exploration and "swap" not in getattr(learner_class(spec), "_fields", ()):
@@ -325,7 +328,8 @@ def candidate_manifest(manifest: Manifest, spec: str, named: Sequence[str] = ())
 
 
 def check_named(spec: str, *named: str) -> None:
-    """Raise LookupError if `spec` is a learner of the user's own from another file than the learners `named`.
+    """Raise LookupError if `spec` is a learner of the user's own ("FILE.py:Class") from another file than the learners
+    `named`.
 
     A log may name any file; nothing of it is run unless the user named it."""
     if is_own(spec) and file_of(spec) not in map(file_of, named):

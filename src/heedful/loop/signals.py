@@ -1,4 +1,4 @@
-"""What may be wrong with feedback: what was compared, with what evidence, and what to do next."""
+"""Tests of whether something is wrong with feedback: what was compared, with what evidence, and what to do next."""
 
 from __future__ import annotations
 
@@ -22,7 +22,15 @@ LARGE, LEAST = 20, 10
 
 
 class Signal(NamedTuple):
-    """One thing that may be wrong with feedback: what was compared, with what evidence, and what to do next."""
+    """One test of the feedback: what was compared, with what evidence, and what to do next.
+
+    - `name`: "unanswered", "late", "empty", "contradictory", "one person" or "error".
+    - `alarm`, `evidence`, `error_rate`: an alarm is raised if `evidence`, an e-value, reaches 1 / `error_rate`, the
+      probability of a false alarm at most.
+    - `about`, `said`, `remedy`: what is compared, what was found and what to do next, in sentences.
+    - `values`, `people`: how many values were compared, and how many people they come from.
+    - `before`, `after`, `since`: the means before and after the likeliest time of a change, in microseconds since 1970.
+    """
 
     name: str
     """what it is: "unanswered", "late", "empty", "contradictory", "one person" or "error\""""
@@ -70,9 +78,10 @@ Valued = tuple[float, str | None, int]
 
 
 def _visits(values: Sequence[Valued]) -> tuple[Array, list[int], int]:
-    """Return (values, when each came, how many people), with consecutive values of the same person as one, their mean.
+    """Return (values, times, people): the values with consecutive ones of the same person merged into their mean, when
+    each came, and how many people they are from.
 
-    What a person says in one go is alike. If all values are from one person, each counts."""
+    What a person says in one go is alike. If all values are from one person, each counts by itself."""
     people = {person for _, person, _ in values if person is not None}
     anybody = sum(person is None for _, person, _ in values)
     found: list[list[float]] = []

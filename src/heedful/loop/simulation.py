@@ -75,7 +75,8 @@ class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class At(NamedTuple):
-    """One point of a regret curve: the average regret over the first t answered lists, with its bound."""
+    """One point of a regret curve: the average `regret` over the first `t` learned lists that were answered, and the
+    theorem's `bound` on it (None if it does not apply)."""
 
     t: int
     """how many learned lists had been answered"""
@@ -86,7 +87,11 @@ class At(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """The regret of a simulated loop: how far the utility of its learned lists fell short of that of the best lists."""
+    """The regret of a simulated loop: how far the true utility of its learned lists fell short of that of the best
+    lists.
+
+    `regret` is the mean over the `lists` that were answered, `bound` the learner's theorem's bound on it (None if the
+    theorem does not apply, and `unbound` says why); `curve` has both over time."""
 
     lists: int
     """the number of learned lists that were answered"""
@@ -113,8 +118,9 @@ class Said(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """One learned list that was answered: its regret and gain, with the numbers that the theorems' bounds are made
-    of."""
+    """One learned list that was answered: its regret, the `gain` in utility of the first answer, and the bounds `R`
+    (Euclidean norm) and `S` (sup norm) of the feature vectors of all lists of its candidates, of which the theorems'
+    bounds are made."""
 
     version: int  # of the model that made it
     answers: list[int]  # their sequence numbers
@@ -175,7 +181,7 @@ class Truth:
         self._rounds.append(_Round(decision.version, seqs, regret, gain, R, S, bool(record.prior)))
 
     def measured(self, whole: bool) -> Measured:
-        """Return the regret over the decisions taken in, and its bound.
+        """Return the regret over the decisions given to `take`, and its bound.
 
         `whole` says whether they go back to the beginning of the log; otherwise there is no bound."""
         rounds = self._rounds[::-1]

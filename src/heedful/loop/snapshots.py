@@ -191,7 +191,11 @@ def _as_today(manifest: dict[str, Any]) -> dict[str, Any]:
 
 class Other(NamedTuple):
     """A model that follows the log without serving, such as that of an experiment's candidate, as it was after one
-    event."""
+    event.
+
+    `learner` is its learner, by name and parameters; `position` the sequence number of the last event that it has
+    learned; `shared` the state that all people share, `people` those of single people, by name; `moves` counts the
+    feedback in it; `stamped` is what it depends on besides the log (`stamp`)."""
 
     learner: str
     """its learner, by name and parameters"""
@@ -295,17 +299,19 @@ def restore(
     follows: bool = False,
     frozen: bool = False,
 ) -> tuple[int, tuple[int, int]]:
-    """Load the newest snapshot on `shelf` that can be used, at most at position `head`, into `model`, which has
-    learned nothing.
+    """Load the newest snapshot on `shelf` that can be used, at most at position `head`, into `model`, which has learned
+    nothing.
 
-    Return (its position, (how many pieces of feedback it is made of, how many of them changed predictions)), or zeros
-    if there is none. `like` is a state of the type that is kept for each person, `stamped` what a model depends on
-    today besides the log (`stamp`). A snapshot cannot be used if something in it was undone since; or if it is damaged,
-    of another log, or made by other code or another version of Python, numpy or scipy, and then `note` is called with
-    the reason. A model that did not serve is used if no serving one is there, and looked for in all snapshots if this
-    one `follows` the log without serving, as it may be older than the snapshot. If it is `frozen` at `head`, what was
-    undone after `head` counts.
-    """
+    Return (its position, (pieces of feedback it is made of, how many of them changed predictions)), or zeros if there
+    is none. A snapshot cannot be used
+    - if something in it was undone since (of a model that is `frozen` at `head`: up to `head`, later undos do not
+      count);
+    - if it is damaged, of another log, or made by other code or another version of Python, numpy or scipy than
+      `stamped` says (`stamp`); then `note` is called with the reason.
+
+    `like` is a state of the type that is kept for each person. A model in a snapshot that did not serve is used if no
+    serving one is there; if the present one `follows` the log without serving, all snapshots are searched for one, as
+    it may be older than the snapshot."""
     for position in shelf.positions():
         if not follows and (position > head or log.is_superseded(position)):
             continue

@@ -1,4 +1,4 @@
-"""Candidates that are not on offer: a request that names some is decided all the same.
+"""Decide requests that name candidates which are not on offer.
 
 A request may name items that the loop does not know (unknown items), an item twice, none at all, or be the hits of a
 search engine. The known candidates are ranked. An unknown one keeps the place that the caller's score gives it, or
@@ -8,8 +8,7 @@ known ones in it.
 
 In the log a decision is one among the known candidates, so that learning from it is the same as if the others had not
 been named; `DecisionRecord.unknown` says where in the list they stood. Feedback on them is kept as it was given
-(`FeedbackRecord.said`), and what it says of known candidates is learned.
-"""
+(`FeedbackRecord.said`), and what it says of known candidates is learned."""
 
 from __future__ import annotations
 
@@ -42,12 +41,11 @@ class Strangers(NamedTuple):
     """the numbers of all candidates in the caller's own order, which control lists show"""
 
     def places(self, m: int, size: int, own: bool, left: Collection[int] | None = None) -> tuple[int, ...]:
-        """Return for each of the first `size` places of a list which unknown candidate stands there: its index in
-        `names`, or -1.
+        """Return for each of the first `size` places of a list which unknown candidate (one not on offer) stands there:
+        its index in `names`, or -1 for a candidate on offer.
 
-        Unknown are the candidates that are not on offer (`names`), -1 stands for one of the `m` that are. `own` says
-        whether the list is in the caller's own order (a control list) or ranked by the model. `left` are the candidates
-        on offer that may be shown, None for all."""
+        `m` is the number of candidates on offer; `own` says whether the list is in the caller's own order (a control
+        list) or ranked by the model. `left` are the indices of those on offer that may be shown, None for all."""
         base = self.own if own else self.learned
         among = [j for j in base if left is None or j >= m or j in left]
         return tuple([j - m if j >= m else -1 for j in among[:size]])

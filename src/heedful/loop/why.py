@@ -1,9 +1,9 @@
-"""Why an item of a decision had its score: what its features contribute, and which feedback moved the score most.
+"""Explain why an item of a decision had its score: what its features contribute, and which feedback moved the score
+most.
 
-One procedure for all kinds of feedback: scores and contributions are the interaction's (`item_scores`,
-`contributions`). Here the model of the decision is made again from the log, where that is affordable also without each
-piece of feedback in turn. Nothing is changed.
-"""
+One procedure for all kinds of feedback: scores and contributions are computed by the interaction (`item_scores`,
+`contributions`). Here the model of the decision is made again from the log and, where that is affordable, also without
+each piece of feedback in turn. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ EventMethod = Literal["leave-one-out", "additive", "movement", "none"]
 
 
 class Influence(NamedTuple):
-    """A piece of feedback, and by how much it changed the score of the item that is explained."""
+    """A piece of feedback, and by how much it raised the score of the item that is explained.
+
+    `event`, `seq` and `form` are its id, sequence number in the log and form ("clicks", ...), `decision` is the id of
+    the decision that it answers. `by` is the rise of the score, `lead` that of the lead over the item it is compared
+    with (None if there is none)."""
 
     event: str
     """the id of the feedback, which `Loop.undo` takes"""
@@ -56,7 +60,16 @@ class Influence(NamedTuple):
 
 
 class Why(NamedTuple):
-    """Why a candidate of a decision had its score, by the model that made the decision."""
+    """Why a candidate (`item`) of a decision had its score, by the model that made the decision.
+
+    - `arm`, `place`, `version`: how the decision was made, the item's place in what was shown (from 1), and the model's
+      version.
+    - `score`, `score_is`: the score, None if the learner gives none, and what it is, such as "expected rating".
+    - `next`, `lead`: the item that it is compared with, and the score minus that item's.
+    - `features`, `events`: what each feature contributes, and the feedback that moved the score most, the largest
+      first; `features_by` and `events_by` name the methods, `features_about` and `events_about` describe them.
+    - `considered`, `undone_since`: how many pieces of feedback the model was made of that still count, and that were
+      undone since."""
 
     decision: str
     """the id of the decision"""
@@ -135,7 +148,8 @@ def find_decision(projection: Projection, id: str) -> LoggedDecision:
 
 
 class _Scores(NamedTuple):
-    """The score of an item, and its lead over another; nan where the model gives none."""
+    """The score of an item (`own`), and that minus the score of the item it is compared with (`lead`); nan where the
+    model gives none."""
 
     own: float
     """the score of the item"""
@@ -293,11 +307,11 @@ class _Inquiry:
     # ------------------------------------------------------------------------ what moved it
 
     def _leave_one_out(self, steps: Sequence[Step | Event], now: _Scores, budget: float) -> list[Influence] | None:
-        """Return for each piece of feedback the score `now` minus the score of a model made without it.
+        """Return for each piece of feedback its influence: the score `now` minus the score of a model made without it.
 
-        Return None if that costs more than twice the `budget`, because a learner of somebody's own fails on some
-        feedback if other feedback is left out: then a fold begins again. Without the i-th of n steps, learning begins
-        with the state before it: n^2 / 2 steps altogether."""
+        `steps` are the n steps that the model was made of. Without the i-th of them, learning begins with the state
+        before it: n^2 / 2 steps altogether. Return None if that costs more than twice the `budget`, as where a learner
+        fails on some feedback once other feedback is left out: then learning begins again."""
         found, before, self._left = list[Influence](), self._interaction.fresh(), 2.0 * budget
         for i, step in enumerate(steps):
             if isinstance(step, Step) and step.event.seq not in self._retractions:
