@@ -177,8 +177,8 @@ class Experiment(NamedTuple):
     - `share`, `frozen`, `alpha`: the share of people whose lists both sides draft together, the version after which
       neither learns on (0: both learn on), and the probability, at most, of a wrong verdict.
     - `verdict`: which side people prefer, with the evidence.
-    - `credit`, `credit_error`: the mean over people of 1 / rank in B - 1 / rank in A of what they chose, with its
-      standard error.
+    - `credit`, `credit_error`: the mean over people of 1 / rank in B - 1 / rank in A of what they chose, weighted by
+      the inverse probability of the place where it was shown, with its standard error.
     - `agreement`, `answered`, `decisions`: how much the lists of both agree, how many were answered, and how many
       decisions the loop made meanwhile.
     - `coins`, `people`: checks that the drafts began and the people were split as stated.

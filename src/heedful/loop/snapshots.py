@@ -303,11 +303,10 @@ def restore(
     nothing.
 
     Return (its position, (pieces of feedback it is made of, how many of them changed predictions)), or zeros if there
-    is none. A snapshot cannot be used
-    - if something in it was undone since (of a model that is `frozen` at `head`: up to `head`, later undos do not
-      count);
-    - if it is damaged, of another log, or made by other code or another version of Python, numpy or scipy than
-      `stamped` says (`stamp`); then `note` is called with the reason.
+    is none. A snapshot cannot be used if something in it was undone since, unless `model` is `frozen` at `head` and
+    follows the log without serving. Nor can it if it is damaged, of another log, or made by other code or another
+    version of Python, numpy or scipy than `stamped` (the value of `stamp` today) says; then `note` is called with the
+    reason.
 
     `like` is a state of the type that is kept for each person. A model in a snapshot that did not serve is used if no
     serving one is there; if the present one `follows` the log without serving, all snapshots are searched for one, as
