@@ -1,8 +1,8 @@
 """The structs in which the log keeps events, what callers get back, and the checks of what comes from outside.
 
 All that comes from a person or a program is checked here, by field, before anything is written. The log keeps it in one
-of the `...Record` structs, with candidates as indices into their decision.
-"""
+of the `...Record` structs, with candidates as indices into their decision. The file is long because each struct is
+described field by field."""
 
 from __future__ import annotations
 

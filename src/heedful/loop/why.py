@@ -3,7 +3,8 @@ most.
 
 One procedure for all kinds of feedback: scores and contributions are computed by the interaction (`item_scores`,
 `contributions`). Here the model of the decision is made again from the log and, where that is affordable, also without
-each piece of feedback in turn. Nothing is changed."""
+each piece of feedback in turn. Nothing is changed. The file is long because the influence of feedback is measured in
+two ways, and the answer is described field by field."""
 
 from __future__ import annotations
 
