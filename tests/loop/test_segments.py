@@ -269,6 +269,7 @@ def test_columns_of_another_learner_are_not_used(tmp_path: Path) -> None:
         calls.clear()
         check(loop)
         assert calls == []
+        assert any("sealed for another learner" in note for note in loop.notes)
         assert loop.seal(20).segments  # written again, for the learner that serves
         check(loop)
         assert sum(calls) > 25

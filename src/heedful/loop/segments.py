@@ -433,13 +433,16 @@ class _Fold:
         self._compiles = True
 
     def read(self, folder: Path, segment: Segment, after: int, head: int) -> Iterator[tuple[int, int, list[Run]]]:
-        """Yield the blocks of a segment, as `runs` does; none if it was sealed for another learner, which served before
-        a promotion. Raise _Unusable if it cannot be read."""
+        """Yield the blocks of a segment, as `runs` does. Raise _Unusable if it cannot be read, or was sealed for
+        another learner, as one that served before a promotion."""
         columns, failed = self._columns, self._projection.failed
         try:
             with open_segment(folder, segment) as file:
-                if stamp_of(file) == columns.stamp:
-                    yield from runs(file, columns, after, head, self._retractions, failed)
+                if stamp_of(file) != columns.stamp:
+                    raise ValueError("sealed for another learner (heedful seal writes it again)")
+                yield from runs(file, columns, after, head, self._retractions, failed)
+        except FileNotFoundError:
+            raise _Unusable("there is no such file") from None
         except Exception as error:  # whatever Arrow makes of a damaged file
             told = str(error) or type(error).__name__
             name = segment_path(folder, segment.first).name
