@@ -15,6 +15,7 @@ from heedful.features import infer
 from heedful.learners.registry import find_learners, summarise
 from heedful.loop.records import plain
 from heedful.loop.serving import Follower
+from heedful.loop.settings import Manifest
 
 REQUIRED = {"exponentiated": "bound=6", "convex": "radius=0.7"}
 """What a learner of the package needs beyond what a loop gives it."""
@@ -65,6 +66,12 @@ def choice_loop(
     encoding = infer(items, identifier="id", kinds=kinds) if n_features else None
     how: dict[str, Any] = {"choices": "best"} | settings
     return Loop.create(path, encoding=encoding, items=items[:n_items], learner=learner, settings=Settings(**how))
+
+
+def empty_copy(path: str | Path, manifest: Manifest) -> Loop:
+    """A loop in the new folder `path` that is made as another one was, and holds nothing."""
+    names = ("encoding", "learner", "settings", "context", "crosses")
+    return Loop.create(path, **{name: getattr(manifest, name) for name in names})
 
 
 def diverged(path: str | Path, **settings: Any) -> Loop:

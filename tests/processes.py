@@ -7,12 +7,13 @@ import os
 import random
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -159,6 +160,24 @@ def check(path: Path, acknowledged: list[tuple[str, int]], lessons: int | None =
             assert loop.projection.model.shared.t == lessons
         assert bits(loop) == bits_from_scratch(loop)
         assert loop.verify() == []
+
+
+def check_log(
+    path: Path, acknowledged: Mapping[tuple[str, str], int], undone: Iterable[str]
+) -> tuple[set[str], list[tuple[str, str]]]:
+    """(the ids of the feedback that counts, the kind and id of every event in order). The log is whole, each event
+    stands in it once, and what was acknowledged where it was told, (kind, id) -> place; what was undone is undone."""
+    with closing(sqlite3.connect(path / "log.db")) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        rows = db.execute("SELECT seq, kind, id, target FROM event ORDER BY seq").fetchall()
+    assert [row[0] for row in rows] == list(range(1, len(rows) + 1)), "a place twice, or a gap"
+    places = {(kind, id): seq for seq, kind, id, _ in rows}
+    assert len(places) == len(rows), "an event twice"
+    for key, seq in acknowledged.items():
+        assert places.get(key) == seq, f"{key} was acknowledged as {seq}, and is at {places.get(key)}"
+    gone = {target for _, kind, _, target in rows if kind == "undo"}
+    assert {places["feedback", id] for id in undone} <= gone
+    return {id for seq, kind, id, _ in rows if kind == "feedback" and seq not in gone}, list(places)
 
 
 def problem(reply: httpx.Response, status: int, kind: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from heedful import Loop
 from heedful.data.jsonl import Line
 from heedful.io import import_lines
 from heedful.server.main import served
+from loops import empty_copy
 
 KINDS = sorted(logs.MAKERS)
 
@@ -55,15 +56,7 @@ def test_an_export_of_before_makes_the_same_loop(kind: str, tmp_path: Path) -> N
     with Loop.open(logs.place(kind, tmp_path)) as loop:
         manifest, offered = loop.manifest, loop.items
     lines = [Line(i, json.loads(line), None) for i, line in enumerate(golden(kind, "before.jsonl").splitlines(), 1)]
-    again = Loop.create(
-        tmp_path / "again",
-        encoding=manifest.encoding,
-        learner=manifest.learner,
-        settings=manifest.settings,
-        context=manifest.context,
-        crosses=manifest.crosses,
-    )
-    with again:
+    with empty_copy(tmp_path / "again", manifest) as again:
         assert {outcome.status for outcome in import_lines(again, lines)} == {"applied"}
         assert again.verify() == []
         assert again.items == offered

@@ -15,7 +15,7 @@ from heedful.data.jsonl import Line, read_lines
 from heedful.features import infer
 from heedful.io import Outcome, check_line, export_lines, import_lines, rehearse
 from heedful.loop.interactions.coactive.model import Model
-from loops import bits, bits_of, rows, small_loop
+from loops import bits, bits_of, empty_copy, rows, small_loop
 
 SHOPS = [{"daypart": "morning", "hurry": 1.5}, {"daypart": "evening", "hurry": 0.0}, {"daypart": "night", "hurry": 3.0}]
 SHOPS += [
@@ -41,19 +41,6 @@ def status(outcomes: Sequence[Outcome]) -> list[str]:
 def exported(loop: Loop) -> list[dict[str, Any]]:
     """The lines as they come out of a file."""
     return [json.loads(json.dumps(line)) for line in export_lines(loop)]
-
-
-def twin(loop: Loop, path: Path) -> Loop:
-    """A new loop like this one, with nothing in it."""
-    manifest = loop.manifest
-    return Loop.create(
-        path,
-        encoding=manifest.encoding,
-        context=manifest.context,
-        crosses=manifest.crosses,
-        learner=manifest.learner,
-        settings=manifest.settings,
-    )
 
 
 def busy(path: Path, learner: str = "fair-pairs", **settings: Any) -> Loop:
@@ -153,7 +140,7 @@ def loop(tmp_path: Path) -> Any:
 def test_a_loop_carried_over_is_the_same_bit_for_bit(tmp_path: Path, learner: str, store_text: bool) -> None:
     with busy(tmp_path / "one", learner, store_text=store_text) as one:
         told = exported(one)
-        with twin(one, tmp_path / "two") as two:
+        with empty_copy(tmp_path / "two", one.manifest) as two:
             outcomes = brought(two, told)
             assert set(status(outcomes)) == {"applied"}, [o for o in outcomes if o.status != "applied"][:3]
             assert len(one.projection.model.people) > 2  # or there is little to compare
@@ -166,14 +153,14 @@ def test_a_loop_carried_over_is_the_same_bit_for_bit(tmp_path: Path, learner: st
 
 @pytest.mark.parametrize("batch", [1, 7, 10_000])
 def test_how_many_lines_are_taken_together_changes_nothing(tmp_path: Path, batch: int) -> None:
-    with busy(tmp_path / "one") as one, twin(one, tmp_path / "two") as two:
+    with busy(tmp_path / "one") as one, empty_copy(tmp_path / "two", one.manifest) as two:
         assert set(status(brought(two, exported(one), batch=batch))) == {"applied"}
         assert bits(two) == bits(one)
 
 
 @pytest.mark.parametrize("store_text", [True, False])
 def test_the_same_lines_twice_change_nothing(tmp_path: Path, store_text: bool) -> None:
-    with busy(tmp_path / "one", store_text=store_text) as one, twin(one, tmp_path / "two") as two:
+    with busy(tmp_path / "one", store_text=store_text) as one, empty_copy(tmp_path / "two", one.manifest) as two:
         told = exported(one)
         brought(two, told)
         before, counts = bits(two), two.projection.log.counts()
@@ -189,7 +176,7 @@ def test_what_was_exported_twice_is_the_same_but_for_its_order(tmp_path: Path) -
     def sorted_lines(loop: Loop) -> list[str]:
         return sorted(json.dumps(line, sort_keys=True) for line in export_lines(loop))
 
-    with busy(tmp_path / "one") as one, twin(one, tmp_path / "two") as two:
+    with busy(tmp_path / "one") as one, empty_copy(tmp_path / "two", one.manifest) as two:
         brought(two, exported(one))
         assert sorted_lines(two) == sorted_lines(one)
 
@@ -201,7 +188,7 @@ def test_decisions_about_items_that_were_withdrawn_since_are_duplicates_the_seco
         one.withdraw("i1")
         told = exported(one)
         decisions = [line for line in told if line["kind"] == "decision"]
-        with twin(one, tmp_path / "two") as two:
+        with empty_copy(tmp_path / "two", one.manifest) as two:
             assert set(status(brought(two, told))) == {"applied"}
             assert set(status(brought(two, told))) == {"duplicate"}
             with rehearse(two.path) as dry:
@@ -215,7 +202,7 @@ def test_decisions_about_items_that_were_withdrawn_since_are_duplicates_the_seco
 
 
 def test_a_file_that_was_cut_short_is_taken_up_again(tmp_path: Path) -> None:
-    with busy(tmp_path / "one") as one, twin(one, tmp_path / "two") as two:
+    with busy(tmp_path / "one") as one, empty_copy(tmp_path / "two", one.manifest) as two:
         told = exported(one)
         for cut in (5, 30, 31, 77):
             brought(two, told[:cut])
@@ -225,7 +212,7 @@ def test_a_file_that_was_cut_short_is_taken_up_again(tmp_path: Path) -> None:
 
 
 def test_somebody_forgotten_is_in_no_export(tmp_path: Path) -> None:
-    with busy(tmp_path / "one") as one, twin(one, tmp_path / "two") as two:
+    with busy(tmp_path / "one") as one, empty_copy(tmp_path / "two", one.manifest) as two:
         with_her = exported(one)
         one.forget("p1")
         told = exported(one)
@@ -258,7 +245,7 @@ def test_a_decision_about_an_item_as_it_was_keeps_what_it_was(tmp_path: Path, mo
         assert [candidate["id"] for candidate in first["candidates"]] == ["i0", "i1"]
         encoded = one.manifest.encoding.encode(items[0])
         assert first["candidates"][0]["features"] == encoded.tolist()
-        with twin(one, tmp_path / "two") as two:
+        with empty_copy(tmp_path / "two", one.manifest) as two:
             assert set(status(brought(two, exported(one)))) == {"applied"}
             assert bits(two) == bits(one)
 
@@ -291,7 +278,7 @@ def test_texts_are_carried_over(tmp_path: Path) -> None:
         told = exported(one)
         assert told[0]["candidates"] == [{"id": "a", "text": "Dear Sir, I regret."}, {"text": "hi!"}]
         assert told[1]["edit"] == "Hello, sorry about that."
-        with twin(one, tmp_path / "two") as two:
+        with empty_copy(tmp_path / "two", one.manifest) as two:
             brought(two, told)
             assert bits(two) == bits(one)
 
@@ -299,7 +286,10 @@ def test_texts_are_carried_over(tmp_path: Path) -> None:
 def test_an_attribute_may_be_called_as_a_field_is(tmp_path: Path) -> None:
     cars = [{"name": f"n{j}", "kind": "van" if j % 2 else "car", "id": j * 7, "time": f"{j}"} for j in range(8)]
     encoding = infer(cars, identifier="name")
-    with Loop.create(tmp_path / "one", encoding=encoding, items=cars) as one, twin(one, tmp_path / "two") as two:
+    with (
+        Loop.create(tmp_path / "one", encoding=encoding, items=cars) as one,
+        empty_copy(tmp_path / "two", one.manifest) as two,
+    ):
         told = exported(one)
         assert told[0] == {"kind": "item", "id": "n0", "attributes": cars[0]}
         assert set(status(brought(two, told))) == {"applied"}
@@ -579,7 +569,7 @@ def contents(loop: Loop) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("store_text", [True, False])
 def test_a_rehearsal_says_what_an_import_would_and_writes_nothing(tmp_path: Path, store_text: bool) -> None:
-    with busy(tmp_path / "one", store_text=store_text) as one, twin(one, tmp_path / "two") as two:
+    with busy(tmp_path / "one", store_text=store_text) as one, empty_copy(tmp_path / "two", one.manifest) as two:
         told = exported(one)
         told += [CLICK, CLICK | {"decision": "need2", "id": "e1"}, {"kind": "undo", "event": "e1", "id": "u"}]
         told += [told[0], {"kind": "undo", "event": "nothing"}, told[30], told[50] | {"id": "fresh"}]

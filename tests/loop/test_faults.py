@@ -186,20 +186,25 @@ def impatient(loop: Loop, wait: float = 0.1) -> None:
         connection.execute(f"PRAGMA busy_timeout = {int(1000 * wait)}")
 
 
+def acts_of(loop: Loop) -> list[Callable[[], Any]]:
+    """What needs the log of a loop: the last reads it, the others write."""
+    return [
+        lambda: loop.decide(id="new"),
+        lambda: loop.feedback("d1", id="new", clicks=["i3"]),
+        lambda: loop.undo("e1"),
+        lambda: loop.forget("p1"),
+        lambda: loop.put_items([{"id": "n", "f0": 1.0}]),
+        loop.verify,
+    ]
+
+
 def test_locked_by_another_process(tmp_path: Path) -> None:
     with taught(tmp_path / "loop") as loop:
         impatient(loop)
         before = everything(loop)
         with closing(sqlite3.connect(tmp_path / "loop" / "log.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            acts: list[Callable[[], Any]] = [
-                lambda: loop.decide(id="new"),
-                lambda: loop.feedback("d1", id="new", clicks=["i3"]),
-                lambda: loop.undo("e1"),
-                lambda: loop.forget("p1"),
-                lambda: loop.put_items([{"id": "n", "f0": 1.0}]),
-                loop.verify,
-            ]
+            acts = acts_of(loop)
             for act in acts:
                 with pytest.raises(TimeoutError, match=r"another process is writing; nothing was chang"):
                     act()
@@ -950,15 +955,7 @@ def test_nothing_works_after_closing(tmp_path: Path) -> None:
     loop = taught(tmp_path / "loop", 2)
     loop.close()
     loop.close()  # as files allow
-    acts: list[Callable[[], Any]] = [
-        lambda: loop.decide(id="new"),
-        lambda: loop.feedback("d1", id="new", better=["i3"]),
-        lambda: loop.undo("e1"),
-        lambda: loop.forget("p1"),
-        lambda: loop.put_items([{"id": "n", "f0": 1.0}]),
-        loop.verify,
-    ]
-    for act in acts:
+    for act in acts_of(loop):
         with pytest.raises((ValueError, OSError, RuntimeError), match="closed"):
             act()
     with Loop.open(tmp_path / "loop") as again:

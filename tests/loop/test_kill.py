@@ -19,6 +19,7 @@ import pytest
 from budget import FACTOR
 from heedful import Loop
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, sides, small_loop
+from processes import check_log
 
 KILLS = 50 if FACTOR > 1 else 8
 
@@ -117,29 +118,16 @@ class Acknowledged:
 
 
 def check(path: Path, told: Acknowledged) -> None:
-    with closing(sqlite3.connect(path / "log.db")) as db:
-        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        rows = db.execute("SELECT seq, kind, id, target FROM event ORDER BY seq").fetchall()
-    assert [row[0] for row in rows] == list(range(1, len(rows) + 1)), "a place twice, or a gap"
-    there = Counter((kind, id) for _, kind, id, _ in rows)
-    assert max(there.values()) == 1
-    places = {(kind, id): seq for seq, kind, id, _ in rows}
-    for key, seq in told.seq.items():
-        assert places.get(key) == seq, f"{key} was acknowledged as {seq}, and is at {places.get(key)}"
-    feedback = {seq: id for seq, kind, id, _ in rows if kind == "feedback"}
-    undone = {target for _, kind, _, target in rows if kind == "undo"}
-    assert {places["feedback", id] for id in told.undone} <= undone
+    counts, events = check_log(path, told.seq, told.undone)
     with Loop.open(path) as loop:
         assert not [note for note in loop.notes if "damaged" in note]
         model = loop.projection.model
         learned = model.shared.learned if loop.facts else model.shared
-        assert learned.t == len(feedback.keys() - undone), "counted twice, or not"
+        assert learned.t == len(counts), "counted twice, or not"
         assert sum(person.lessons for person in model.people.values()) == learned.t
-        assert {event.id for event, _, _ in loop.projection.lessons()} == {
-            feedback[s] for s in feedback.keys() - undone
-        }
+        assert {event.id for event, _, _ in loop.projection.lessons()} == counts
         assert bits(loop) == bits_from_scratch(loop)
-        said = [(kind, id) for _, kind, id, _ in rows if kind in ("experiment", "stop", "promote")]
+        said = [each for each in events if each[0] in ("experiment", "stop", "promote")]
         assert loop.projection.experiment is None or said[-1] == ("experiment", loop.projection.experiment[0].id)
         assert (loop.projection.experiment is not None) == (said != [] and said[-1][0] == "experiment")
         assert (loop.projection.published.running is None) == (loop.projection.experiment is None)
@@ -157,18 +145,26 @@ def test_killed_again_and_again(tmp_path: Path, kind: str) -> None:
     else:
         rating_loop(path, "item-mean", snapshot_every=100, control=0.1, n_items=8, k=8).close()
     told = Acknowledged()
-    for run in range(KILLS):
-        told.take(killed(path, run, kind))
-        check(path, told)
-    # That it was worth while: all that can happen did.
     # A lesson of choices takes milliseconds, and undoing one a few dozen, as does a promotion.
     least = {"choices": 4, "tried": 10}.get(kind, 40)
-    assert told.statuses["feedback applied"] > least * KILLS
-    assert told.statuses["feedback duplicate"] > 0.05 * told.statuses["feedback applied"]
-    assert told.statuses["undo applied"] > (KILLS / 2 if least == 40 else 0)
-    assert len(list(path.glob("snapshot-*.safetensors"))) > 1
-    if kind == "tried":
-        assert min(told.statuses[f"{what} applied"] for what in ("experiment", "stop", "promote")) > 0, told.statuses
+
+    def worth_while() -> bool:
+        """All that can happen did."""
+        n = told.statuses
+        return (
+            n["feedback applied"] > least * KILLS
+            and n["feedback duplicate"] > 0.05 * n["feedback applied"]
+            and n["undo applied"] > (KILLS / 2 if least == 40 else 0)
+            and len(list(path.glob("snapshot-*.safetensors"))) > 1
+            and (kind != "tried" or min(n[f"{what} applied"] for what in ("experiment", "stop", "promote")) > 0)
+        )
+
+    for run in range(4 * KILLS):  # a machine that is busy does less in a run
+        if run >= KILLS and worth_while():
+            break
+        told.take(killed(path, run, kind))
+        check(path, told)
+    assert worth_while(), told.statuses
 
 
 # ---------------------------------------------------------------------------- killed at every step of one act
@@ -288,7 +284,7 @@ def traces(folder: Path) -> list[tuple[str, str]]:
 def test_killed_at_every_step_of_forgetting(tmp_path: Path) -> None:
     without = _with_a_person(tmp_path / "loop")
     assert {marker for _, marker in traces(tmp_path / "loop")} == set(MARKERS)
-    folders = _copies(tmp_path / "loop", 60)
+    folders = _copies(tmp_path / "loop", 90)
     codes = _steps("forget", folders)
     steps = codes.index(0)
     assert set(codes[:steps]) == {9}

@@ -18,7 +18,7 @@ from heedful import Loop
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines
 from logs.make import MAKERS, answer, seen
-from loops import bits_of
+from loops import bits_of, empty_copy
 
 LOGS = Path(__file__).parents[1] / "logs"
 
@@ -56,17 +56,8 @@ def test_an_old_log_and_the_same_events_written_today_fold_to_the_same_bits(
 ) -> None:
     folder, _ = old
     with Loop.open(folder) as loop:
-        manifest = loop.manifest
         lines = [Line(i, json.loads(json.dumps(line)), None) for i, line in enumerate(export_lines(loop), 1)]
-        again = Loop.create(
-            tmp_path / "new",
-            encoding=manifest.encoding,
-            learner=manifest.learner,
-            settings=manifest.settings,
-            context=manifest.context,
-            crosses=manifest.crosses,
-        )
-        with again:
+        with empty_copy(tmp_path / "new", loop.manifest) as again:
             assert {outcome.status for outcome in import_lines(again, lines)} == {"applied"}
             assert again.verify() == []
             assert bits_of(again.projection.model) == bits_of(loop.projection.model)

@@ -396,10 +396,10 @@ def test_what_it_is_compared_with(tmp_path: Path) -> None:
         assert (loop.why("one", "i0").next, loop.why("one", "i0").lead) == (None, None)
 
 
-def test_a_lesson_that_the_learner_fails_on_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = tmp_path / "fails.py"
-    own.write_text(
-        '''
+def failing(folder: Path, when: str) -> str:
+    """A perceptron whose steps grow, that fails on a lesson when so is; its file and name."""
+    (folder / "own.py").write_text(
+        f'''
 from typing import NamedTuple
 import numpy as np
 
@@ -408,7 +408,7 @@ class State(NamedTuple):
     t: int
 
 class Fails(NamedTuple):
-    """Fails on its third lesson. Interaction: coactive."""
+    """Fails now and then. Interaction: coactive."""
     n_features: int
     space: object
 
@@ -417,15 +417,20 @@ class Fails(NamedTuple):
     def propose(self, state, x, rng):
         return self.space.argmax(state.w, x)
     def update(self, state, x, y, feedback):
-        if state.t == 2:
-            raise ArithmeticError("the third")
-        self.space.add_difference(state.w, x, feedback, y, 1.0)
+        self.space.add_difference(state.w, x, feedback, y, 1.0 + state.t)
+        if {when}:
+            raise ArithmeticError("now")
         return State(state.w, state.t + 1)
     def weights(self, state):
         return state.w
 '''
     )
-    with small_loop(tmp_path / "l", f"{own}:Fails") as loop:
+    return f"{folder / 'own.py'}:Fails"
+
+
+def test_a_lesson_that_the_learner_fails_on_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = failing(tmp_path, "state.t == 2")
+    with small_loop(tmp_path / "l", own) as loop:
         for i in range(4):
             shown = loop.decide(id=f"d{i}").shown
             loop.feedback(f"d{i}", id=f"e{i}", clicks=[shown[3]])
@@ -440,35 +445,8 @@ class Fails(NamedTuple):
 
 
 def test_a_lesson_that_fails_without_an_earlier_one_is_left_out_of_that_fold(tmp_path: Path) -> None:
-    own = tmp_path / "first.py"
-    own.write_text(
-        '''
-from typing import NamedTuple
-import numpy as np
-
-class State(NamedTuple):
-    w: np.ndarray
-    t: int
-
-class First(NamedTuple):
-    """Fails on a first lesson about three candidates, having begun with it. Interaction: coactive."""
-    n_features: int
-    space: object
-
-    def init(self, rng):
-        return State(np.zeros(self.n_features), 0)
-    def propose(self, state, x, rng):
-        return self.space.argmax(state.w, x)
-    def update(self, state, x, y, feedback):
-        self.space.add_difference(state.w, x, feedback, y, 1.0 + state.t)
-        if state.t == 0 and x.shape[0] == 3:
-            raise ArithmeticError("three")
-        return State(state.w, state.t + 1)
-    def weights(self, state):
-        return state.w
-'''
-    )
-    with small_loop(tmp_path / "l", f"{own}:First") as loop:
+    own = failing(tmp_path, "state.t == 0 and x.shape[0] == 3")  # having begun with it
+    with small_loop(tmp_path / "l", own) as loop:
         for i, size in enumerate((5, 3, 3, 6)):
             shown = loop.decide(NAMES[:size], id=f"d{i}").shown
             loop.feedback(f"d{i}", id=f"e{i}", clicks=[shown[2]])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
-import sqlite3
 import time
 from collections import Counter
 from contextlib import ExitStack, closing
@@ -19,7 +18,7 @@ from budget import FACTOR
 from heedful import Loop
 from heedful.server.keys import Keys
 from loops import bits, bits_from_scratch, sides, small_loop
-from processes import Asker, Process
+from processes import Asker, Process, check_log
 
 KILLS = 50 if FACTOR > 1 else 8
 CLIENTS = 16
@@ -151,33 +150,20 @@ async def administer(asker: Asker, told: Told) -> None:
 def check(told: Told, copy: Path) -> None:
     """Of a copy of the loop as it was left: the server itself has to recover what is there."""
     shutil.copytree(told.path, copy)
-    with closing(sqlite3.connect(copy / "log.db")) as db:
-        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        rows = db.execute("SELECT seq, kind, id, target FROM event ORDER BY seq").fetchall()
-    assert [row[0] for row in rows] == list(range(1, len(rows) + 1)), "a place twice, or a gap"
-    there = Counter((kind, id) for _, kind, id, _ in rows)
-    assert max(there.values()) == 1
-    places = {(kind, id): seq for seq, kind, id, _ in rows}
-    for key, seq in told.seq.items():
-        assert places.get(key) == seq, f"{key} was acknowledged as {seq}, and is at {places.get(key)}"
-    feedback = {seq: id for seq, kind, id, _ in rows if kind == "feedback"}
-    undone = {target for _, kind, _, target in rows if kind == "undo"}
-    assert {places["feedback", id] for id in told.undone} <= undone
+    counts, events = check_log(copy, told.seq, told.undone)
     with Loop.open(copy) as loop:
         assert not [note for note in loop.notes if "damaged" in note]
-        assert loop.projection.model.shared.t == len(feedback.keys() - undone), "counted twice, or not"
-        assert {event.id for event, _, _ in loop.projection.lessons()} == {
-            feedback[s] for s in feedback.keys() - undone
-        }
+        assert loop.projection.model.shared.t == len(counts), "counted twice, or not"
+        assert {event.id for event, _, _ in loop.projection.lessons()} == counts
         assert bits(loop) == bits_from_scratch(loop)
         assert loop.verify() == []
-        said = [(kind, id) for _, kind, id, _ in rows if kind in ("experiment", "stop", "promote")]
+        said = [each for each in events if each[0] in ("experiment", "stop", "promote")]
         running = loop.projection.published.running
         assert (("experiment", running.id) if running else None) == (
             said[-1] if said and said[-1][0] == "experiment" else None
         )
         assert sides(loop) == sides(loop, from_scratch=True)
-        for id in random.Random(len(rows)).sample(sorted(told.decisions), min(50, len(told.decisions))):
+        for id in random.Random(len(events)).sample(sorted(told.decisions), min(50, len(told.decisions))):
             known, answered = loop.projection.find_decision(id), told.decisions[id]
             assert known is not None
             assert [known.names[j] for j in known.record.shown] == list(answered["shown"])
