@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 
 from browsing import Visitor, words
 
-from heedful.server.keys import Keys
-from heedful.server.pages import PAGES
 from kinds import Kind, each_kind, teach
 from loops import small_loop
 
@@ -56,16 +53,3 @@ def test_before_anything_happened_it_says_so(visitor: Visitor, tmp_path: Path) -
     page = visitor.get("/loops/cars/health")
     assert page.status == 200
     assert "Nothing can be said: there is no feedback" in page.at("compared")
-
-
-def test_it_takes_a_key_that_may_read(visitor: Visitor, tmp_path: Path) -> None:
-    small_loop(tmp_path / "cars.heedful").close()
-    assert [page.scopes for page in PAGES if page.path == "/loops/{loop}/health"] == [("read",)]
-    with closing(Keys(tmp_path)) as keys:
-        key, other = (keys.create(scope, scopes=[scope])[1] for scope in ("read", "decide"))
-    page = visitor.get("/loops/cars/health")
-    assert (page.status, page.headers["location"]) == (303, "/sign-in?next=%2Floops%2Fcars%2Fhealth")
-    visitor.sign_in(key)
-    assert visitor.get("/loops/cars/health").status == 200
-    visitor.sign_in(other)
-    assert visitor.get("/loops/cars/health").status == 403

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from shlex import quote
+from urllib.parse import urlencode
 
 import httpx
 import pytest
@@ -15,6 +16,8 @@ from browsing import Visitor, words
 from heedful.server.context import Options
 from heedful.server.keys import SCOPES, SHAPE, Keys
 from heedful.server.main import served
+from heedful.server.pages import PAGES
+from loops import small_loop
 from processes import until
 
 BOTH = {"scope-read": "yes", "scope-admin": "yes"}
@@ -211,3 +214,21 @@ def test_what_comes_twice_is_refused(visitor: Visitor, keys: Keys) -> None:
     )
     assert refused.status_code == 422
     assert keys.all() == []
+
+
+@pytest.mark.parametrize(("page", "query"), [("health", ""), ("why", "?decision=d")])
+def test_a_page_that_is_only_read_takes_a_key_that_may_read(
+    visitor: Visitor, tmp_path: Path, page: str, query: str
+) -> None:
+    with small_loop(tmp_path / "cars.heedful") as loop:
+        loop.decide(["i0", "i1"], id="d")
+    assert [each.scopes for each in PAGES if each.path == f"/loops/{{loop}}/{page}"] == [("read",)]
+    with closing(Keys(tmp_path)) as keys:
+        key, other = (keys.create(scope, scopes=[scope])[1] for scope in ("read", "decide"))
+    path = f"/loops/cars/{page}{query}"
+    seen = visitor.get(path)
+    assert (seen.status, seen.headers["location"]) == (303, f"/sign-in?{urlencode({'next': path})}")
+    visitor.sign_in(key)
+    assert visitor.get(path).status == 200
+    visitor.sign_in(other)
+    assert visitor.get(path).status == 403

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
 from browsing import Visitor, words
 
-from heedful import Loop
-from heedful.server.keys import Keys
-from heedful.server.pages import PAGES
 from kinds import Kind, each_kind, teach
 from loops import small_loop
 
@@ -77,19 +73,3 @@ def test_what_is_not_there_is_said(visitor: Visitor, tmp_path: Path) -> None:
         assert told in words(page.tree).replace("Decision", "decision").replace("Item", "item")
     odd = visitor.get(f"/loops/cars/why?decision=d&item={quote('<b>x</b>')}")
     assert "<b>x" not in odd.html
-
-
-def test_it_takes_a_key_that_may_read(visitor: Visitor, tmp_path: Path) -> None:
-    with small_loop(tmp_path / "cars.heedful") as loop:
-        loop.decide(["i0", "i1"], id="d")
-    assert [page.scopes for page in PAGES if page.path == "/loops/{loop}/why"] == [("read",)]
-    with closing(Keys(tmp_path)) as keys:
-        key, other = (keys.create(scope, scopes=[scope])[1] for scope in ("read", "decide"))
-    page = visitor.get("/loops/cars/why?decision=d")
-    assert (page.status, page.headers["location"]) == (303, "/sign-in?next=%2Floops%2Fcars%2Fwhy%3Fdecision%3Dd")
-    visitor.sign_in(key)
-    assert visitor.get("/loops/cars/why?decision=d").status == 200
-    visitor.sign_in(other)
-    assert visitor.get("/loops/cars/why?decision=d").status == 403
-    with Loop.open(tmp_path / "cars.heedful") as loop:
-        assert loop.why("d", "i0").score is not None
