@@ -54,7 +54,8 @@ def _named(schema: Json) -> Json:
 
 
 class AnsweredDecision(Protocol):
-    """The decision that feedback answers, with what `Form.write` needs from the log around it."""
+    """A decision that feedback answers, with what `Form.write` needs from the log to write the feedback as JSON
+    again."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -65,26 +66,29 @@ class AnsweredDecision(Protocol):
         """Indices of the candidates that were shown, best first."""
 
     def later(self, seq: int, /) -> tuple[str, Sequence[str]] | None:
-        """Return (id, names of candidates) of the later decision with sequence number `seq`; None if it was
-        forgotten."""
+        """Return (id, names of its candidates) of the later decision whose event has the sequence number `seq`; None if
+        that event was deleted to forget a person."""
 
     def features(self, candidate: int, /) -> list[float]:
-        """Return the features of the candidate with this index; -1 is the object that the feedback brought along."""
+        """Return the N features of the candidate with the index `candidate`.
+
+        The index -1 stands for an object that the feedback names and that was not among the candidates, such as an
+        edited text."""
 
 
 class TakesForms(Protocol):
-    """An object with the forms of feedback that it takes, such as an interaction."""
+    """An object that takes some forms of feedback (clicks, grades, ...), such as an `Interaction`."""
 
     @property
     def forms(self) -> Mapping[str, Form]:
-        """The forms, by name."""
+        """The forms of feedback that it takes, by their names ("clicks")."""
 
 
 class Form(ABC):
     """A form of feedback, such as clicks: how it is read from JSON, written to JSON, and put into words.
 
-    In the log feedback is a `FeedbackRecord`, whose items are indices into the decision's candidates; outside it names
-    items."""
+    In JSON, feedback names items. In the log it is a `FeedbackRecord`, in which items are indices into the candidates
+    of the decision that it answers."""
 
     name: str
     """the JSON field that holds the feedback: "clicks\""""
@@ -95,31 +99,34 @@ class Form(ABC):
     schema: ClassVar[Json] = {}
     """the JSON schema of that field"""
     beside: ClassVar[Mapping[str, Json]] = {}
-    """other JSON fields that may come with it, with their schemas"""
+    """JSON fields that may come together with the field `name`, each with its JSON schema"""
     names_unshown: ClassVar[bool] = False
-    """whether feedback may name candidates that the decision did not show"""
+    """whether feedback may name candidates that were not shown"""
 
     @abstractmethod
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the feedback in `value`, the value of the field `name`; `given` has all fields of the JSON object.
+        """Return the feedback in `value`, the value of the JSON field `name`; `given` has all fields of the JSON
+        object.
 
-        Raise ValueError, naming the field, if the values make no sense."""
+        Raise ValueError, naming the field, if a value is not valid."""
 
     @abstractmethod
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the JSON fields as they were given, made from the logged `record`; `decided` is the decision
-        answered."""
+        """Return feedback as the JSON fields that were given, by name, made from its logged `record`.
+
+        `decided` is the decision that it answers."""
 
     def needs_items(self, given: Feedback) -> bool:
-        """Return whether the feedback `given` is about items, so that it cannot answer a decision that showed none."""
+        """Return whether the feedback `given` says something about items; if so, it cannot answer a decision that
+        showed none."""
         return True
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the part of the feedback `given` that is about items on offer when the loop decided; None if there is
-        none.
+        """Return the part of the feedback `given` that is about known items; None if there is none.
 
-        `told` are the names of the items shown, and `known(name)` is true for an item that was on offer. Values and
-        actions of other items are dropped with them; `given` itself is returned if nothing is dropped."""
+        Known are the items that were on offer when the loop decided: `known(name)` is true for these. `told` are the
+        names of the items shown. The values and actions of other items are dropped together with these items. Return
+        `given` itself if nothing is dropped."""
         if not any(map(known, told)):
             return None
         if all(map(known, given.names)):
@@ -133,8 +140,7 @@ class Form(ABC):
         return given._replace(names=tuple([given.names[i] for i in kept]), values=values, done=done)
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (candidates that the feedback chose, candidates that it put below them), as indices among the
-        candidates.
+        """Return (candidates that the feedback chose, candidates that it put below those), as indices of candidates.
 
         `record` is the logged feedback, `shown` are the indices of the candidates shown, best first."""
         return list(record.chosen), []
@@ -145,12 +151,14 @@ class Form(ABC):
         return ()
 
     def say(self, line: Mapping[str, object]) -> str:
-        """Return a piece of feedback in a few words; `line` has its JSON fields, as `write` returns them."""
+        """Return feedback in a few words, from its JSON fields `line`, as `write` returns them."""
         told = [f"{name} {line[name]}" for name in (self.name, *self.beside) if line.get(name) is not None]
         return ", ".join(told)
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return a piece of feedback, `lesson`, in words for a history: what was chosen over what."""
+        """Return feedback in words for a history: what was chosen over what.
+
+        `lesson` is a piece of feedback in the log, with its items by name."""
         return f"{self.name.capitalize()}: {_list(lesson.chosen)}{_over(lesson, ', not ')}"
 
 
@@ -158,23 +166,24 @@ class Form(ABC):
 
 
 class Clicks(Form):
-    """Clicks on items that were shown, or that later decisions showed while the person searched for the same thing.
+    """Clicks on items that were shown, or that a later decision showed while the person went on with the same search.
 
-    The field `chain` lists the ids of those later decisions."""
+    The JSON field `chain` lists the ids of these later decisions."""
 
     name, hint, example = "clicks", "items that were clicked, in the order of the clicks", ["b"]
     schema: ClassVar[Json] = _ITEMS
     beside: ClassVar[Mapping[str, Json]] = {"chain": _ITEMS}
 
     def needs_items(self, given: Feedback) -> bool:
-        """Return whether anything was clicked."""
+        """Return whether the feedback `given` has a click."""
         return bool(given.names)
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the clicks in `given` on items that were on offer when the loop decided, None if there are none.
+        """Return the clicks in `given` on known items, those that were on offer when the loop decided; None if there
+        are none.
 
-        `told` are the names of the items shown, and `known(name)` is true for an item that was on offer. Feedback
-        without any click stays as it is."""
+        `known(name)` is true for a known item; `told` are the names of the items shown. Feedback without any click is
+        returned as it is."""
         return super().known_part(given, told, known) if given.names else given
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
@@ -188,10 +197,10 @@ class Clicks(Form):
         return Feedback("clicks", tuple(dict.fromkeys(check_names("clicks", value, least=0))), chain=later)
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the names of the items clicked, and in `chain` the ids of the later decisions that showed some of
-        them.
+        """Return the JSON fields: the names of the items clicked and, in `chain`, the ids of the later decisions that
+        showed some of them.
 
-        `record` is the logged feedback, `decided` the decision answered."""
+        `record` is the logged feedback, `decided` the decision that it answers."""
         later: dict[int, tuple[str, Sequence[str]]] = {}
         for seq, _ in record.chain:
             if found := decided.later(seq):
@@ -202,29 +211,31 @@ class Clicks(Form):
         return {"clicks": [name for _, name in clicks]} | ({"chain": chain} if chain else {})
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (the items clicked, the items passed over), as indices: those shown above the last click and not
-        clicked.
+        """Return (the items clicked, the items passed over), as indices of candidates.
 
-        If a click was on a later decision, all items in `shown` count as looked at. `record` is the logged feedback."""
+        Passed over are the items shown above the last click and not clicked; if a click was on a later decision, all
+        items shown and not clicked. `shown` are the items shown, best first, `record` is the logged feedback."""
         clicked = set(record.chosen)
         deepest = max((i for i, j in enumerate(shown, 1) if j in clicked), default=0)
         looked = len(shown) if min(record.chosen, default=0) < 0 else deepest
         return list(record.chosen), [j for j in shown[:looked] if j not in clicked]
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return in a few words which items were clicked, from the JSON fields `line`."""
+        """Return in a few words which items were clicked; `line` has the JSON fields of the feedback."""
         return f"clicked {_list(line['clicks'])}" if line["clicks"] else "clicked nothing"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words which items were clicked, and which were passed over, in the feedback `lesson`."""
+        """Return in words which items were clicked, and which were passed over, in `lesson`, a piece of feedback in the
+        log."""
         return f"Clicked {_list(lesson.chosen)}{_over(lesson, ', not ')}" if lesson.chosen else "Clicked nothing"
 
 
 def _in_turn(clicks: Sequence[tuple[int, str]], later: Mapping[int, tuple[str, Sequence[str]]]) -> list[int]:
-    """Return the sequence numbers of later decisions, ordered so that each click belongs to the first that shows its
-    item.
+    """Return the sequence numbers of the later decisions of a search, ordered so that each click belongs to the first
+    that shows its item.
 
-    `clicks` are (sequence number of the decision, name), `later` has (id, names shown) by sequence number."""
+    `clicks` are pairs (sequence number of the decision clicked on, name of the item); `later` has (id, names shown) of
+    each later decision, by its sequence number."""
     left, order = sorted(later), list[int]()
     while left:
         free = [s for s in left if not any(at in left and at != s and name in later[s][1] for at, name in clicks)]
@@ -234,7 +245,7 @@ def _in_turn(clicks: Sequence[tuple[int, str]], later: Mapping[int, tuple[str, S
 
 
 class Better(Form):
-    """A better order, the best item first; items that are not named follow in the order in which they were shown."""
+    """A better order than the one shown, best item first; items that it does not name follow in the order shown."""
 
     name, hint, example = "better", "a better order, the best first; one item or several", ["b", "a"]
     schema: ClassVar[Json] = {"anyOf": [_DISTINCT, ITEM]}
@@ -245,32 +256,34 @@ class Better(Form):
         return Feedback("better", distinct("better", [value] if isinstance(value, str) else value))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the field with the names of the items, best first, from the logged `record`; `decided` is the decision
-        answered."""
+        """Return the JSON field `better` with the names of the items, best first, from the logged `record`.
+
+        `decided` is the decision that the feedback answers."""
         return {"better": [decided.names[j] for j in record.chosen]}
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (items that rose in the better order, items that fell behind them), as indices.
+        """Return (items that moved up in the better order, items that fell behind one of them), as indices of
+        candidates.
 
-        `shown` is the order shown, `record` the logged feedback with the better order."""
+        `shown` are the items in the order shown, `record` is the logged feedback with the better order."""
         return risen(shown, record.chosen)
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return in a few words which items were put first, from the JSON fields `line`."""
+        """Return in a few words which items were put first; `line` has the JSON fields of the feedback."""
         return f"{'would rather have ' if len(line['better']) == 1 else 'put first '}{_list(line['better'])}"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words which items rose past which in the feedback `lesson`."""
+        """Return in words which items moved up past which in `lesson`, a piece of feedback in the log."""
         if not lesson.over:
             return f"Agreed that {lesson.chosen[0]} is first"
         return f"Put {_list(lesson.chosen)}{_over(lesson, ' before ')}"
 
 
 def risen(shown: Sequence[int], named: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return (items that rose in a better order, in that order; items that fell behind one of them), as indices.
+    """Return (items that moved up, in their new order; items that fell behind one of them), as indices of candidates.
 
-    `shown` is the order shown, `named` the beginning of the better order; the rest keeps its order. If nothing moved,
-    return all that were named, and nothing as fallen."""
+    `shown` is the order shown, `named` the beginning of the better order; the other items follow in the order shown. If
+    nothing moved, return (`named`, [])."""
     place = {j: i for i, j in enumerate(shown)}
     last, ahead = len(shown), set(named)
     rest = [j for j in shown if j not in ahead]  # they follow, as they were shown
@@ -293,8 +306,8 @@ def risen(shown: Sequence[int], named: Sequence[int]) -> tuple[list[int], list[i
 class Edit(Form):
     """A correction of an item that was shown: a new text, or its changed attributes.
 
-    With `nearest` true, the candidate nearest to the correction is learned from in its place; `item` names the item
-    that was corrected, by default the first."""
+    The JSON field `item` names the item that was corrected, by default the first shown. With `nearest` true, the loop
+    learns that the candidate nearest to the correction would have been better, instead of the correction itself."""
 
     name, hint, example = "edit", "the corrected text, or the attributes that were changed", "a corrected text"
     schema: ClassVar[Json] = {"anyOf": [{"type": "string"}, {"type": "object"}]}
@@ -302,17 +315,17 @@ class Edit(Form):
     names_unshown = True
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the correction `given` if the item that it corrects was on offer when the loop decided; otherwise
-        None.
+        """Return the correction `given` if the corrected item is known, that is, was on offer when the loop decided;
+        otherwise None.
 
-        `told` are the names of the items shown, and `known(name)` is true for an item that was on offer."""
+        `known(name)` is true for a known item; `told` are the names of the items shown."""
         return given if known((given.names or told)[0]) else None
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the correction: `value` is a text or an object of attributes; `given` may have the fields `nearest`
-        and `item`.
+        """Return the correction `value`, a text or an object of attributes.
 
-        Raise ValueError, naming the field, if one of them makes no sense."""
+        `given` may also have the JSON fields `nearest` and `item`. Raise ValueError, naming the field, if one of the
+        three is not valid."""
         nearest = given.get("nearest")
         nearest = False if nearest is None else nearest
         if not isinstance(nearest, bool):
@@ -329,10 +342,10 @@ class Edit(Form):
         )
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the correction, from the logged `record`; in a loop that stores no texts, the features of the
-        corrected object.
+        """Return the correction as JSON fields, from the logged `record`; in a loop that stores no texts, its features
+        instead.
 
-        `decided` is the decision answered."""
+        `decided` is the decision that the feedback answers."""
         line: dict[str, Any] = {"edit": record.text if record.text is not None else record.given}
         if line["edit"] is None:
             line["edit"] = {"features": decided.features(record.chosen[0])}
@@ -343,9 +356,10 @@ class Edit(Form):
         return line
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (the candidate that stands for the correction, the item corrected), as lists of indices.
+        """Return ([the candidate equal or nearest to the correction], [the item corrected]), as indices of candidates.
 
-        The first list is empty if the corrected object is none of the candidates. `record` is the logged feedback."""
+        The first list is empty if the corrected object is not a candidate. `record` is the logged feedback, `shown` are
+        the items shown, best first."""
         chosen = record.chosen
         return [j for j in chosen if j >= 0 and j != record.base], [record.base] * (chosen[0] != record.base)
 
@@ -354,30 +368,34 @@ class Edit(Form):
         return "corrected what was shown"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words what the item became in the feedback `lesson`, or how the corrected text begins."""
+        """Return in words what the item became in `lesson`, a piece of feedback in the log, or how the corrected text
+        begins."""
         if lesson.chosen:
             return f"Corrected {_list(lesson.over)} to {_list(lesson.chosen)}"
         return "Corrected what was shown" + (f" to “{_beginning(lesson.text)}”" if lesson.text else "")
 
 
 class Thumb(Form):
-    """A thumb up or down, on all that was shown or on one item."""
+    """A thumb up or down, on the whole list that was shown or on one item (JSON field `item`)."""
 
     name, hint, example = "thumb", "up or down, on what was shown or on an item", "up"
     schema: ClassVar[Json] = {"enum": ["down", "up"]}
     beside: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the thumb as +1 (up) or -1 (down), with its item if there is one. Raise ValueError for any other
-        value."""
+        """Return the thumb `value` ("up" or "down") as the feedback value +1 or -1, with the item named in `given`, if
+        any.
+
+        Raise ValueError for any other value."""
         if not isinstance(value, str) or value not in ("up", "down"):
             raise ValueError(f"thumb: expected up or down, got {describe(value)}")
         item = given.get("item")
         return Feedback("thumb", () if item is None else (check_id("item", item),), (1.0 if value == "up" else -1.0,))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the thumb, and its item if there is one, from the logged `record`; `decided` is the decision
-        answered."""
+        """Return the JSON fields: the thumb and its item, if it has one, from the logged `record`.
+
+        `decided` is the decision that the feedback answers."""
         item = {"item": decided.names[record.chosen[0]]} if record.chosen else {}
         return {"thumb": "up" if record.values[0] > 0.0 else "down"} | item
 
@@ -386,48 +404,55 @@ class Thumb(Form):
         return tuple(record.values)
 
     def say(self, line: Mapping[str, object]) -> str:
-        """Return in a few words whether the thumb is up or down, and for which item, from the JSON fields `line`."""
+        """Return in a few words whether the thumb is up or down, and for which item; `line` has the feedback's JSON
+        fields."""
         return f"thumb {line['thumb']}" + (f" for {line['item']}" if "item" in line else "")
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words whether the thumb of the feedback `lesson` is up or down, and for which item."""
+        """Return in words whether the thumb in `lesson`, a piece of feedback in the log, is up or down, and for which
+        item."""
         return f"Thumb {'up' if lesson.values[0] > 0.0 else 'down'} for {_list(lesson.chosen) or 'the list'}"
 
 
 class Action(Form):
-    """An action on one item, such as a purchase; the loop's settings give its weight, negative if it speaks against
-    it."""
+    """An action on one item, such as a purchase. The loop's settings give the weight of each action: how much it speaks
+    for the item, negative for an action that speaks against it."""
 
     name, hint, example = "action", "what was done with an item", "buy"
     schema: ClassVar[Json] = dict(ITEM)
     beside: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the action called `value`, on the item in the field `item` of `given`.
+        """Return the action named `value`, on the item in the field `item` of `given`.
 
-        Raise ValueError, naming the field, if one is missing or no valid name."""
+        Raise ValueError, naming the field, if the name of the action or of the item is missing or not valid."""
         return Feedback("action", (check_id("item", given.get("item")),), text=check_id("action", value))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the name of the action, and its item, from the logged `record`; `decided` is the decision answered."""
+        """Return the JSON fields: the name of the action and its item, from the logged `record`.
+
+        `decided` is the decision that the feedback answers."""
         return {"action": record.text} | ({"item": decided.names[record.chosen[0]]} if record.chosen else {})
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (the item, the items that it rose past), as indices; only the item if the action speaks against it.
+        """Return ([the item], the items shown above it), as indices of candidates; the second list is empty if the
+        action speaks against the item.
 
-        `shown` is the order shown, `record` the logged feedback."""
+        `shown` are the items shown, best first, `record` is the logged feedback."""
         return risen(shown, record.chosen) if record.values[0] > 0.0 else (list(record.chosen), [])
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """Return the weight of the action in the logged feedback `record`, from -1 to 1, as a tuple of one."""
+        """Return the weight of the action in the logged feedback `record`, from -1 (against the item) to 1 (for it), as
+        a tuple of one number."""
         return tuple(record.values)
 
     def say(self, line: Mapping[str, object]) -> str:
-        """Return the action and its item in a few words, from the JSON fields `line`."""
+        """Return the action and its item in a few words; `line` has the JSON fields of the feedback."""
         return f"{line['action'] or 'did something'}: {line.get('item', '')}"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words the action of the feedback `lesson`, its item and what it rose past."""
+        """Return in words the action in `lesson`, a piece of feedback in the log, its item and the items shown above
+        that."""
         return f"{(lesson.text or 'an action').capitalize()}: {_list(lesson.chosen)}{_over(lesson, ', shown below ')}"
 
 
@@ -435,14 +460,15 @@ class Action(Form):
 
 
 class Actions(Form):
-    """Actions on several items; the loop's settings say which number each action stands for."""
+    """Actions on several items, one or more on each; the loop's settings say which rating each action stands for."""
 
     name, hint, example = "actions", "what was done with each item", {"a": "buy", "b": ["view", "cart"]}
     schema: ClassVar[Json] = _of_items(_ACTIONS)
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the actions in `value`, {item: action} or {item: [action, ...]}. Raise ValueError for anything
-        else."""
+        """Return the actions in `value`, {item: action} or {item: [action, ...]}.
+
+        Raise ValueError for anything else; the other fields in `given` are not used."""
         if not isinstance(value, Mapping) or not value:
             expected = "expected what was done with each item, as {item: action}"
             raise ValueError(f"actions: {expected}, got {describe(value)}")
@@ -453,18 +479,19 @@ class Actions(Form):
         return Feedback("actions", distinct("actions", list(value)), done=tuple(done))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return for each item its action, a list of several, from the logged `record`; `decided` is the decision
-        answered."""
+        """Return for each item its action, or the list of its actions if there are several, from the logged `record`.
+
+        `decided` is the decision that the feedback answers."""
         done = [each[0] if len(each) == 1 else each for each in record.done]
         return {"actions": {decided.names[j]: each for j, each in zip(record.chosen, done)}}
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return each action with its item in a few words, from the JSON fields `line`."""
+        """Return each action with its item in a few words; `line` has the JSON fields of the feedback."""
         done = line["actions"].items()
         return _list([f"{what if isinstance(what, str) else ', '.join(what)}: {name}" for name, what in done])
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words each action of the feedback `lesson` with its item."""
+        """Return in words each action with its item in `lesson`, a piece of feedback in the log."""
         done = (lesson.text or "an action").split("; ")
         if len(done) != len(lesson.chosen):  # a name of an action may have a semicolon
             return f"{(lesson.text or 'an action').capitalize()}: {_list(lesson.chosen)}"
@@ -478,14 +505,18 @@ class Numbers(Form):
     names_unshown = True
 
     def __init__(self, name: str, hint: str, example: Any, verb: str, whole: bool = False) -> None:
-        """Make a form with the JSON field `name`, its one-line `hint` and an `example` value of it.
+        """Make a form of feedback with the JSON field `name`.
 
-        `verb` begins it in words ("Rated a: 4"); numbers are written as integers if `whole`."""
+        - `hint`: what the field says, in one line
+        - `example`: a value of the field, as JSON
+        - `verb`: how the feedback begins in words, such as "Rated" in "Rated a: 4"
+        - `whole`: whether numbers are written as integers"""
         self.name, self.hint, self.example, self._verb, self._whole = name, hint, example, verb, whole
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the number for each item in `value`, {item: number}. Raise ValueError unless all numbers are
-        finite."""
+        """Return the number for each item in `value`, {item: number}.
+
+        Raise ValueError for anything else, or if a number is not finite; the other fields in `given` are not used."""
         if not isinstance(value, Mapping) or not value:
             raise ValueError(
                 f"{self.name}: expected a number for each item, as {{item: number}}, got {describe(value)}"
@@ -494,14 +525,17 @@ class Numbers(Form):
         return Feedback(self.name, distinct(self.name, list(value)), numbers)
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the number given to each item, from the logged `record`; `decided` is the decision answered."""
+        """Return the number given to each item as JSON fields, from the logged `record`.
+
+        `decided` is the decision that the feedback answers."""
         values: Sequence[float] = list(map(int, record.values)) if self._whole else record.values
         return {self.name: {decided.names[j]: value for j, value in zip(record.chosen, values)}}
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (items, the highest number first; []), as indices: numbers put no item below the others.
+        """Return (the items with a number, the highest number first; []), as indices of candidates.
 
-        `record` is the logged feedback."""
+        The second list is empty, as numbers put no item below the others. `record` is the logged feedback; `shown` is
+        not used."""
         return [j for j, _ in sorted(zip(record.chosen, record.values), key=lambda each: -each[1])], []
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
@@ -510,11 +544,11 @@ class Numbers(Form):
         return tuple([given[j] for j in chosen])
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return the number given to each item in a few words, from the JSON fields `line`."""
+        """Return the number given to each item in a few words; `line` has the JSON fields of the feedback."""
         return f"{self.name} {_list([f'{name}: {value:g}' for name, value in line[self.name].items()])}"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words the number that the feedback `lesson` gives to each item."""
+        """Return in words the number given to each item in `lesson`, a piece of feedback in the log."""
         numbers = [f"{name}: {value:g}" for name, value in zip(lesson.chosen, lesson.values)]
         return f"{self._verb} {_list(numbers)}"
 
@@ -523,7 +557,7 @@ class Numbers(Form):
 
 
 class Choice(Form):
-    """Which of the first two that were shown is better."""
+    """A choice between the first two items that were shown: which of them is better."""
 
     name, hint, example = "choice", "which of the first two is better", "first"
     schema: ClassVar[Json] = {"enum": sorted(CHOICES)}
@@ -535,45 +569,45 @@ class Choice(Form):
     }
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the choice `given` if the first two items shown, `told`, were on offer when the loop decided;
-        otherwise None.
+        """Return the choice `given` if the first two items shown are known, that is, were on offer when the loop
+        decided; otherwise None.
 
-        `known(name)` is true for an item that was on offer."""
+        `told` are the names of the items shown; `known(name)` is true for a known item."""
         return given if all(map(known, told[:2])) else None
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return a choice: "first", "second", "equal" or "cannot_judge". Raise ValueError for anything else.
+        """Return the choice `value`: "first", "second", "equal" or "cannot_judge".
 
-        The feedback's value is the index of the better item, 0 or 1, or -1 if neither is better."""
+        The number in the feedback is the index of the better item, 0 or 1; -1 if neither is better. Raise ValueError
+        for any other value."""
         if not isinstance(value, str) or value not in CHOICES:
             raise ValueError(f"choice: expected {', '.join(CHOICES)}, got {describe(value)}")
         return Feedback("choice", values=(float(CHOICES[value]),), text=value)
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the choice as it was given, from the logged `record`; `decided` is the decision answered."""
+        """Return the choice as the JSON field that was given, from the logged `record`; `decided` is not used."""
         return {"choice": record.text}
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return ([the better item], [the other]), as indices into the decision's candidates; ([], []) if neither is
-        better.
+        """Return ([the better item], [the other]), as indices of candidates; ([], []) if neither is better.
 
         `shown` are the indices of the two items, `record` is the logged feedback."""
         winner = int(record.values[0])
         return ([shown[winner]], [shown[1 - winner]]) if winner >= 0 else ([], [])
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return in a few words which item was chosen, from the JSON fields `line`."""
+        """Return in a few words which item was chosen; `line` has the JSON fields of the feedback."""
         return self._words[line["choice"]]
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words which item was chosen over which in the feedback `lesson`."""
+        """Return in words which item was chosen over which in `lesson`, a piece of feedback in the log."""
         if not lesson.chosen:
             return "Could not choose between the two"
         return f"Chose {_list(lesson.chosen)}{_over(lesson, ', not ')}"
 
 
 class Nothing(Form):
-    """The answer "none": nothing of what was shown was wanted."""
+    """The answer "none": the person wanted none of the items shown."""
 
     name, hint, example = "none", "nothing of what was shown was wanted", True
     schema: ClassVar[Json] = {"enum": [True]}
@@ -587,7 +621,7 @@ class Nothing(Form):
         return given
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the feedback. Raise ValueError unless `value` is True."""
+        """Return the answer "none". Raise ValueError unless `value`, that of the JSON field `none`, is True."""
         if value is not True:
             raise ValueError(f"none: expected true, got {describe(value)}")
         return Feedback("none")
@@ -614,7 +648,7 @@ def _list(names: Sequence[str], most: int = 4) -> str:
 
 
 def _over(lesson: LessonTold, before: str) -> str:
-    """Return the items that the feedback `lesson` put below its choice, as text after `before`; "" if there are
+    """Return the text `before` followed by the items that the feedback `lesson` put below its choice; "" if there are
     none."""
     return f"{before}{_list(lesson.over)}" if lesson.over else ""
 
@@ -634,7 +668,7 @@ CHOICE, NONE = Choice(), Nothing()
 
 
 def by_name(*forms: Form) -> dict[str, Form]:
-    """Return the forms, each under its name."""
+    """Return the forms of feedback `forms`, by their names."""
     return {form.name: form for form in forms}
 
 
@@ -643,17 +677,20 @@ FORMS: Mapping[str, Form] = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, ACTIONS
 
 
 def known_forms(*interactions: TakesForms) -> dict[str, Form]:
-    """Return the forms of feedback that are read in a loop, by name: all of heedful's and those of `interactions`.
+    """Return the forms of feedback that a loop can read, by name: all that come with heedful, and those of
+    `interactions`.
 
-    A form that the loop does not take is read too, so that the error can say so instead of calling it unknown."""
+    That includes forms that the loop does not take, so that an error can say so instead of calling them unknown."""
     return {**FORMS, **{name: form for each in interactions for name, form in each.forms.items()}}
 
 
 def parse_feedback(given: Mapping[str, object], forms: Mapping[str, Form] = FORMS) -> Feedback:
-    """Return the feedback in the JSON fields `given`, of which exactly one is the name of one of `forms`.
+    """Return the feedback in the JSON fields `given`, by name, of which exactly one is the name of one of `forms`.
 
-    Fields that are None are ignored. Raise ValueError, naming the field, if none or several of `forms` are named, if
-    there is a field too many, or if a value makes no sense."""
+    Fields that are None are ignored. Raise ValueError, naming the field, if
+    - none or several of the `forms` are named,
+    - there is another field, which the form does not have,
+    - a value is not valid."""
     form, beside = None, set[str]()
     for name, value in given.items():
         if value is None:

@@ -29,7 +29,7 @@ MUTE = "thumbs and edits, which are all that came, do not say what was wanted ra
 
 
 def check_show(show: object, settings: Settings) -> None:
-    """Raise ValueError if `show`, the number of items to show, is not 1 in a loop whose setting `k` is 1."""
+    """Raise ValueError if more or fewer than one item is to be shown (`show`) in a loop whose setting `k` is 1."""
     if settings.k == 1 and show != 1:
         raise ValueError(f"show: expected 1, as a loop with k = 1 shows a single item, got {describe(show)}")
 
@@ -37,21 +37,19 @@ def check_show(show: object, settings: Settings) -> None:
 Draws: TypeAlias = tuple[
     Callable[[int], int] | None, Callable[[Ints, Ints], float] | None, Callable[[Any], Ints] | None
 ]
-"""The methods (`depth`, `chance`, `order`) of a learner that shows random lists, None for each that it lacks.
-
-`depth(m)`: from which length on the probability of a list of m candidates is that in the proposal; `chance(ranking,
-shown)`: the probability of showing `shown`, given the ranking; `order(y)`: the ranking before it was randomised."""
+"""The methods (`depth`, `chance`, `order`) of a learner that shows random lists, None for each that it lacks;
+`draws_of` says what they return."""
 Predict: TypeAlias = Callable[[Any, Person | None, Floats], Floats | Ints]
-"""A function of the shared state, a person's own state (or None) and candidates (m, N) that returns predictions
-(m,)."""
+"""A function of (the learner's state for all people, a person's own state or None, the N features of m candidates (m,
+N)) that returns the predicted answer to each candidate (m,)."""
 
 
 def draws_of(learner: object) -> Draws:
-    """Return the learner's methods that describe the random part of its lists, None for each that it lacks.
+    """Return the methods of `learner` that describe how its lists are random, None for each that it lacks.
 
-    They are `depth(m)`: from which length on a list of m candidates has the probability that the proposal states;
-    `chance(ranking, shown)`: the probability of showing `shown`, given the ranking; `order(y)`: the ranking before it
-    was randomised."""
+    - `depth(m)`: the list length from which on a proposal for m candidates states the probability of its list itself
+    - `chance(ranking, shown)`: the probability of showing the list `shown`, given the `ranking` (m,) by score
+    - `order(y)`: the ranking (m,) before it was randomised into the proposal y"""
     return getattr(learner, "depth", None), getattr(learner, "chance", None), getattr(learner, "order", None)
 
 
@@ -63,18 +61,27 @@ def order_shown(y: object) -> Ints:
 
 
 class ListModel(Protocol):
-    """A model that orders candidates by their features, (m, N): m of them, N features of each.
+    """A model that orders candidates by their features.
 
-    `shared` is its published state for all people, `person` a person's own state, None without one."""
+    In all methods, `x` (m, N) holds the N features of each of m candidates, `shared` is the learner's published state
+    for all people, `person` the person's own state, None without one."""
 
     def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator, /) -> Any:
-        """Return the learner's proposal for the candidates `x`, drawn with `rng` where the learner randomises."""
+        """Return the learner's proposal (a list, perhaps with its random parts) for the m candidates `x` (m, N) of N
+        features.
+
+        `shared` is the learner's state for all people, `person` the person's own, None without one; `rng` draws the
+        random parts."""
 
     def order(self, shared: Any, person: Person | None, x: Floats, /) -> Ints:
-        """Return the indices of the candidates `x` (m,), best first, without anything random."""
+        """Return the indices of the m candidates `x` (m, N), with N features each, by score, best first (m,), without
+        anything random.
+
+        `shared` is the learner's state for all people, `person` the person's own, None without one."""
 
     def proposal_fields(self, y: Any, /) -> dict[str, Any]:
-        """Return, by name as JSON, what the proposal `y` holds besides the list."""
+        """Return what a learner's proposal `y` holds besides the list itself, such as the neighbours swapped, by name,
+        as JSON."""
 
 
 def propose_list(
@@ -89,11 +96,14 @@ def propose_list(
 ) -> Proposal:
     """Return the list to show for the request `asked`, with the probability of showing exactly that list.
 
-    By the policy in the request, `model` makes it, or it is in the caller's order (control), drawn at random around the
-    model's ranking (sampled), or drafted by two learners. `shared` is the learner's state for all people, `own` the
-    person's own state, None without one; `settings` are those of the loop. `draws` are the learner's methods for its
-    random lists; `predict` returns the predictions that the decision carries, none if it is None. `rng` is the
-    generator of this decision."""
+    `asked.arm` is the policy: the list is made by `model`, in the caller's order (control), drawn at random around the
+    model's ranking (sampled), or drafted by two learners in turns (interleaved).
+
+    - `shared`, `own`: the learner's state for all people, and the person's own, None without one
+    - `settings`: those of the loop
+    - `draws`: the learner's methods that describe its random lists (`draws_of`)
+    - `rng`: the random generator of this decision
+    - `predict`: returns the predictions that the decision carries; None for no predictions"""
     request, control, shares = asked.request, asked.by_caller, asked.shares(settings)
     m, strangers = len(request.x), request.strangers
     there = m if strangers is None else m + len(strangers.names)
@@ -146,10 +156,10 @@ def propose_list(
 
 
 def _sampled(ranking: Ints, size: int, temperature: float, rng: np.random.Generator) -> tuple[Ints, dict[str, Any]]:
-    """Return (a list of `size` drawn at random around a ranking, what the log keeps of the draw).
+    """Return (a list of `size` candidates drawn at random around a ranking, what the log keeps of the draw).
 
-    `ranking` are the indices of m candidates, best first (m,). The draw is Plackett-Luce over ranks at this
-    `temperature`: near 0 it is the ranking itself, at infinity any list."""
+    `ranking` (m,): the indices of m candidates, best first. The draw is Plackett-Luce over ranks at this `temperature`:
+    near 0 it is the ranking itself, at infinity any list."""
     ranks = draw(ranking.size, size, temperature, rng)
     return ranking[ranks], {"ranks": ranks.tolist(), "candidates": ranking.size, "temperature": temperature}
 
@@ -168,10 +178,12 @@ def _probability(
 ) -> float | None:
     """Return the probability that the loop shows exactly the list `shown`; None if the learner cannot tell.
 
-    With probability `control` the loop shows `order`, the caller's, otherwise the learner's list. `model` holds the
-    learner, `draws` its methods for random lists, `y` is its proposal for the m candidates `x` (m, N) of N features,
-    `shared` its state for all people, `own` the person's own state. `alike` says whether items that are not on offer
-    have the same positions in both lists."""
+    With probability `control` the loop shows `order`, the caller's order, otherwise the learner's list.
+
+    - `model`, `draws`: the model and its learner's methods for random lists (`draws_of`)
+    - `y`: the learner's proposal for the m candidates `x` (m, N) of N features
+    - `shared`, `own`: the learner's state for all people, and the person's own, None without one
+    - `alike`: whether items that are not on offer have the same positions in both lists"""
     depth, chance_of, undrawn = draws
     if not alike and shown is order:  # no list of the learner is like that
         return control
@@ -193,12 +205,14 @@ def _probability(
 def _mixed(
     shares: Shares, temperature: float, ranking: Ints, shown: Ints, by_caller: bool, learned: bool, chance: float
 ) -> float | None:
-    """Return the probability of showing the list `shown` in a loop that samples a share of its lists; None if it
-    underflows.
+    """Return the probability of showing the list `shown` in a loop that draws a share of its lists at random; None if
+    it is too small for a float.
 
-    `shares` are those of the control and of lists drawn at random, at this `temperature`. `ranking` is the model's
-    order of all candidates. `by_caller` says whether the control would show this list, `learned` whether the model or a
-    sample of its ranking could; `chance` is the probability that the learner shows it."""
+    - `shares`: the shares of the control (caller's order) and of lists drawn at random, these at this `temperature`
+    - `ranking`: the model's order of all m candidates (m,)
+    - `by_caller`: whether the control would show this list
+    - `learned`: whether the model, or a draw around its ranking, could show it
+    - `chance`: the probability that the learner shows it"""
     found = shares.control * by_caller
     if learned:
         rank = np.empty(ranking.size, np.int64)
@@ -211,12 +225,15 @@ def _mixed(
 def list_chances(
     interaction: Interaction[Any], models: Sequence[LoopModel], step: Step, draws: Sequence[bool]
 ) -> Floats | None:
-    """Return the probability (L,) that each of the L `models` shows exactly the list that was shown in `step`.
+    """Return the probability (L,) that each of L `models` shows exactly the list that was shown in a logged decision.
 
-    `step` is a piece of feedback with its decision, `interaction` the loop's kind of feedback. Lists in the caller's
-    order, which a loop also shows for comparison, are left out of it. It is nan for a model that draws its lists at
-    random (`draws`, one flag for each model) and cannot tell their probability. Return None if the log kept too little
-    of the decision."""
+    - `interaction`: the loop's kind of feedback
+    - `step`: one piece of feedback with the decision that it answers
+    - `draws`: for each model, whether it draws its lists at random
+
+    A model that does so and cannot tell the probability has nan. The probability is that of the model's own lists,
+    without those that a loop shows in the caller's order for comparison. Return None if the log kept too little of the
+    decision."""
     record, x, _ = step.context
     if record.unknown or record.of or not record.shown:
         return None
@@ -240,13 +257,20 @@ PLACES = 3
 def place_weights(
     interaction: Interaction[Any], models: Sequence[LoopModel], step: Step
 ) -> tuple[Floats, Floats, Floats] | None:
-    """Return what a list drawn at random tells about the first three places of other rankings: weights by item and
-    place, and by all places so far, of the L `models` (L, 3) each, and whether the answer chose what stood there (3,).
+    """Return importance weights with which a list drawn at random tells how often other rankings are chosen at their
+    first three places; None if it cannot.
 
-    A model's ranking is that without swaps. Where its item at a place is the one that stood there, the weight by item
-    and place is 1 over the probability that the draw puts that item there; where its items agree in all places so far,
-    the other one is 1 over the probability of these; otherwise they are 0. Return None if the list was not drawn, is
-    shorter, or the answer does not say."""
+    Compared are the rankings that L `models` make of the same candidates, without the random swaps of neighbours that
+    some learners make. The three arrays returned are:
+    - weights by item and place (L, 3): 1 / the probability that the draw puts the item shown at this place there if the
+      model's ranking has the same item there, otherwise 0
+    - weights by all places so far (L, 3): 1 / the probability of drawing the items shown down to this place if the
+      model's ranking has the same items in all of them, otherwise 0
+    - whether the answer chose the item shown at each place (3,): 1 or 0
+
+    `interaction` is the loop's kind of feedback, `step` one piece of feedback with the decision that it answers. The
+    result is None if the list was not drawn at random, has fewer than three items or items that were not on offer, if
+    the log did not keep all candidates, or if the answer does not say what it prefers."""
     record, x, _ = step.context
     said = record.proposal
     if record.arm != "sampled" or record.unknown or record.of or len(record.shown) < PLACES:
@@ -269,11 +293,10 @@ def place_weights(
 
 
 def score_list(decision: LoggedDecision, answers: Iterable[FeedbackRecord]) -> float | None:
-    """Return the score of a decision's list by `answers`, the feedback on it: 1 / the position of the item that it
-    prefers.
+    """Return the reciprocal rank of a decision's list: 1 / the position of the item that the feedback on it prefers.
 
-    The first answer that prefers an item counts. The score is 0 if that item was not shown or nothing was wanted, and
-    None if no answer says."""
+    The first of `answers`, the feedback on `decision`, that prefers an item counts. The score is 0 if that item was not
+    shown or the person wanted none, and None if no answer says which item is preferred."""
     record = decision.record
     shown = around(record.shown, record, str) if record.unknown else record.shown
     return reciprocal_rank(shown, answers, decision.names)
@@ -282,10 +305,11 @@ def score_list(decision: LoggedDecision, answers: Iterable[FeedbackRecord]) -> f
 def reciprocal_rank(
     shown: Sequence[int | str], answers: Iterable[FeedbackRecord], names: Sequence[str] = ()
 ) -> float | None:
-    """Return 1 / the position in the list `shown` of the item that feedback prefers.
+    """Return 1 / the position in the list `shown` of the item that the feedback `answers` prefers.
 
-    The first of `answers` that prefers an item counts. It is 0 if that item was not shown or nothing was wanted, and
-    None if no answer says. In `shown`, items that were on offer are indices into `names`, others are names."""
+    The first answer that prefers an item counts. The result is 0 if that item was not shown or the person wanted none,
+    and None if no answer says which item is preferred. In `shown`, items that were on offer are indices into `names`,
+    others are names."""
     told = None
     for feedback in answers:
         expected = (
@@ -299,10 +323,10 @@ def reciprocal_rank(
 
 
 def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, names: Sequence[str]) -> list[Any] | None:
-    """Return what `find_preferred` returns, for feedback on a list with items that were not on offer.
+    """Return the items that `feedback` prefers, the most preferred first, for a list with items that were not on offer.
 
-    Such feedback is kept as it was given (`feedback.said`). Known items are returned as indices into `names`, others as
-    names. `shown` is the list."""
+    Such feedback is logged as it was given (`feedback.said`). Items on offer are returned as indices into `names`,
+    others as names, as in the list `shown`. Return [] if the person wanted none, None if the feedback does not say."""
     said, number = feedback.said or {}, {name: j for j, name in enumerate(names)}
     expected = said.get("clicks") or said.get("better")
     rated = said.get("rating") or said.get("grade")
@@ -318,10 +342,10 @@ def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, nam
 
 
 def find_preferred(shown: Sequence[object], feedback: FeedbackRecord) -> list[Any] | None:
-    """Return the candidates in `shown` that `feedback` prefers, the most preferred first.
+    """Return the candidates in the list `shown` that `feedback` prefers, the most preferred first.
 
-    Return [] if nothing was wanted, None if the feedback does not say. Of equal ratings, what was shown first comes
-    first."""
+    Of candidates with equal ratings the one shown first comes first. Return [] if the person wanted none of them, None
+    if the feedback does not say."""
     form, chosen, values = feedback.form, feedback.chosen, feedback.values
     if form == "none":
         return []
@@ -340,12 +364,11 @@ def find_preferred(shown: Sequence[object], feedback: FeedbackRecord) -> list[An
 def credit_list(
     decision: LoggedDecision, feedback: FeedbackRecord, middle: float | None = None
 ) -> dict[int, float] | None:
-    """Return how strongly `feedback` speaks for items of a list, by the item's index among the candidates of
-    `decision`.
+    """Return how strongly `feedback` speaks for items of a list: {index among the candidates of `decision`: number}.
 
-    A click is 1 for its item, a better order 1 for its first item, an action its weight. Ratings and grades count by
-    how far they are above or below `middle`, or, if it is None, their own mean. Return {} if it speaks for none, None
-    if it does not say."""
+    The number is 1 for an item clicked and for the first item of a better order, and the weight of an action for its
+    item. Ratings and grades count by how far they are above or below `middle` (None: their own mean). Return {} if it
+    speaks for no item, None if it does not say."""
     form, chosen, values = feedback.form, feedback.chosen, feedback.values
     shown = set(decision.record.shown)
     if form in ("rating", "grade"):
@@ -361,10 +384,12 @@ def credit_list(
 
 
 def why_unsaid(learned: Arm, control: Arm, level: bool, forms: set[str], share: float) -> str:
-    """Return why learned lists cannot be compared with control lists (those in the caller's order), in words.
+    """Return in words why learned lists cannot be compared with control lists (those in the caller's order).
 
-    `learned` and `control` count the lists of either sort, and how good they were; `share` is the share of control
-    lists, `forms` are the names of the forms of their feedback, `level` says whether all lists have the same score."""
+    - `learned`, `control`: the counts of either sort of lists, and how good they were
+    - `level`: whether all lists have the same score
+    - `forms`: the names of the forms of their feedback
+    - `share`: the share of control lists"""
     if forms and forms <= {"thumb", "edit"}:
         return MUTE
     if share == 0.0 and control.shown == 0:
