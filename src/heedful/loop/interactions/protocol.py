@@ -49,13 +49,14 @@ if TYPE_CHECKING:
 
 
 class LoopModel(Protocol):
-    """The state of a loop, made by folding its log: the learner's state for all people and each person's own state.
+    """The state of a loop, made by learning from its log event by event: the learner's state for all people, and each
+    person's own.
 
-    Only `teach` changes it."""
+    Of the methods here, only `teach` changes it."""
 
     version: int
-    """the version of the fold, declared by the class: raised with every change of how feedback becomes the learner's
-    examples"""
+    """the version of the code that turns feedback into the learner's training examples, declared by the class and
+    raised with every change of that code"""
     learner: Any
     """the learner, with the functions `init`, `propose` and `update` of its state"""
     shared: Any
@@ -66,18 +67,22 @@ class LoopModel(Protocol):
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int, /) -> bool:
         """Learn from one piece of feedback, in place; return whether there was anything to learn.
 
-        `context` is the decision that the feedback answers, with its candidates as an array, `feedback` the decoded
-        record of the log. `extra` (e, N) are the N features of each of e objects that the feedback brought along, such
-        as an edited item. `version` is the sequence number of the feedback in the log, which is the model's version
-        after this step."""
+        - `context`: the decision that the feedback answers, with its m candidates as an array
+        - `feedback`: the decoded record of the feedback in the log
+        - `extra` (e, N): the N features of e objects that the feedback names and that were not among the candidates,
+          such as an edited text
+        - `version`: the sequence number of the feedback in the log, which is the model's version afterwards"""
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats, /) -> Any:
         """Return the training example that the learner makes of a piece of feedback; None if there is nothing to learn
         in it.
 
-        Its type is that of the kind of feedback: for grades, features with their grades. `context` is the decision that
-        the feedback answers, with its candidates as an array; `extra` (e, N) are the N features of each of e objects
-        that the feedback brought along, such as an edited item. Nothing is learned here."""
+        Its type depends on the kind of feedback: for grades, features with their grades. Nothing is learned here.
+
+        - `context`: the decision that the feedback answers, with its m candidates as an array
+        - `feedback`: the decoded record of the feedback in the log
+        - `extra` (e, N): the N features of e objects that the feedback names and that were not among the candidates,
+          such as an edited text"""
 
     def refusal(self, form: str, /) -> str | None:
         """Return why the learner cannot use feedback of the form with the name `form` ("clicks"); None if it can."""
@@ -85,8 +90,8 @@ class LoopModel(Protocol):
     def effective(self, shared: Any, person: Person | None, /) -> Any:
         """Return the weight of each of the N features for a person (N,); empty (0,) for a model without such weights.
 
-        `shared` is the learner's state for all people; `person` is what was learned for the person in addition, None
-        for the weights that all people share."""
+        `shared` is the learner's state for all people; `person` is the person's own state, None for the weights that
+        all people share."""
 
 
 CALLERS_SCORE = "the caller's score"
@@ -99,8 +104,8 @@ M_co = TypeVar("M_co", bound=LoopModel, covariant=True)
 class Pairing(NamedTuple):
     """The rankings of two learners, from which one list is drafted: they pick items in turns (team-draft interleaving).
 
-    The people who see such lists show by their answers which learner ranks better. `heedful.evaluation.interleaving`
-    has the procedure."""
+    The answers to such lists show which learner ranks better. `heedful.evaluation.interleaving` describes the
+    procedure."""
 
     experiment: str
     """the id of the experiment in which two learners are compared"""
@@ -109,24 +114,29 @@ class Pairing(NamedTuple):
     b: Ints
     """the ranking of the other learner (m,)"""
     rng: np.random.Generator
-    """the generator of the coins that decide which side picks first"""
+    """the random generator of the coins that decide which learner picks first in each round of two picks"""
     opening: int | None = None
-    """on a later page of a list, the learner that picks the first item alone, 0 or 1, if the page before ended in the
-    middle of a round; otherwise None"""
+    """the learner, 0 or 1, that picks the first item of a later page alone, if the page before ended in the middle of a
+    round; otherwise None"""
     above: tuple[Ints, Ints] | None = None
-    """on a later page of a list, how many items of earlier pages each learner ranks above each candidate, (m,) each"""
+    """for a later page: how many items of earlier pages each learner ranks above each of the m candidates, two arrays
+    (m,); None for the first page"""
 
     def among(self, eligible: Ints) -> Pairing:
-        """Return both rankings without the candidates that are not in `eligible` (indices)."""
+        """Return a pair of both rankings without the candidates whose indices are not in `eligible`."""
         return self._replace(a=self.a[np.isin(self.a, eligible)], b=self.b[np.isin(self.b, eligible)])
 
     def draft(self, size: int) -> tuple[Ints, dict[str, Any]]:
-        """Return (a list of `size` candidates, as indices, drafted by both learners; what the log keeps of the draft).
+        """Return (a list of `size` candidates, as indices, drafted by both learners; what the log keeps of the draft,
+        as JSON).
 
-        The log keeps, as JSON, the learner that picked each item ("teams"), the coin of each round, the rank that each
-        learner gave to each item among all that were asked for, the probability that a draft shows the item in its
-        position ("places"), given the pages before, and, if these ended in the middle of a round, the learner that
-        picked the first item in it ("opening")."""
+        The latter has these fields:
+        - "experiment": the id of the experiment
+        - "teams": the learner that picked each item, 0 or 1
+        - "coins": the learner that picked first in each round
+        - "ranks": the rank, from 1, that each learner gives to each item, among those of earlier pages too
+        - "places": the probability that a draft shows each item in its position, given the pages before
+        - "opening": the learner that picked the first item alone, if the page before ended in the middle of a round"""
         a, b = self.a.tolist(), self.b.tolist()
         made = interleave(a, b, size, self.rng, self.opening)
         cells = slot_probabilities(a, b, size, self.opening)
@@ -143,18 +153,19 @@ class Pairing(NamedTuple):
         return np.array(made.items, np.int64), kept
 
     def probability(self, shown: Ints) -> float:
-        """Return the probability that a draft shows exactly the list `shown` (indices of candidates, best first), given
-        the pages before."""
+        """Return the probability that a draft shows exactly the list `shown`, given the pages before.
+
+        `shown` are indices of candidates, best first."""
         return draft_probability(self.a.tolist(), self.b.tolist(), shown.tolist(), self.opening)
 
 
 class Shares(NamedTuple):
-    """With which probability a list is decided in another way than by the learner that serves."""
+    """The probabilities with which a list is made in another way than by the learner that serves."""
 
     control: float
-    """in the caller's own order, or at random (the control)"""
+    """the probability of a list in the caller's own order or at random (the control)"""
     sampled: float
-    """drawn at random around the model's ranking"""
+    """the probability of a list drawn at random around the model's ranking"""
 
 
 class Question(NamedTuple):
@@ -173,11 +184,14 @@ class Question(NamedTuple):
     match: Pairing | None = None
     """the two rankings, for a person whose lists are interleaved; otherwise None"""
     settled: bool = False
-    """whether `arm` was not drawn for this request, as it is a later page of a list and has the policy of that list"""
+    """whether `arm` was not drawn for this request: it is a later page of a list, which has the policy of the first
+    page"""
 
     def shares(self, settings: Settings) -> Shares:
-        """Return with which probability `arm` is what it is, given the pages before: by the `settings` of the loop, or
-        certain."""
+        """Return the probabilities of the control and of lists drawn at random, given the pages before.
+
+        They are those in the `settings` of the loop; for a later page of a list 1 for the policy of the first page,
+        otherwise 0."""
         if self.settled:
             return Shares(float(self.arm == "control"), float(self.arm == "sampled"))
         return Shares(settings.control, settings.sampled)
@@ -190,7 +204,8 @@ class Question(NamedTuple):
 
     @property
     def by_caller(self) -> bool:
-        """True if the list is in the caller's order, whatever the model says: for comparison, or to be imitated."""
+        """True if the list is in the caller's order: for comparison (the control), or to be imitated by the
+        learner."""
         return self.arm in ("control", "imitated")
 
 
@@ -202,83 +217,90 @@ class Proposal(NamedTuple):
     probability: float | None
     """the probability of showing exactly this list; None if it is unknown"""
     carried: dict[str, Any] = {}  # noqa: RUF012  # nobody writes to it
-    """what the learner's `update` needs besides the list, as JSON"""
+    """what the learner's `update` needs besides the list, by name, as JSON"""
     predicted: tuple[Any, ...] = ()
     """the predicted answer for each item shown, in the same order; () if nothing is predicted"""
     unknown: tuple[tuple[int, str], ...] = ()
-    """(position in the list, name) of each candidate that is not on offer; the position is -1 if it is not shown"""
+    """(position in the list from 0, name) of each candidate that is not on offer; the position is -1 if it is not
+    shown"""
     kept: Sequence[int] | None = None
     """indices of the candidates that the log keeps, in this order; None for all"""
     of: int = 0
-    """how many candidates there were, if not all are kept; 0 if all are"""
+    """how many candidates there were, if the log does not keep all (`kept`); otherwise 0"""
 
 
 class ItemPrediction(NamedTuple):
-    """The prediction of the answer to one item."""
+    """The predicted answer to one item, with its uncertainty."""
 
     value: float
-    """its predicted grade or rating, or its probability of being chosen; as in `Decision.predicted`, but not rounded"""
+    """the predicted grade or rating, or the probability that the item is chosen; as in `Decision.predicted`, but not
+    rounded"""
     spread: float | None = None
     """the standard deviation of the posterior of that value; None if the learner has none"""
 
 
 class Step(NamedTuple):
-    """A piece of feedback with the decision that it answers, as a model learns from it."""
+    """One piece of feedback in the log with the decision that it answers, from which a model learns."""
 
     event: Event
     """the event of the feedback in the log"""
     decision: LoggedDecision
+    """the decision that the feedback answers, as the log keeps it"""
     feedback: FeedbackRecord
+    """the decoded record of the feedback"""
     context: Context
-    """the decision with its candidates as an array"""
+    """the same decision with its candidates as an array"""
     extra: Floats
-    """features (e, N) of the e objects that the feedback brought along, such as an edited item"""
+    """the N features (e, N) of e objects that the feedback names and that were not among the candidates, such as an
+    edited text"""
 
 
 class Newest(NamedTuple):
-    """Counts of the newest pieces of feedback, from which it is worked out why none of them changed the model."""
+    """Counts of the newest pieces of feedback, none of which changed the model, to find out why."""
 
     looked: int
-    """how many were looked at"""
+    """how many pieces of feedback are counted"""
     alone: int
-    """how many answer a list of a single item"""
+    """how many of them answer a list of a single item"""
     said: int
-    """how many prefer something to something else"""
+    """how many of them prefer one item to another"""
     control: int
-    """how many answer a list of the control (the caller's order)"""
+    """how many of them answer a list of the control (the caller's order)"""
 
 
 class Past(Protocol[M_co]):
-    """The log up to one decision, from which an interaction explains that decision."""
+    """The log of a loop up to one decision, from which an interaction explains that decision."""
 
     def model(self) -> M_co:
-        """Return the model as it was when the decision was made, folded from the log again."""
+        """Return the model as it was when the decision was made, learned from the log again."""
 
     def follow(self, margin: Callable[[M_co], float]) -> tuple[M_co, list[Moved]]:
-        """Return (the model when the decision was made, how far each piece of feedback moved `margin`), the largest
-        move first.
+        """Return (the model when the decision was made, how far each piece of feedback moved `margin`, the largest move
+        first).
 
-        `margin(model)` is a number such as the lead of one item over another; a move is its value after learning from
-        the feedback minus its value before. Feedback that did not change the number is left out."""
+        `margin(model)` returns a number, such as the lead of one item over another. A move is that number after
+        learning from the feedback minus the number before. Feedback that did not change it is left out."""
 
     def feedback(self) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-        """Yield (event, decision answered, feedback) for all that the model had learned from at that time, in order.
+        """Yield (event, decision answered, feedback) for all feedback that the model had learned from at that time, in
+        order.
 
-        Feedback on which the learner failed is left out."""
+        Feedback for which the learner raised an error is left out."""
 
     def context(self, decision: LoggedDecision) -> Context:
-        """Return a logged decision with its candidates as an array."""
+        """Return the logged `decision` with its candidates as an array."""
 
 
 class Tally(Protocol):
-    """Collects predictions and the answers that came, for the report of how well a loop predicts.
+    """Collects predictions and the answers to them, for the report of how well a loop predicts.
 
-    Call `take` for each decision of a loop, the newest first, then `report`."""
+    Call `take` for each decision of the loop, the newest first, then `report`."""
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Add one decision, whose record holds the predictions for the items shown, and compare these with the answers.
+        """Add one decision and compare the predictions in its record, one for each item shown, with the answers.
 
-        `given` is the feedback on it that was not undone, in order: pairs (event in the log, decoded feedback)."""
+        `given` is the feedback on the decision that was not undone, in order: pairs (event in the log, decoded
+        feedback)."""
 
     def report(self) -> PredictionReport:
         """Return the mean score of the predictions of all decisions added, next to that of a simple baseline."""
@@ -304,7 +326,8 @@ class Interaction(Protocol[M]):
     forms: ClassVar[Mapping[str, Form]]
     """the forms of feedback that it takes (clicks, grade, ...), by name, the most usual first"""
     model_type: type[M]
-    """the class of model that a loop of this kind folds its log into; its `version` is the version of the fold"""
+    """the class of model that learns from the log of a loop of this kind; its `version` is that of the code that does
+    so"""
     setting: str = ""
     """the field of `Settings` that makes a loop one of this kind, whatever its learner; "" if the learner decides"""
     default_learner: str = ""
@@ -314,17 +337,19 @@ class Interaction(Protocol[M]):
     action_syntax: str = "NAME=WEIGHT"
     """how an action (buy, hide, ...) and its value are written on a command line"""
     by_number: bool = False
-    """whether the learner knows items by number, not by features; candidates are then names of items on offer"""
+    """whether the learner knows items by number, not by features; the candidates of a request are then names of
+    items"""
     item_features: Literal["all", "asked", "none"] = "all"
-    """which columns of items become features: "all", "asked" (only if the user asks for it) or "none\""""
+    """which columns of items become features: "all", "asked" (all if the user asks for it, otherwise none) or
+    "none\""""
     slow: bool = False
     """whether a decision or an update takes milliseconds, so that a server runs it in another thread"""
     splits_items: bool = False
     """whether an item whose features change becomes a new item, with a number of its own"""
     takes_prior: bool = True
-    """whether a request may bring the caller's score of each candidate"""
+    """whether a request may give a score of the caller for each candidate"""
     folds_items: bool = False
-    """whether the model also depends on the events of items (put on offer, withdrawn), not on feedback alone"""
+    """whether the model depends on the log's events of items (put on offer, withdrawn) too, not on feedback alone"""
     takes_repeats: bool = False
     """whether a request may ask for items or pairs that the person has already answered"""
     keeps_unshown: bool = True
@@ -334,23 +359,27 @@ class Interaction(Protocol[M]):
     interleaves: bool = False
     """whether lists are rankings, so that two learners can draft a list together, and a list can have more pages"""
     imitates: bool = False
-    """whether its learners can learn to make the caller's order, which serves meanwhile (setting `apprentice`)"""
+    """whether its learners can learn to make the caller's order, which is shown until they can (setting
+    `apprentice`)"""
     compares_arms: bool = True
-    """whether a report can compare the model's lists with those of the control"""
+    """whether a report can compare the model's lists with those of the control (the caller's order, or random
+    lists)"""
     corrects_lists: bool = False
     """whether feedback corrects a list, so that `gains` says how much better the corrected list is"""
     mark_every: int = 0
-    """pieces of feedback learned between two states that are kept in memory for undo; 0 to choose by their cost"""
+    """how many pieces of feedback are learned between two states kept in memory for undo; 0 to choose by their cost"""
     snapshot_most: int = 2**62
-    """pieces of feedback learned after which a snapshot is written at the latest, whatever the settings say"""
+    """the greatest number of pieces of feedback learned before a snapshot is written, whatever the settings say"""
 
     served: tuple[str, ...] = ()
-    """other learners that served this loop before, by name and parameters"""
+    """learners that served this loop before the present one, each as its name with parameters"""
     first_exploration: float | None = None
-    """the setting `exploration` that the loop was created with; the manifest has none while a learner serves that does
-    not swap neighbours"""
+    """the setting `exploration` (how often neighbours are swapped) with which the loop was created; the manifest has
+    none while a learner serves that swaps no neighbours"""
     manifest: Manifest
+    """the manifest of the loop: its learner's name, encodings of items and requests, and settings"""
     learner: Any
+    """the learner of the loop"""
     names: list[str]
     """the names of the N features as the learner sees them"""
 
@@ -363,10 +392,10 @@ class Interaction(Protocol[M]):
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
-        """Return the settings that this kind checks, by name, as they are stored; here `actions`, a weight by action
-        name.
+        """Return the settings that this kind of feedback checks, by name, as they are stored.
 
-        Raise ValueError, naming the setting, if a value makes no sense."""
+        By default this is `actions`: the weight of each action, by the action's name. Raise ValueError, naming the
+        setting, if a value is not valid."""
         weights = {check_id("actions", a): check_number(f"actions[{a}]", w) for a, w in settings.actions.items()}
         for name, weight in weights.items():
             if weight == 0.0:
@@ -378,16 +407,16 @@ class Interaction(Protocol[M]):
         """Return the learner and the settings that follow from the options of `heedful init` that only this kind has.
 
         `given` holds the values of the options by name (`options` declares them), None or False for one that is absent;
-        `learner` is the learner that was named, None if none was. Raise ValueError, naming the option, if a value makes
-        no sense."""
+        `learner` is the learner that was named, None if none was. Raise ValueError, naming the option, if a value is
+        not valid."""
         return KindChoice(learner)
 
     @classmethod
     def read_action(cls, name: str, said: str) -> Any:
-        """Return what the settings store for the action `name` (such as "buy"), from the text `said` on a command line.
+        """Return the value that the settings store for the action `name` (such as "buy"), read from the text `said`.
 
-        Here that is a number, the weight of the action; kinds may store something else. Raise ValueError if `said`
-        cannot be read."""
+        By default the value is a number, the weight of the action. `said` comes from a command line. Raise ValueError
+        if it cannot be read."""
         try:
             return float(said)
         except ValueError:
@@ -430,7 +459,7 @@ class Interaction(Protocol[M]):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), for a loop with this manifest.
+        """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), for a loop with this `manifest`.
 
         Raise ValueError if there is no such learner, or if it does not fit the loop."""
         learner = loop_learner(spec, len(cls.feature_names(manifest)), WithBaseScore(Ranking(manifest.settings.k)))
@@ -445,19 +474,20 @@ class Interaction(Protocol[M]):
 
     @property
     def goal(self) -> str:
-        """What answers are collected for ("best" or "ranking"), if a loop of this kind has a choice; otherwise ""."""
+        """The purpose for which answers are collected ("best" or "ranking"), if loops of this kind have a choice;
+        otherwise ""."""
         return ""
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
     @classmethod
     def context_alone(cls) -> str:
-        """Return a note on features of a request (the context) that are not multiplied with features of items: their
-        effect."""
+        """Return a sentence on the effect of features of a request (the context) that are not multiplied with features
+        of items."""
         return "a context alone adds the same to every item, which never changes an order"
 
     def introduce(self) -> list[str]:
-        """Return sentences for the person who has created a loop, on what it learns with these settings; [] for
+        """Return sentences on what a new loop with these settings learns, for the user who has created it; [] for
         none."""
         return []
 
@@ -482,10 +512,10 @@ class Interaction(Protocol[M]):
         return {}
 
     def example(self, model: M, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return (an answer in words, the same as JSON fields of feedback) that `model` can learn from, to show how to
-        answer.
+        """Return (an answer in words, the same answer as JSON fields of feedback), to show how a decision can be
+        answered.
 
-        `shown` are the names of the items that the decision showed, best first."""
+        `model` can learn from it; `shown` are the names of the items that the decision showed, best first."""
         form = next(iter(self.forms.values()))
         return "answers", {form.name: form.example}
 
@@ -496,12 +526,12 @@ class Interaction(Protocol[M]):
         return ": it says nothing, or what was shown already" if given else ""
 
     def tell_explanation(self, told: Explanation) -> list[Part]:
-        """Return the explanation `told` of a decision as lines and tables, for commands and pages."""
+        """Return an explanation of a decision, `told`, as lines and tables for commands and pages."""
         return telling.explanation(told)
 
     def tell_evaluation(self, found: Evaluation) -> list[Part]:
-        """Return `found`, how well learners predict the answers in the log, as lines and tables; the loop's own comes
-        first."""
+        """Return `found`, how well learners predict the answers in the log, as lines and tables; the loop's own learner
+        comes first."""
         return telling.evaluation(found)
 
     def findings(self, found: Report) -> Findings:
@@ -518,17 +548,16 @@ class Interaction(Protocol[M]):
         """Return a model that has learned nothing."""
 
     def personal(self, model: M) -> Any:
-        """Return an example of the state that is kept for each person, with the same types and fields.
+        """Return an example of the state that is kept for each person, with the right types and fields.
 
-        Reading a snapshot needs it as a template for the states in the file."""
+        States of people are read from a snapshot with it as a template."""
         return model.shared
 
     def on_item(self, model: M, event: Event, catalogue: Catalogue) -> str:
-        """Let `model` take in that an item was put on offer, changed or withdrawn, which `event` says; it is changed in
-        place.
+        """Update `model`, in place, with `event`: an item was put on offer, changed or withdrawn.
 
-        `catalogue` holds the items of the loop. Return "", or the reason as text if the learner failed on it. Only
-        kinds whose learners know items by number do anything here."""
+        `catalogue` holds the items of the loop. Return "", or the reason as text if the learner failed. Only kinds
+        whose learners know items by number do anything here."""
         return ""
 
     def imitate(self, model: M, context: Context) -> bool:
@@ -541,13 +570,19 @@ class Interaction(Protocol[M]):
     def beside(
         self, model: M, shared: Any, own: Person | None, request: Request, shown: Ints, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """Return what the log keeps of a decision in the caller's order: "ranks", the rank, from 1, that the learner
-        would give to each item shown, and "scores", the caller's, as they were given, if there are some.
+        """Return what the log keeps of a decision that is shown in the caller's order and from which the learner is to
+        learn.
 
-        `model` holds the learner, `shared` the published state for all people, `own` what was learned for the person,
-        None without it; `shown` are indices of the m candidates of `request`. The learner sees them in an order drawn
-        with `rng`, so that items which it does not tell apart come in any order, not in the caller's. Raise ValueError,
-        naming the field, if the caller's scores cannot be imitated."""
+        These are "ranks", the rank, from 1, that the learner would give to each item shown, and, if the caller gave
+        scores, "scores", these as given.
+
+        - `model`, `shared`, `own`: the model, the published state for all people, the person's own state, None without
+          one
+        - `request`, `shown`: the request with its m candidates, and the indices of the candidates shown
+        - `rng`: draws the order in which the learner sees the candidates, so that the ranks of items with equal scores
+          do not depend on the caller's order
+
+        Raise ValueError, naming the field, if the caller's scores cannot be imitated."""
         drawn = rng.permutation(len(request.x))
         ranks = np.empty(drawn.size, np.int64)
         ranks[drawn[self.order(model, shared, own, request.x[drawn])]] = 1 + np.arange(drawn.size)
@@ -555,14 +590,14 @@ class Interaction(Protocol[M]):
         return kept | ({"scores": [request.scores[j] for j in shown.tolist()]} if request.scores else {})
 
     def teaches(self, model: M, lesson: Any) -> bool:
-        """Return whether `model` would learn anything from the training example `lesson`, which `LoopModel.lesson`
+        """Return whether `model` would learn anything from `lesson`, a training example that `LoopModel.lesson`
         made."""
         return True
 
     def publish(self, model: M) -> Any:
-        """Return a copy of the learner's state for all people, for the threads that make decisions.
+        """Return a copy of the state for all people in `model`, for the threads that make decisions.
 
-        Nothing writes to its arrays any more, so they may be read while `model` goes on learning."""
+        Its arrays are never written to again, so they may be read while `model` goes on learning."""
         return copy_arrays(model.shared)
 
     def predictor(self, model: M, person: str | None) -> list[bytes] | None:
@@ -573,10 +608,11 @@ class Interaction(Protocol[M]):
         return None
 
     def columns(self, model: M) -> Columns | None:
-        """Return how the training examples of `model` become columns, which compiled code learns from; None if they do
-        not.
+        """Return how the training examples of `model` become columns of numbers, from which compiled code learns; None
+        if they do not.
 
-        The state has to be that of `LoopModel.teach` one by one, bit for bit. `columns_stamp` makes the stamp."""
+        The resulting state has to equal that of `LoopModel.teach` for one example after the other, bit for bit.
+        `columns_stamp` makes the stamp of the columns."""
         return None
 
     # ------------------------------------------------------------------------ reading
@@ -589,11 +625,10 @@ class Interaction(Protocol[M]):
         return name
 
     def lacks(self, shared: Any, x: Any) -> bool:
-        """Return whether some of the candidates `x` came after the published state `shared`, so that it has to be
+        """Return whether the published state `shared` is older than some of the m candidates `x`, so that it has to be
         published again.
 
-        `x` are N features each (m, N) or item numbers (m,) of m candidates; only kinds that know items by number can
-        lack one."""
+        `x` are N features each (m, N) or item numbers (m,). Only kinds that know items by number can lack one."""
         return False
 
     def order(self, model: M, shared: Any, own: Person | None, x: Any) -> Ints:
@@ -606,23 +641,24 @@ class Interaction(Protocol[M]):
     def predict(self, model: M, shared: Any, own: Person | None, x: Any) -> list[ItemPrediction] | None:
         """Return the predicted answer to each of the m candidates `x`, in their order; None if nothing is predicted.
 
-        It is a grade, a rating or a probability of being chosen. `x` are N features each (m, N) or item numbers (m,).
-        `model` holds the learner, `shared` the published state for all people, `own` what was learned for the person,
-        None without it."""
+        An answer is a grade, a rating or the probability of being chosen. `x` are N features each (m, N) or item
+        numbers (m,). `model` holds the learner, `shared` the published state for all people, `own` what was learned for
+        the person, None without it."""
         return None
 
     def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
         """Return the ranking of all items on offer, its uncertainty, and whether it is certain enough to stop asking.
 
         It is the ranking of `person`, or of the mean utility of `people`, or of everybody if both are None.
-        `projection` is the loop's log with its model. Raise ValueError if this kind of loop has no such ranking."""
+        `projection` holds the loop's log with the model learned from it. Raise ValueError if this kind of loop has no
+        such ranking."""
         raise ValueError(f"standing: expected a loop of choices, got {self.loop}")
 
     def cuts(self, model: M, shared: Any, own: Person | None) -> list[float] | None:
-        """Return the k - 1 thresholds, rising, that divide the score w.x of an item into k grades; None if there are
-        none.
+        """Return the k - 1 thresholds, rising, that divide the score of an item (weights times features) into k grades;
+        None if there are none.
 
-        They are those of the person for whom `own` was learned, or those that all people share if it is None. `model`
+        They are those of the person whose own state is `own`, or, if it is None, those that all people share. `model`
         holds the learner, `shared` the published state for all people."""
         return None
 
@@ -634,7 +670,7 @@ class Interaction(Protocol[M]):
         """Return the numbers of the items that are not shown to a person again unless the request asks for repeats.
 
         They are, for example, those that the person has rated. `model` holds the learner, `shared` the published state
-        for all people, `own` what was learned for the person, None without it."""
+        for all people, `own` what was learned for the person, None without it. The set is empty in most kinds."""
         return set()
 
     def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
@@ -644,23 +680,25 @@ class Interaction(Protocol[M]):
         return {}
 
     def counts(self, shared: Any, items: int) -> str:
-        """Return a sentence on how much feedback the published state `shared` was learned from; "" for none.
+        """Return a sentence on how much feedback the published state `shared` was learned from; "" if there is none to
+        give.
 
         `items` is the number of items on offer."""
         return ""
 
     def describe_overflow(self, model: M, shared: Any) -> str:
-        """Return a sentence on why `shared`, the state for all people, cannot predict any more and what to do; "" if it
+        """Return a sentence on why the state `shared` for all people cannot predict any more, and what to do; "" if it
         can.
 
-        The usual reason is that numbers in it are not finite or too large."""
+        The usual reason is that numbers in it are not finite or too large. `model` holds the learner."""
         return ""
 
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
         """Return (why none of the newest feedback changed the model, what would change it); None if unknown.
 
-        `newest` counts that feedback: how much there is, how much on lists of one item, on lists in the caller's order,
-        ... `thumbs` is a sentence saying that thumbs would change it, "" if the learner takes none."""
+        `newest` holds counts of that feedback: all of it, that on lists of one item, that on lists in the caller's
+        order, and so on. `thumbs` is a sentence saying that thumbs would change the model, "" if the learner takes
+        none."""
         return None
 
     # ------------------------------------------------------------------------ deciding
@@ -672,7 +710,7 @@ class Interaction(Protocol[M]):
     def eligible(self, model: M, shared: Any, own: Person | None, asked: Question) -> Ints | None:
         """Return the indices of the candidates of the request `asked` that may be shown to its person; None for all.
 
-        Items that the person has rated may be left out, for example. `model` holds the learner, `shared` the published
+        For example, items that the person has rated may be left out. `model` holds the learner, `shared` the published
         state for all people, `own` what was learned for the person, None without it. Raise ValueError if too few are
         left."""
         return None
@@ -686,12 +724,14 @@ class Interaction(Protocol[M]):
         eligible: Ints | None,
         rng: np.random.Generator,
     ) -> Proposal:
-        """Return what to show for the request `asked`, by the policy in it (`asked.arm`), with its probability and
-        predictions.
+        """Return what to show for the request `asked`, with its probability and the predictions for the items.
 
-        Only candidates in `eligible` are shown (indices; None for all). `model` holds the learner, `shared` the
-        published state for all people, `own` what was learned for the person, None without it. `rng` is the generator
-        of this one decision."""
+        `asked.arm` is the policy: by the model, in the caller's order, ...
+
+        - `model`, `shared`, `own`: the model, the published state for all people, the person's own state, None without
+          one
+        - `eligible`: indices of the candidates that may be shown; None for all
+        - `rng`: the random generator of this one decision"""
 
     # ------------------------------------------------------------------------ taking feedback
 
@@ -706,8 +746,8 @@ class Interaction(Protocol[M]):
         return model.refusal(form)
 
     def check_feedback(self, given: Feedback) -> None:
-        """Raise ValueError, naming the field, if the values of the feedback `given` make no sense here (a rating out of
-        range)."""
+        """Raise ValueError, naming the field, if a value in the feedback `given` is not valid in this loop (a rating
+        out of range)."""
         return
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
@@ -716,8 +756,8 @@ class Interaction(Protocol[M]):
         return None
 
     def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
-        """Return the predictions `given` with an imported decision, one for each item shown, after checking their
-        range.
+        """Return `given`, the predictions that come with an imported decision, one for each item shown, after checking
+        their range.
 
         Raise ValueError, naming the field, if one is out of range or loops of this kind predict nothing."""
         said = self.describe().prediction
@@ -732,36 +772,36 @@ class Interaction(Protocol[M]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[M]) -> Explanation:
-        """Return why a logged decision was made: what put its first item there, and which feedback moved it.
+        """Return why a logged decision was made: what put its first item there, and how far each piece of feedback
+        moved that.
 
-        `context` is the decision with its candidates as an array, `past` the log up to it, from which the model of that
-        time is made again. Raise LookupError if there was nothing to decide."""
+        `context` is the `decision` with its candidates as an array, `past` the log up to it, from which the model of
+        that time is learned again. Raise LookupError if there was nothing to decide."""
 
     def item_scores(self, model: M, person: str | None, x: Any, places: Sequence[int]) -> Floats | None:
-        """Return the scores that `model` gives to the candidates at the k indices `places` for a person (k,); None if
-        it has none.
+        """Return the scores (k,) that `model` gives to k candidates of a decision for `person`; None if it gives none.
 
-        `x` are the m candidates of a decision, as N features each (m, N) or item numbers (m,). If a kind does not
-        override this, a score is the inner product of weights and features."""
+        `x` are the m candidates of the decision, as N features each (m, N) or item numbers (m,); `places` are the
+        indices of the k candidates. By default a score is the inner product of weights and features."""
         w, rows = model.effective(model.shared, own_state(model.people, self.person(person))), x[list(places)]
         return scores(rows, w) if rows.ndim == 2 and w.shape == rows.shape[1:] else None
 
     def contributions(self, model: M, person: str | None, x: Any, place: int) -> Contributions:
-        """Return what each feature of the candidate at the index `place` contributes to the score that `model` gives
-        it.
+        """Return how much each feature of one candidate contributes to the score that `model` gives the candidate for
+        `person`.
 
-        `x` are the m candidates of a decision, as N features each (m, N) or item numbers (m,); `person` is whom it is
-        for. If there are no contributions, the result says why."""
+        `x` are the m candidates of a decision, as N features each (m, N) or item numbers (m,); `place` is the index of
+        the candidate. If there are no contributions, the result says why."""
         if self.item_scores(model, person, x, [place]) is None:
             return parts_of.none(f"{type(self.learner).__name__} has no weights of features: there are no parts")
         w = model.effective(model.shared, own_state(model.people, self.person(person)))
         return parts_of.linear(self.names, w, x[place], "score")
 
     def adds_up(self, model: M, person: str | None, feedback: FeedbackRecord) -> bool:
-        """Return whether learning `feedback` changes this person's scores by the same amount, whatever else `model` has
-        learned.
+        """Return whether learning from `feedback` changes the scores for `person` by the same amount, whatever else
+        `model` has learned.
 
-        Then a score is a sum over pieces of feedback, and what each of them added is also what leaving it out would
+        If so, a score is a sum over pieces of feedback, and what each of them added is also what leaving it out would
         take away."""
         return False
 
@@ -771,9 +811,9 @@ class Interaction(Protocol[M]):
         Raise ValueError if there is no such learner, or it does not fit the loop."""
 
     def full_spec(self, spec: str) -> str:
-        """Return `spec`, the name of a learner to try in this loop, with the parameters that the loop prescribes.
+        """Return `spec`, the name of a learner to try in this loop, with the parameters that the loop prescribes added.
 
-        An example is the number of grades: "prank" becomes "prank:n_ranks=5"."""
+        With 5 grades, for example, "prank" becomes "prank:n_ranks=5"."""
         return spec
 
     def measures(self) -> tuple[Measure, ...]:
@@ -781,34 +821,47 @@ class Interaction(Protocol[M]):
         one first."""
 
     def compare(self, models: Sequence[M], step: Step) -> Sequence[Compared | None]:
-        """Compare what each of the L `models` predicts with the answer in `step`, which none of them has learned from
-        yet.
+        """Compare what each of the L `models` predicts with the answer in `step`; return a comparison for each of
+        `measures()`, in that order.
 
-        `step` is a piece of feedback with its decision. Return one comparison for each of `measures()`, in that order;
-        None where the answer says nothing by that measure."""
+        `step` is one piece of feedback with the decision that it answers; no model has learned from it yet. A
+        comparison is None if the answer says nothing by that measure."""
 
     def chances(self, models: Sequence[M], step: Step) -> Floats | None:
         """Return the probability (L,) with which each of the L `models` would show exactly the list that was shown in
         `step`.
 
-        `step` is a piece of feedback with its decision. The probability is nan for a model that cannot tell. Return
-        None if this kind of feedback has no such probabilities."""
+        `step` is one piece of feedback with the decision that it answers. The probability is nan for a model that
+        cannot tell. Return None if this kind of feedback has no such probabilities."""
         return None
 
     def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
-        """Return the pairs of neighbours of a list, shown in either order at random, of which an answer chose one: the
-        upper place, from 1, whether the upper one was chosen, and 1 / (2 P), P the probability of the order shown."""
+        """Return a tuple for each pair of neighbours in a list of which the answer chose exactly one.
+
+        Only pairs that were shown in either order at random count. A tuple is
+        - the position, from 1, of the upper item of the two,
+        - whether the upper one was chosen,
+        - the weight 1 / (2 P), P being the probability of the order in which they were shown.
+
+        `step` is one piece of feedback with the decision that it answers. By default there are none."""
         return ()
 
     def places(self, models: Sequence[M], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        """Return what a list that was drawn at random tells about the first three places of the rankings of the L
-        `models`: weights by item and place (L, 3), weights by all places so far (L, 3), and whether the answer chose
-        what stood there (3,). None if it tells nothing, or this kind draws no lists."""
+        """Return importance weights with which a list drawn at random tells how often other rankings are chosen at
+        their first three places; None if it cannot.
+
+        The rankings are those of L `models`; `step` is one piece of feedback with the decision that it answers. The
+        three arrays are
+        - weights (L, 3) for each place, 0 unless the model's ranking has the item shown there,
+        - weights (L, 3) for each place, 0 unless the model's ranking has the items shown there and above,
+        - whether the answer chose the item shown at each place (3,).
+
+        `heedful.loop.interactions.lists.place_weights` computes them. Return None in kinds that draw no lists."""
         return None
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return how strongly `feedback` speaks for (above 0) or against (below 0) items shown, by their index among
-        candidates.
+        """Return how strongly `feedback` speaks for (above 0) or against (below 0) items shown: {index of the
+        candidate: number}.
 
         `decision` is the logged decision that it answers. Return {} if it speaks for none, None if it does not say."""
         return None
@@ -828,11 +881,14 @@ class Interaction(Protocol[M]):
     def contradicts(self, model: M, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:
         """Return whether the feedback in `step` says the opposite of what the model would predict now.
 
-        `lesson` is the training example that `LoopModel.lesson` made of it. `model` holds the learner, `shared` its
-        present state for all people, `own` what was learned for the person, None without it."""
+        - `model`, `shared`, `own`: the model, its present state for all people, the person's own state, None without
+          one
+        - `step`: one piece of feedback with the decision that it answers
+        - `lesson`: the training example that `LoopModel.lesson` made of it"""
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return how good the list of a decision was, by `answers`, the feedback on it; None if that does not say.
+        """Return how good the list of `decision` was, judged by `answers`, the feedback on it; None if that does not
+        say.
 
         The score lies between the two numbers that `span` returns."""
 
@@ -841,19 +897,21 @@ class Interaction(Protocol[M]):
         return 0.0, 1.0
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return why the model's lists cannot be compared with lists in the caller's order (the control), in words.
+        """Return in words why the model's lists cannot be compared with lists in the caller's order (the control).
 
-        `learned` and `control` count the lists of either sort, and how good they were; `level` says whether all lists
-        have the same score; `forms` are the names of the forms of their feedback."""
+        - `learned`, `control`: the counts of either sort of lists, and how good they were
+        - `level`: whether all lists have the same score
+        - `forms`: the names of the forms of their feedback"""
 
     # ------------------------------------------------------------------------ the health of feedback
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return what the feedback in `step` says, as {question: number}.
+        """Return the statements that the feedback in `step` makes, as {question: number}, to find answers that
+        contradict each other.
 
-        A question is usually which of two items, as described in the request, is better: the number is 1 if the first
-        is, 0 if not. Two answers of a person to the same question contradict each other if their numbers differ by 1 or
-        more. `step` is a piece of feedback with its decision."""
+        `step` is one piece of feedback with the decision that it answers. By default a question is which of two items,
+        as described in the request, is better, and the number is 1 if the first is, 0 if not. Two answers of a person
+        to the same question contradict each other if their numbers differ by 1 or more."""
         form, told = self.forms.get(step.feedback.form), dict[Any, float]()
         if form is None:
             return told
@@ -867,10 +925,11 @@ class Interaction(Protocol[M]):
         return told
 
     def error(self, model: M, step: Step) -> float | None:
-        """Return how wrong `model` predicts the feedback in `step`, from 0 to 1; None if it predicts nothing of it.
+        """Return how wrong the prediction of `model` for the feedback in `step` is, from 0 to 1; None if it predicts
+        nothing of it.
 
-        `step` is a piece of feedback with its decision, from which the model has not learned yet. The error is by the
-        first of `measures()`."""
+        `step` is one piece of feedback with the decision that it answers, from which the model has not learned yet. The
+        error is measured by the first of `measures()`."""
         measure, compared = self.measures()[0], self.compare([model], step)[0]
         if compared is None or not compared.weights.sum() > 0.0:
             return None
@@ -879,10 +938,11 @@ class Interaction(Protocol[M]):
         return None if math.isnan(good) else min(max(1.0 - good if measure.more_is_better else good, 0.0), 1.0)
 
     def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
-        """Return (the value predicted with the decision, the value that came) for each item shown that has both.
+        """Return (predicted value, actual value) for each item that `decision` showed and that has both.
 
-        For ratings and grades the second is the one given. For answers that put one item before all others, the first
-        is the predicted probability of being that item, the second is 1 for the item and 0 for the others."""
+        For ratings and grades the actual value is the one given in `feedback`. For an answer that puts one item before
+        all others, the predicted value is the probability of being that item; the actual one is 1 for that item and 0
+        for the others."""
         record, form = decision.record, self.forms.get(feedback.form)
         if not record.predicted or form is None:
             return []
@@ -896,16 +956,17 @@ class Interaction(Protocol[M]):
         """Return (utility of the corrected list, utility of the best list), each minus the utility of the list shown.
 
         Utilities are by the present model: `model` holds the learner, `shared` its state for all people, `own` what was
-        learned for the person, None without it. `step` is a piece of feedback with its decision. Return None if it
-        corrects no list."""
+        learned for the person, None without it. `step` is one piece of feedback with the decision that it answers.
+        Return None if the feedback corrects no list."""
         return None
 
     def position(self, model: M, step: Step) -> Floats:
-        """Return an array whose change, when `model` learns from the feedback in `step`, tells how far that moved the
-        model.
+        """Return the weights of `model` for all people (N,); without weights, its predictions for the items shown in
+        `step`.
 
-        It holds the weights for all people or, in a model without weights, the predictions for the items shown; it is
-        empty if there are none."""
+        How much this array changes while the model learns from the feedback in `step` tells how far the feedback moved
+        the model. It is empty if there are neither weights nor predictions. `step` is one piece of feedback with its
+        decision."""
         weights = np.array(model.effective(model.shared, None), np.float64)
         if weights.size:
             return weights
@@ -914,16 +975,20 @@ class Interaction(Protocol[M]):
         return np.array([] if found is None else [each.value for each in found], np.float64)
 
     def order_reader(self) -> Model | None:
-        """Return a model that reads feedback as an order better than the one shown, whatever the loop's learner takes.
+        """Return a model that reads any feedback as an order better than the one shown, whatever the loop's learner
+        takes.
 
-        Simulations measure with it how informative feedback is. Return None if feedback of this kind is no such
+        With it simulations measure how informative feedback is. Return None if feedback of this kind gives no such
         order."""
         return None
 
 
 def columns_stamp(model: LoopModel) -> str:
-    """Return the stamp of the columns that the training examples of `model` become: class and space of its learner, and
-    the version of the fold."""
+    """Return a text that identifies how training examples of `model` become columns; columns with another stamp are not
+    used.
+
+    It names the class and the space of its learner, the number of features, and the versions of the model's code and of
+    the format."""
     learner = model.learner
     return (
         f"2 {type(model).__name__} {model.version} {type(learner).__qualname__} {learner.n_features} {learner.space!r}"
@@ -931,16 +996,19 @@ def columns_stamp(model: LoopModel) -> str:
 
 
 def is_compiled_alike(learner: Any) -> bool:
-    """Return whether `learner`, compiled, ends in the same state as interpreted, bit for bit: one of the package's, as
-    tests hold it for these, which does not say that it cannot be compiled."""
+    """Return whether `learner` ends in the same state, bit for bit, whether its `update` is compiled or interpreted.
+
+    That is taken to hold for heedful's own learners, for which tests check it, unless one says that it cannot be
+    compiled."""
     return type(learner).__module__.startswith("heedful.learners.") and not must_interpret(learner)
 
 
 def item_key(step: Step, candidate: int) -> int:
-    """Return a hash of a candidate of the decision in `step`, as it was described to the learner.
+    """Return a hash of one candidate of the decision in `step`, as the candidate was described to the learner.
 
-    `candidate` is its index. The hash covers its name and its features or item number, without the score that the
-    caller gave it, so the same item described in the same way has one key."""
+    `candidate` is its index; `step` is one piece of feedback with the decision that it answers. The hash covers the
+    name and the features or item number, without the score that the caller gave, so the same item described in the same
+    way has the same hash."""
     x = step.context.x
     row = x[candidate : candidate + 1] if x.ndim == 1 else x[candidate, :-1]
     return hash((step.decision.names[candidate], np.ascontiguousarray(row).tobytes()))
