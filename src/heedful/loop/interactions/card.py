@@ -30,7 +30,9 @@ class Scale(NamedTuple):
     form: str
     """the form of feedback that holds the number: "rating\""""
     low: float
+    """the lowest number that can be given"""
     high: float
+    """the highest number that can be given"""
     whole: bool = False
     """whether only whole numbers are taken"""
     selects: bool = False
@@ -52,7 +54,9 @@ class Widget(NamedTuple):
     """
 
     name: str
+    """the name of the input: "order", "scale", "pairs" or "fields\""""
     scale: Scale | None = None
+    """the scale of the numbers, if `name` is "scale"; otherwise None"""
 
 
 class Setting(NamedTuple):
@@ -61,9 +65,9 @@ class Setting(NamedTuple):
     name: str
     """the field of `Settings`"""
     help: str
-    """in one line"""
+    """the meaning of the setting, in one line"""
     example: Any
-    """a value, as JSON"""
+    """an example of its value, as JSON"""
 
 
 class Card(NamedTuple):
@@ -100,8 +104,9 @@ class Card(NamedTuple):
     score: str = "how good what was shown was"
     """what the mean score in a report is the mean of, in words"""
     arms: tuple[str, str] = ("learned lists", "control")
-    """what a report calls the lists by the model and those of the control (the caller's order)"""
+    """the names in a report of the two sorts of lists: those by the model, and those of the control (the caller's
+    order)"""
     compares_arms: bool = True
-    """whether a report compares these two"""
+    """whether a report compares these two sorts of lists"""
     settings: tuple[Setting, ...] = ()
     """the settings that only loops of this kind have"""

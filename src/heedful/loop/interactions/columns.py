@@ -21,12 +21,12 @@ class Ragged(NamedTuple):
     """A column of arrays of different lengths: the i-th is values[starts[i]:starts[i + 1]]."""
 
     values: Any
-    """all arrays, one after the other (s,)"""
+    """the elements of all arrays, one array after the other (s,)"""
     starts: Ints
-    """where each begins, and the end of the last (n + 1,)"""
+    """the position in `values` at which each of the n arrays begins, and the end of the last (n + 1,)"""
 
     def ith(self, i: int) -> Any:
-        """Return the i-th array, a view."""
+        """Return the array with the index `i`, a view."""
         return self.values[self.starts[i] : self.starts[i + 1]]
 
 
@@ -37,31 +37,31 @@ class Single(NamedTuple):
     """the numbers (n,)"""
 
     def ith(self, i: int) -> Any:
-        """Return the i-th number."""
+        """Return the number with the index `i`."""
         return self.values[i]
 
 
 class Lessons(NamedTuple):
-    """n training examples as columns.
+    """n training examples as columns; each has m candidates of N features.
 
-    The candidates of an example are rows of one array of features, since the same items come again and again; the last
-    feature of each, the caller's score, comes from another column."""
+    The candidates of an example are rows of one array of features, since the same items occur in many examples. The
+    last feature, the caller's score, differs from example to example and has a column of its own."""
 
     features: Floats
-    """features (r, N - 1) of r different candidates"""
+    """the first N - 1 features of r different candidates (r, N - 1)"""
     rows: Ragged
     """for each example the rows in `features` of its m candidates (m,)"""
     scores: Ragged
-    """for each example the last feature of its m candidates (m,), empty if all are 0"""
+    """for each example the caller's scores of its m candidates, the last feature (m,); empty if all are 0"""
     shown: Ragged
     """for each example the candidates that were shown, as indices, best first"""
     answer: Ragged
-    """for each example what was answered, as whole numbers: candidates, or grades"""
+    """for each example the answer as whole numbers: candidates (indices), or grades"""
     parts: Any
-    """a tuple of columns, the other fields of the learner's proposals"""
+    """a tuple of columns: the fields of the learner's proposals besides the list, such as the neighbours swapped"""
 
     def x(self, i: int) -> Floats:
-        """Return the N features of the m candidates of example i (m, N)."""
+        """Return the N features of the m candidates of the example with the index `i` (m, N), a new array."""
         rows, last = self.rows.ith(i), self.scores.ith(i)
         m, n = rows.size, self.features.shape[1]
         out = np.empty((m, n + 1))
@@ -74,37 +74,38 @@ class Lessons(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """One training example, as it goes into columns."""
+    """One training example, in the form that goes into columns (`Lessons`)."""
 
     x: Floats
-    """the N features of its m candidates (m, N), the caller's score last"""
+    """the N features of the m candidates (m, N), the caller's score last"""
     shown: Ints
-    """the candidates that were shown"""
+    """the candidates that were shown, as indices, best first"""
     answer: Ints
-    """what was answered"""
+    """the answer, as whole numbers: candidates (indices), or grades"""
     parts: tuple[Any, ...] = ()
-    """the other fields of the learner's proposal, arrays or numbers"""
+    """the fields of the learner's proposal besides the list, arrays or numbers"""
 
 
 class Columns(NamedTuple):
-    """How the training examples of one model become columns, and how they are learned from."""
+    """How the training examples of one model become columns of numbers, and how compiled code learns from these."""
 
     stamp: str
-    """what the columns depend on besides the log; columns with another stamp are not used"""
+    """a text that identifies what the columns depend on besides the log; columns with another stamp are not used"""
     size: int
     """N, the number of features of a candidate, the caller's score included"""
     like: tuple[Any, ...]
     """an example of `Encoded.parts`: numbers and arrays of the right types"""
     encode: Callable[[Any], Encoded | None]
-    """returns a training example of the model as numbers; None if it has another form, and is learned by itself"""
+    """a function that returns a training example of the model as numbers; None if the example has another form, and has
+    to be learned by itself"""
     fits: Callable[[Lessons], bool]
-    """whether what the columns say of proposals and answers makes sense, so that compiled code, which checks no index,
-    stays within its arrays; what is the same for all kinds is checked before"""
+    """a function that returns whether all indices in the proposals and answers are in range, so that compiled code,
+    which checks no index, stays within its arrays; what is the same for all kinds of feedback is checked before"""
     learn: Any
-    """the kernel: (learner, state, lessons, at, *rest) -> (state, how many changed what is predicted); it learns the
-    examples at the indices `at` (k,) of `Lessons`, in order"""
+    """the kernel: (learner, state, lessons, at, *rest) -> (state, how many examples changed a prediction); it learns
+    the examples with the indices `at` (k,) of `Lessons`, in order"""
     rest: tuple[Any, ...] = ()
-    """its other arguments"""
+    """further arguments of the kernel"""
 
 
 def lengths(column: Ragged) -> Ints:
@@ -113,12 +114,14 @@ def lengths(column: Ragged) -> Ints:
 
 
 def below(column: Ragged, most: Ints) -> bool:
-    """Return whether all numbers of the i-th array of a column are from 0 to most[i] - 1, for `most` (n,)."""
+    """Return whether all numbers in the i-th array of `column` are from 0 to most[i] - 1, for each of its n arrays.
+
+    `most` has the shape (n,)."""
     values = column.values
     return bool((values >= 0).all() and (values < np.repeat(most, lengths(column))).all())
 
 
 @kernel
 def differ(a: Floats, b: Floats) -> bool:
-    """Return whether two arrays (n,) differ in any bit."""
+    """Return whether the arrays `a` and `b` (n,) differ in any bit."""
     return bool((a.view(np.int64) != b.view(np.int64)).any())

@@ -22,6 +22,7 @@ class Contribution(NamedTuple):
     """How much one feature of an item adds to the item's score."""
 
     name: str
+    """the name of the feature, or of a part of the score that is no feature"""
     value: float
     """the value of the feature as the learner sees it; 1 for a part that is no feature, such as a mean"""
     weight: float | None

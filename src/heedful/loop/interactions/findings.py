@@ -27,10 +27,10 @@ MISTAKES = "Look at the lessons below: some may be mistakes. Each can be undone.
 
 
 class Verdict(NamedTuple):
-    """The answer to the question whether learning helps."""
+    """The answer of a report to the question whether learning helps."""
 
     kind: str
-    """"good" (learning helps), "bad" (it does harm) or "open" (it cannot be told)"""
+    """the answer: "good" (learning helps), "bad" (it does harm) or "open" (it cannot be told)"""
     short: str
     """the answer in one sentence"""
     more: tuple[str, ...]
@@ -38,10 +38,11 @@ class Verdict(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row of the table that compares learned lists with control lists (in the caller's order): the counts of one of
-    them."""
+    """One row of the table that compares learned lists with control lists (in the caller's order): what is counted of
+    one of the two sorts."""
 
     name: str
+    """the name of the sort of lists"""
     shown: int
     """how many lists were shown"""
     answered: int
@@ -53,31 +54,35 @@ class Row(NamedTuple):
 
 
 class Stroke(NamedTuple):
-    """A line of a picture; a `reference` is a line that the others are compared with."""
+    """One line of a picture; a `reference` is a line with which the others are compared."""
 
     label: str
+    """the name of the line, for the legend"""
     values: tuple[float | None, ...]
+    """the values at the points of the picture (`Picture.x`), in order; None where there is none"""
     reference: bool = False
 
 
 class Picture(NamedTuple):
-    """A picture of lines over time."""
+    """A picture of lines over time, as data."""
 
     x: tuple[int, ...]
-    """the position of each point of the lines, as a cumulative count"""
+    """the position of each point of the lines: how many lists or answers there were up to then"""
     label: str
-    """what x counts"""
+    """what `x` counts, as the label of the axis"""
     axis: str | tuple[float, float]
-    """what the values are: "place" (1 / a position in a list), "error", "log" (positive values), or their (low,
-    high)"""
+    """the scale of the values: "place" (1 / a position in a list), "error", "log" (positive values, logarithmic), or
+    (lowest, highest)"""
     lines: tuple[Stroke, ...]
+    """the lines, each with a value or None for each point of `x`"""
     text: str
-    """what it shows, for people who do not see it"""
+    """a description in words, for people who do not see the picture"""
     caption: str
+    """the sentence below the picture"""
 
 
 class Section(NamedTuple):
-    """A part of the findings under a heading of its own."""
+    """A part of the findings with a heading (`title`), sentences and perhaps a picture."""
 
     title: str
     sentences: tuple[str, ...]
@@ -85,14 +90,18 @@ class Section(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """Everything that a page or a command says of a report."""
+    """Everything that a page or a command says about a report of a loop."""
 
     verdict: Verdict
+    """the answer to the question whether learning helps"""
     rows: tuple[Row, ...] = ()
+    """the rows of the table that compares learned lists with control lists; () for no table"""
     picture: Picture | None = None
+    """the mean score of these lists over time; None with too few points"""
     excluded: str = ""
-    """a sentence on which lists are in no row; "" if all are in one"""
+    """a sentence on which lists are in no row of the table; "" if every list is in one"""
     sections: tuple[Section, ...] = ()
+    """further parts, such as how well answers were predicted"""
     notes: tuple[str, ...] = ()
     """sentences on how it was measured"""
 
@@ -101,7 +110,9 @@ class Findings(NamedTuple):
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
-    """Return the number `n` with its noun in the right form: "1 list", "2,000 lists"; `many` is an irregular plural."""
+    """Return the number `n` with its noun: "1 list", "2,000 lists".
+
+    `one` is the noun in the singular; `many` is an irregular plural."""
     return f"{n:,} {one if n == 1 else many or f'{one}s'}"
 
 
@@ -116,14 +127,15 @@ def sentence(text: str) -> str:
 
 
 def interval(apart: Difference, hint: str = "") -> str:
-    """Return a sentence with the difference `apart` and its 95 % interval; the text `hint` is inserted after the
-    difference."""
+    """Return a sentence with a difference of two means and its 95 % confidence interval, both in `apart`.
+
+    The text `hint` is inserted after the difference."""
     by, low, high = (f"{each:+.2f}".replace("-", "−") for each in (apart.by, apart.low, apart.high))
     return f"Difference: {by}{hint} (95 % confidence interval: {low} to {high})."
 
 
 def examined(report: Report) -> str:
-    """Return a sentence on what `report` looked at: how many lists, all or only the newest, since when."""
+    """Return a sentence on the lists that `report` is about: how many, whether all or only the newest, since when."""
     since = ""
     if report.since is not None:
         since = f", since {datetime.fromtimestamp(report.since // 1_000_000, UTC):%Y-%m-%d %H:%M:%S UTC}"
@@ -131,9 +143,10 @@ def examined(report: Report) -> str:
 
 
 def clusters(apart: Difference | None, answers: str = "Answers") -> tuple[str, ...]:
-    """Return the sentence that explains that the interval of the difference `apart` counts people, not lists.
+    """Return the sentence that explains that the interval in `apart` counts people as independent, not lists; () if
+    there is no interval.
 
-    Return () if there is no interval. `answers` is the plural noun of the feedback, with a capital letter."""
+    `apart` is the difference of two means. `answers` is the plural noun of the feedback, with a capital letter."""
     if apart is None:
         return ()
     people = f"{apart.people:,} here, where a list shown to nobody in particular counts as one"
@@ -141,9 +154,10 @@ def clusters(apart: Difference | None, answers: str = "Answers") -> tuple[str, .
 
 
 def excluded(report: Report, imported: str = BY_THE_PAGE) -> str:
-    """Return a sentence on what the table of learned and control lists leaves out, "" if that is nothing.
+    """Return a sentence on the lists and answers that the table of learned and control lists leaves out; "" if there
+    are none.
 
-    It leaves out lists that another system made, lists made ahead and never shown, and answers that were undone.
+    Left out are lists that another system made, lists made ahead and never shown, and answers that were undone.
     `imported` is a phrase that says who made the lists of another system."""
     apart = [(report.imported, imported), (report.waiting, "made ahead and never shown")]
     told = [f"{count(n, 'list')} {what}" for n, what in apart if n]
@@ -162,12 +176,14 @@ def compare_arms(
     notes: Sequence[str] = (),
     imported: str = BY_THE_PAGE,
 ) -> Findings:
-    """Return the comparison in `report` of learned lists with control lists (in the caller's order) in words and
+    """Return the comparison in `report` of learned lists with control lists (in the caller's order), in words and
     pictures.
 
-    The latter are the share `control` of all lists. `card` describes the loop's kind of feedback, `axis` is that of the
-    picture, `notes` are sentences on how this is measured, `imported` is a phrase that says who made the imported
-    lists."""
+    - `card`: the description of the loop's kind of feedback
+    - `control`: the share of control lists among all
+    - `axis`: the scale of the picture, as in `Picture.axis`
+    - `notes`: sentences on how this is measured
+    - `imported`: a phrase that says who made the lists of another system"""
     low, high = (0.0, 1.0) if isinstance(axis, str) else axis
     rows = []
     for name, arm, field in zip(card.arms, (report.learned, report.control), ("learned", "control")):
@@ -239,10 +255,11 @@ def arms_picture(report: Report, card: Card, axis: str | tuple[float, float]) ->
 
 def mean_points(arms: Sequence[Arm]) -> tuple[float | None, ...]:
     """Return the points of a line: the mean score of one sort of lists in each window of time, None for windows without
-    one.
+    a point.
 
-    `arms` has, for each window, the counts of the learned lists, or those of the control. Neighbouring windows are
-    joined until they hold `EACH` answered lists; their mean is the value at the last of them."""
+    `arms` has the counts of these lists (the learned ones, or those of the control) in each window. Neighbouring
+    windows are joined until they hold at least `EACH` answered lists; the mean of these is the value at the last
+    window."""
     found: list[float | None] = [None] * len(arms)
     step, began, part = -(-len(arms) // POINTS), 0, list[tuple[int, float]]()
     for i, arm in enumerate(arms):
@@ -258,15 +275,15 @@ def mean_points(arms: Sequence[Arm]) -> tuple[float | None, ...]:
 
 
 def prediction_section(found: PredictionReport, more: Sequence[str] = ()) -> Section:
-    """Return a section on how well answers were predicted (`found`), compared with a baseline.
+    """Return a section on how well answers were predicted, compared with a baseline.
 
-    It has sentences, then `more` of them, and a picture over time."""
+    `found` has the scores. The section has sentences on them, then the sentences `more`, and a picture over time."""
     return Section("How well does it predict?", (*prediction_sentences(found), *more), prediction_picture(found))
 
 
 def prediction_sentences(found: PredictionReport) -> tuple[str, ...]:
-    """Return sentences on `found`: the scores of predictions and of a baseline, and their difference, or why there is
-    none."""
+    """Return sentences on the scores in `found`: those of the predictions and of a baseline, and their difference, or
+    why there is none."""
     if found.score is None or found.baseline is None:
         return (sentence(found.unsaid),)
     compared = (
@@ -278,8 +295,9 @@ def prediction_sentences(found: PredictionReport) -> tuple[str, ...]:
 
 
 def prediction_picture(found: PredictionReport) -> Picture | None:
-    """Return a picture of the scores in `found`, of predictions and of a baseline, over time; None with fewer than two
-    points."""
+    """Return a picture of the scores in `found` over time, those of predictions and those of a baseline.
+
+    Return None if there are fewer than two points."""
     parts = merge_windows(
         [(each.answers, each.score, each.baseline) for each in found.series if each.score is not None]
     )
@@ -302,13 +320,14 @@ def prediction_picture(found: PredictionReport) -> Picture | None:
 
 
 def _measure(found: PredictionReport) -> str:
-    """Return the name of the measure as the beginning of a sentence."""
+    """Return the name of the measure in `found`, with a capital letter."""
     return f"{found.measure[:1].upper()}{found.measure[1:]}".replace(" - ", " − ")
 
 
 def merge_windows(series: Sequence[tuple[int, float, float]]) -> list[tuple[int, float, float]]:
-    """Join neighbours in `series`, (count, mean, another mean) each, until at most `POINTS` are left; means by
-    count."""
+    """Join neighbouring windows of time in `series` until at most `POINTS` are left; return the joined ones.
+
+    A window is (count, mean, another mean); joined means are weighted by the counts."""
     step, found = -(-len(series) // POINTS) or 1, list[tuple[int, float, float]]()
     for start in range(0, len(series), step):
         part = series[start : start + step]

@@ -9,20 +9,22 @@ from heedful.jit.kernel import Floats
 
 class Measure(NamedTuple):
     """A measure by which learners are compared on a log: a weighted mean, over answers, of how good their predictions
-    were."""
+    of these were."""
 
     name: str
+    """the name of the measure: "mean absolute error\""""
     about: str
-    """a sentence that says what it is the mean of"""
+    """a sentence that says what the measure is the mean of"""
     missing: str
-    """why a log may not allow to compute it, in words that follow "because\""""
+    """the reason why some logs do not allow to compute it, in words that follow "because\""""
     remedy: str
-    """a sentence that says how to obtain a log that allows it"""
+    """a sentence that says how to obtain a log that allows to compute it"""
     low: float = 0.0
     """the least possible value"""
     high: float = 1.0
     """the greatest possible value"""
     more_is_better: bool = True
+    """whether a greater value is a better one; False for errors"""
     most_weight: float = 1.0
     """the greatest possible weight of one comparison"""
     once: bool = False
@@ -30,17 +32,20 @@ class Measure(NamedTuple):
 
 
 class PositionBias(NamedTuple):
-    """How often a place of a list is chosen for each time that the place above it is, whatever stands there."""
+    """How often people choose a place of a list compared with the place above it, whatever items are there."""
 
     place: int
-    """the upper place of the two, from 1"""
+    """the upper of the two places, from 1"""
     ratio: float
-    """choices at the lower place for each choice at the upper one; below 1 where people look less"""
+    """the number of choices at the lower place for each choice at the upper one; below 1 where people look less"""
     low: float
-    """the ends of an interval for it; how often one may look says `heedful.evaluation.ratio`"""
+    """the lower end of a confidence interval for `ratio`; `heedful.evaluation.ratio` says how often one may look at
+    it"""
     high: float
+    """the upper end of that interval"""
     answers: int
-    """answers that chose one of two neighbours at these places, shown in either order at random"""
+    """the number of answers that chose one of two neighbours at these places, which were shown in either order at
+    random"""
 
 
 class Compared(NamedTuple):

@@ -11,10 +11,10 @@ UNSAID = "coactive"
 
 
 def named_interaction(cls: type) -> str:
-    """Return the name of the interaction ("ordinal") that a learner's class `cls` belongs to.
+    """Return the name of the interaction, the kind of feedback ("ordinal"), that a learner's class `cls` belongs to.
 
-    It is that of the class attribute `interaction`, otherwise the one in the class's docstring, otherwise
-    "coactive"."""
+    It is the class attribute `interaction`, otherwise the name in the class's docstring (`Interaction: ordinal.`),
+    otherwise "coactive"."""
     own = getattr(cls, "interaction", None)
     return str(own.name) if isinstance(own, type) and hasattr(own, "name") else summarise(cls).interaction or UNSAID
 
@@ -22,8 +22,8 @@ def named_interaction(cls: type) -> str:
 def loop_learner(spec: str, n_features: int, space: object) -> Any:
     """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), for `n_features` features.
 
-    `space` is what the learner may show, such as rankings, with the features of what is shown. Raise ValueError if
-    there is no such learner, or if it is for simulations only."""
+    `space` describes what the learner may show, such as rankings, and how features of that are computed. Raise
+    ValueError if there is no such learner, or if it is for simulations only."""
     learner = make_learner(spec, n_features=n_features, space=space)
     if (simulated := getattr(learner, "simulation_only", None)) is not None:
         raise ValueError(f"learner: expected one for loops, got {spec}, which is for simulations alone: {simulated}")

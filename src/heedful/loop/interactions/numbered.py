@@ -14,15 +14,17 @@ S = TypeVar("S")
 
 
 class Number(NamedTuple):
-    """What a model that knows people and items by number keeps for one person: the person's number."""
+    """The state that a model keeps for one person if its learner knows people and items by number: the person's
+    number."""
 
     user: int
+    """the number by which the learner knows the person"""
 
 
 class Numbered(Generic[S]):
-    """The base of models of people and items by number. Candidates x (m,) are numbers of items.
+    """The base of models whose learner knows people and items by number. The m candidates x (m,) are numbers of items.
 
-    The state S that all people share is a NamedTuple whose field `learned` is the learner's state."""
+    S is the state that all people share: a NamedTuple whose field `learned` is the learner's state."""
 
     def __init__(self, learner: Any, shared: S) -> None:
         """Make a model of `learner` that begins with `shared`, the state before anything was learned."""
@@ -40,8 +42,9 @@ class Numbered(Generic[S]):
         return np.zeros(0)
 
     def published(self) -> S:
-        """Return the state for readers. Nothing writes to its arrays from then on: the next update copies them
-        first."""
+        """Return the present state, for the threads that make decisions.
+
+        Its arrays are never written to again: the next update copies them first."""
         self._lent = True
         return self.shared
 

@@ -15,8 +15,10 @@ class _Before(msgspec.Struct):
 
 
 def predicted_before(written: bytes) -> tuple[int | float, ...]:
-    """Return the predictions in a record's JSON `written` if they are under an earlier name of `predicted`; () if
-    not."""
+    """Return the predictions of a decision record that keeps them under an earlier name of the field `predicted`; () if
+    it does not.
+
+    `written` is the record as JSON."""
     if b'"grades":' not in written and b'"ratings":' not in written and b'"chances":' not in written:
         return ()
     before = _decode_before(written)

@@ -7,19 +7,23 @@ from typing import Any, NamedTuple
 
 
 class LoopOption(NamedTuple):
-    """An option of `heedful init` that only loops of one kind have."""
+    """An option of the command `heedful init` that only loops of one kind of feedback have."""
 
     name: str
+    """the name of the option without its dashes: "grades\""""
     help: str
+    """the text for it in `--help`"""
     takes: type = bool
     """the type of its value; bool for a flag"""
     metavar: str | None = None
+    """the name of the value in `--help`: "LOW..HIGH"; None for a flag"""
     default: str | None = None
-    """what holds if the option is not given, in words"""
+    """the text in `--help` on what holds if the option is not given; None for no text"""
 
 
 class KindChoice(NamedTuple):
-    """The learner and settings that the options of `heedful init` for one kind of feedback stand for."""
+    """The learner and the settings of a new loop that follow from the options of `heedful init` for one kind of
+    feedback."""
 
     learner: str | None
     """the name of the learner; None for the default of the settings"""

@@ -17,14 +17,17 @@ from heedful.loop.versions import version_of
 
 
 def interaction_of(manifest: Manifest, learner: object) -> Interaction[Any]:
-    """Return the interaction, an instance, of a loop with this manifest and learner.
+    """Return the interaction, an instance, of a loop with this `manifest` and `learner`.
 
-    Raise LookupError if the learner names an interaction that does not exist."""
+    Raise LookupError if the learner names an interaction (a kind of feedback) that does not exist."""
     return interaction_class(type(learner))(manifest, learner)
 
 
 def interaction_class(cls: type) -> type[Interaction[Any]]:
-    """Return the subclass of `Interaction` that a learner's class `cls` names. Raise LookupError if there is none."""
+    """Return the subclass of `Interaction` for learners of the class `cls`, which names it in an attribute or its
+    docstring.
+
+    Raise LookupError if there is none of that name."""
     own = getattr(cls, "interaction", None)
     if isinstance(own, type):
         return own
@@ -35,10 +38,10 @@ def interaction_class(cls: type) -> type[Interaction[Any]]:
 
 
 def interaction_type(spec: str, settings: Settings) -> type[Interaction[Any]]:
-    """Return the subclass of `Interaction` for a loop with these settings and the learner that `spec` names.
+    """Return the subclass of `Interaction` for a loop with these `settings` and the learner that `spec` names.
 
-    A setting decides it (`ratings`, `choices`), otherwise the learner. Raise ValueError if there is no such learner or
-    interaction."""
+    The setting `ratings` or `choices` decides it if there is one, otherwise the learner. Raise ValueError if there is
+    no such learner or interaction."""
     if (made := interaction_made_by(settings)) is not None:
         return made
     try:
@@ -48,8 +51,8 @@ def interaction_type(spec: str, settings: Settings) -> type[Interaction[Any]]:
 
 
 def interaction_made_by(settings: Settings) -> type[Interaction[Any]] | None:
-    """Return the subclass of `Interaction` that a setting (`ratings`, `choices`) asks for, whatever the learner; else
-    None.
+    """Return the subclass of `Interaction` that one of the `settings` (`ratings`, `choices`) asks for; None if none of
+    them does.
 
     Raise ValueError if two settings ask for different ones."""
     made = [each for each in interactions().values() if each.setting and getattr(settings, each.setting) is not None]
@@ -65,10 +68,10 @@ def default_learner(settings: Settings) -> str:
 
 
 def learner_version(learner: object) -> str:
-    """Return the version of the code that turns a log into a state with this learner: that of its model, then its own.
+    """Return the version of the code by which a loop with this `learner` turns its log into a state, as a text.
 
-    The model is that of its kind of feedback. A model or learner raises its version when the same log would give
-    another state."""
+    It is made of the version of the model, which belongs to the kind of feedback, and that of the learner. Either
+    raises its version when the same log would give another state."""
     return version_of(interaction_class(type(learner)).model_type.version, learner)
 
 

@@ -27,7 +27,7 @@ WEIGHTS = 5
 
 
 class Line(NamedTuple):
-    """A paragraph of plain text."""
+    """A paragraph of plain text (`text`)."""
 
     text: str
 
@@ -36,8 +36,11 @@ class Table(NamedTuple):
     """A table of texts: rows under headings, each with an optional line chart over time."""
 
     title: str
+    """the heading of the table"""
     columns: tuple[str, ...]
+    """the headings of the columns"""
     rows: tuple[tuple[str, ...], ...]
+    """the cells of each row, as texts"""
     texts: tuple[int, ...] = (0,)
     """indices of the columns that hold texts; the others hold numbers"""
     trends: tuple[tuple[float | None, ...], ...] = ()
@@ -60,9 +63,10 @@ def sentence(text: str) -> Line:
 
 
 def features_table(told: Explanation) -> Table:
-    """Return a table of what each feature adds to the lead of the first item over the second in the explanation `told`.
+    """Return a table of what each feature adds to the lead of the first item over the second: the difference of their
+    scores.
 
-    The lead is the difference of their scores."""
+    `told` is the explanation of a decision, which has the contributions."""
     rows = [(p.name, brief(p.weight), brief(p.first), brief(p.second), signed(p.counts)) for p in told.features]
     return Table("What put it there", ("feature", "weight", "first", "second", "counts"), tuple(rows))
 
@@ -71,7 +75,8 @@ def lessons_table(told: Explanation, title: str = "What moved it") -> Table:
     """Return a table, headed `title`, of how far each piece of feedback changed the lead of the first item over the
     second.
 
-    The lead, a difference of scores, and the items are those of the explanation `told`."""
+    `told` is the explanation of a decision, which has these changes; the lead is the difference of the two items'
+    scores."""
     rows = [(each.event, each.form, f"{each.seq:,}", signed(each.by)) for each in told.lessons]
     return Table(title, ("feedback", "form", "event", "by"), tuple(rows), (0, 1))
 
@@ -82,10 +87,12 @@ def there(parts: Iterable[Part]) -> list[Part]:
 
 
 def explanation(told: Explanation) -> list[Part]:
-    """Return the explanation `told` of a decision as lines and tables.
+    """Return an explanation of a decision, `told`, as lines and tables.
 
-    They hold the lead of its first item over the second (the difference of their scores), its reason, the features that
-    make it, and the feedback that moved it."""
+    They hold
+    - the lead of the first item over the second (the difference of their scores), and its reason,
+    - what each feature adds to the lead,
+    - the feedback that changed it."""
     other = "" if told.second is None else f" before {told.second}"
     head = Line(f"{told.first}{other}, by {signed(told.margin)}")
     return there([head, sentence(told.because), features_table(told), lessons_table(told)])
@@ -107,8 +114,8 @@ HOW = {
 def why(told: Why, top: int = 0) -> list[Part]:
     """Return `told`, why an item of a decision had its score, as lines and tables.
 
-    They hold its position and score, what each feature contributes, and the feedback that moved the score, with the
-    methods by which these were computed. `top` cuts the table of features to so many rows; 0 leaves all."""
+    They hold the item's position and score, what each feature contributes, and the feedback that changed the score,
+    with the methods by which these were computed. The table of features has at most `top` rows; 0 for all."""
     stood = "was not shown" if told.place is None else f"was shown in place {told.place:,}"
     how = "" if told.place is None else HOW.get(told.arm, "")
     head = f"{told.item} {stood}{how}"
@@ -146,14 +153,18 @@ def _lead(lead: float | None) -> str:
 
 
 def greatest(found: LearnerEvaluation) -> str:
-    """Return the names and values of the learner's greatest weights (at most `WEIGHTS`) as one text; NaN comes
-    first."""
+    """Return the greatest weights of the learner in `found` (at most `WEIGHTS`), names with values, as one text.
+
+    The order is by size; weights that are NaN come first."""
     weights = sorted(found.weights.items(), key=lambda each: (math.isfinite(each[1]), -abs(each[1])))[:WEIGHTS]
     return ", ".join(f"{name} {signed(weight)}" for name, weight in weights if weight)
 
 
 def position_bias(found: Evaluation) -> list[Part]:
-    """Return how choices depend on the place in a list as a table and a sentence; [] if the log cannot tell."""
+    """Return, as a table and a sentence, how often people choose the lower of two neighbouring places of a list for
+    each time that they choose the upper one.
+
+    `found` is an evaluation of learners on a log. Return [] if the log does not allow to estimate it."""
     if found.position_bias is None:
         return []
     rows = [
@@ -178,8 +189,8 @@ def position_bias(found: Evaluation) -> list[Part]:
 def evaluation(found: Evaluation) -> list[Part]:
     """Return `found`, how well learners would have predicted the answers in a log, as lines and tables.
 
-    For each measure there is a table with a row for each learner, what the measure is the mean of, and why a value is
-    missing or doubtful; then come the learners' greatest weights."""
+    For each measure there is a table with a row for each learner, a sentence on what the measure is the mean of, and
+    reasons why a value is missing or doubtful. Then come the learners' greatest weights."""
     parts: list[Part] = []
     sure = f"{1.0 - found.alpha:.0%}"
     for j, measure in enumerate(found.measures):
@@ -209,7 +220,10 @@ def evaluation(found: Evaluation) -> list[Part]:
 
 
 def refusals(found: Evaluation, j: int) -> list[Line]:
-    """Return why the `j`-th measure cannot be computed from the log for some learners: a line for each reason."""
+    """Return lines that say why the measure with the index `j` cannot be computed for some learners: a line for each
+    reason.
+
+    `found` is an evaluation of learners on a log."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for each in found.learners:
         value = each.values[j]
@@ -227,8 +241,11 @@ def _of(names: Sequence[str], found: Evaluation) -> str:
 
 
 def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> list[Part]:
-    """Return a table of what importance-weighted values rest on (effective sample size, mean weight, share of lists
-    that are not in the log), and a line for each learner whose value should not be trusted."""
+    """Return a table of what the importance-weighted `values` rest on, and a line for each learner whose value should
+    not be trusted.
+
+    The table has a row for each of `learners`: the effective sample size, the mean weight, and the share of lists that
+    are not in the log."""
     rows = [
         (each.learner, f"{value.effective:,.0f}", f"{value.mean_weight:.2f}", f"{value.unsupported or 0.0:.0%}")
         for each, value in zip(learners, values)
@@ -244,8 +261,10 @@ def weighted(value: Value) -> bool:
 
 
 def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
-    """Return (value, its interval, its difference from the first learner with interval) as texts; percentages if
-    `share`."""
+    """Return three texts: the value, its confidence interval, and its difference from the first learner with the
+    interval of that.
+
+    They are percentages if `share` is True."""
 
     def text(number: float | None, sign: bool = False) -> str:
         if number is None:
@@ -269,11 +288,11 @@ def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
 
 
 def report(found: Findings, card: Card) -> list[Part]:
-    """Return the findings of a report as lines and tables: a table of learned and control lists, the verdict, the
-    sections.
+    """Return the findings of a report, `found`, as lines and tables: a table of learned and control lists, the verdict,
+    the sections.
 
-    `card` describes the loop's kind of feedback. A picture is printed as a table with a line chart for each row, unless
-    the table of lists shows the same values already."""
+    `card` describes the loop's kind of feedback. A picture becomes a table with a line chart for each row, unless the
+    table of lists shows the same values already."""
     parts: list[Part] = []
     if found.rows:
         rows = tuple([(row.name, f"{row.shown:,}", f"{row.answered:,}", row.mean) for row in found.rows])
@@ -289,7 +308,7 @@ def report(found: Findings, card: Card) -> list[Part]:
 
 
 def picture_table(picture: Picture) -> Table:
-    """Return a picture of lines over time as a table: a row for each line, with its first and last value and a line
+    """Return a picture of lines over time as a table: for each line a row with its first value, last value and a line
     chart."""
     known = [[value for value in line.values if value is not None] for line in picture.lines]
     low, high = picture.axis if isinstance(picture.axis, tuple) else (0.0, max(max(values) for values in known))
@@ -303,25 +322,27 @@ def picture_table(picture: Picture) -> Table:
 
 
 def health(found: Health) -> list[Part]:
-    """Return `found`, the health of a loop's feedback, as lines and tables.
+    """Return `found`, how sound the feedback of a loop is, as lines and tables.
 
-    They hold the alarms with what to do next, what was compared, counts over time, and what else matters. A table that
-    would have no rows is left out."""
+    They hold the alarms with what to do next, what was compared, counts over time, and how well predictions came out. A
+    table without rows is left out."""
     alarms = [Line(f"ALARM, {each.name}: {each.said} {each.remedy}") for each in found.alarms]
     return there([*(alarms or [sound(found)]), *health_compared(found), *health_over_time(found), calibration(found)])
 
 
 def sound(found: Health) -> Line:
-    """Return the sentence that nothing is wrong with the feedback, as far as can be seen, with its counts.
+    """Return the sentence that nothing seems to be wrong with the feedback, with the numbers of decisions and feedback.
 
-    `found` is the health of a loop without an alarm."""
+    `found` is the health of a loop that has no alarm."""
     given = f"{found.feedback:,} pieces of feedback on {found.decisions:,} decisions"
     return Line(f"Nothing is wrong with {given}, as far as can be seen.")
 
 
 def health_compared(found: Health) -> list[Part]:
-    """Return lines on each test of the feedback: what was compared, how strong the evidence is, or why nothing can be
-    said."""
+    """Return a table of the tests of the feedback in `found`, and lines about them.
+
+    A row has the share before and since the likeliest change, and the strength of the evidence for a change. The lines
+    say how strong evidence makes an alarm, and which tests cannot say anything and why."""
     rows = [
         (each.name, _percent(each.before), _percent(each.after), brief(each.evidence), "alarm" if each.alarm else "no")
         for each in found.signals
@@ -336,14 +357,15 @@ def health_compared(found: Health) -> list[Part]:
 
 
 def health_over_time(found: Health) -> list[Part]:
-    """Return counts of the feedback in `found` over time as lines and tables.
+    """Return counts of the feedback in `found` over time as a table, and lines that explain the columns.
 
-    They say what the counts mean, how much corrections gain, and which people give the most feedback."""
+    The lines also say how much corrections gain, and which people give the most feedback."""
     return [_windows(found), *_lines(found)]
 
 
 def _windows(found: Health) -> Table:
-    """Return the shares of feedback over time, a row for each window."""
+    """Return a table of shares of feedback (unanswered, late, contradictory, ...), a row for each window of time in
+    `found`."""
     corrects = found.corrections is not None
     rows = [
         (
@@ -363,7 +385,8 @@ def _windows(found: Health) -> Table:
 
 
 def _lines(found: Health) -> list[Line]:
-    """Return what the columns mean, what corrections gain, and who counts the most, a paragraph each."""
+    """Return lines on what the columns over time mean, how much corrections gain, and which people give the most
+    feedback."""
     once, twice = duration(found.late_after), duration(2.0 * found.late_after)
     told = f"Unanswered: no feedback within {twice}, of decisions at least so old; late: later than {once}. "
     told += "Contradictory: questions that a person answered otherwise than the last time, of those answered before."
@@ -393,8 +416,10 @@ def _lines(found: Health) -> list[Line]:
 
 
 def calibration(found: Health) -> Table:
-    """Return a table of predictions and outcomes: for each interval of predictions their mean, and the mean that
-    came."""
+    """Return a table that compares predictions with the answers: for each interval of predictions, their mean and the
+    mean of the answers.
+
+    `found` is the health of a loop's feedback, which has these means."""
     rows = [
         (
             f"{brief(each.low)} to {brief(each.high)}", f"{each.answers:,}", brief(each.predicted), brief(each.came),
