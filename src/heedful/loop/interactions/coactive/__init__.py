@@ -83,9 +83,10 @@ class Coactive(Interaction[Model]):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """Return the learner that `spec` names, over the features in `manifest`.
+        """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), over the features in `manifest`.
 
-        Raise ValueError if there is none, or if it is not linear in the features (has no `weights` and `space`)."""
+        Raise ValueError if there is none, or if its score is not linear in the features (it has no `weights` and
+        `space`)."""
         learner = super().make_learner(spec, manifest)
         if not hasattr(learner, "weights") or not hasattr(learner, "space"):
             raise ValueError(
@@ -98,8 +99,8 @@ class Coactive(Interaction[Model]):
     def caveats(self) -> list[str]:
         """Return a sentence for each thing that the settings make impossible to measure.
 
-        Without a control arm (lists in the caller's order), whether the loop got better; without swapped neighbours,
-        which clicks are due to an item's position alone."""
+        Without lists in the caller's order (the control) that is whether the loop got better; without random swaps of
+        neighbours, which clicks are due to an item's position alone."""
         told = []
         if self.manifest.settings.control == 0.0:
             told.append("control 0: nothing keeps the caller's order, so that it got better cannot be shown")
@@ -138,11 +139,11 @@ class Coactive(Interaction[Model]):
         )
 
     def example(self, model: Model, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return (an answer in words, the same as JSON fields of feedback) that `model` can learn from, to show how to
-        answer.
+        """Return (an answer in words, the same answer as JSON fields of feedback), to show how a decision can be
+        answered.
 
-        `shown` are the names of the items shown. It is a click; if a single item is shown, for which a click compares
-        nothing, a form that the learner can use."""
+        It is a click; if a single item is shown, for which a click compares nothing, it is a form that the learner of
+        `model` can use. `shown` are the names of the items shown."""
         if len(shown) > 1:
             return "clicks", {"clicks": [shown[0]]}
         columns = [column.kind for column in self.manifest.encoding.columns if column.kind != "ignored"]
@@ -161,10 +162,10 @@ class Coactive(Interaction[Model]):
         return super().empty(given)
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """Return the explanation `told` of a decision as lines and tables.
+        """Return an explanation of a decision, `told`, as lines and tables.
 
         They hold the features that put its first item before the second, and the feedback that changed the first item's
-        lead."""
+        lead (the difference of the two scores)."""
         return texts.explanation(told)
 
     def findings(self, found: Report) -> Findings:
@@ -182,7 +183,7 @@ class Coactive(Interaction[Model]):
     def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
         """Return, as bytes, the weights for all people in `model`, and those of `person` alone unless they are 0.
 
-        They are compared before and after learning, to see whether feedback changed what is predicted."""
+        A caller compares them before and after learning, to see whether feedback changed what is predicted."""
         own = own_state(model.people, person)
         parts: list[Any] = [model.learner.weights(model.shared)]
         if own is not None and (offset := model.learner.weights(own.state)[:-1]).any():
@@ -190,16 +191,17 @@ class Coactive(Interaction[Model]):
         return [np.asarray(part).tobytes() for part in parts]
 
     def columns(self, model: Model) -> Columns | None:
-        """Return how corrections become columns: what was shown, the better order, the other fields of the proposal.
+        """Return how the corrections that `model` learns from become columns of numbers, for compiled code.
 
-        None if each person has a state of their own, which is learned one by one."""
+        The columns hold what was shown, the better order, and the other fields of the learner's proposal. Return None
+        if the model keeps a state for each person, which is learned from one example at a time."""
         if self._shrink > 0.0 or not is_compiled_alike(model.learner):
             return None
         return correction_columns(model)
 
     def imitate(self, model: Model, context: Context) -> bool:
-        """Let `model` learn that the order of the decision in `context` is better than its own; return whether it
-        could."""
+        """Let `model` learn, in place, that the order shown in the decision of `context` is better than its own; return
+        whether there was anything to learn."""
         return model.imitate(context)
 
     # ------------------------------------------------------------------------ reading
@@ -212,11 +214,11 @@ class Coactive(Interaction[Model]):
         return top(scores(x, model.effective(shared, own)), len(x))
 
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
-        """Return (why none of the newest feedback changed the model, what would), None if unknown.
+        """Return (why none of the newest feedback changed the model, what would change it); None if unknown.
 
-        `newest` counts that feedback. Either each list had a single item, with nothing to compare it with, or all lists
-        were in the caller's order, in which no neighbours are swapped. `thumbs` is a sentence saying that thumbs would
-        change it, "" if the learner takes none."""
+        There are two known reasons: each list had a single item, with nothing to compare it with; or all lists were in
+        the caller's order, in which no neighbours are swapped. `newest` holds counts of that feedback; `thumbs` is a
+        sentence saying that thumbs would change the model, "" if the learner takes none."""
         looked, alone, said, control = newest
         if looked and alone == looked:
             told = "each list showed a single item, and a click or an action on the only one compares it with nothing"
@@ -243,19 +245,22 @@ class Coactive(Interaction[Model]):
     ) -> Proposal:
         """Return the list for the request `asked`, with the probability of showing exactly that list.
 
-        By the policy in the request it is by score with the learner's random swaps, in the caller's order, drawn at
-        random around the learned order, or drafted by two learners. `model` holds the learner, `shared` its state for
-        all people, `own` the weights of this person alone, None without them; `rng` is the generator of this decision;
-        `eligible` is not used."""
+        `asked.arm` is the policy: by score with the learner's random swaps, in the caller's order, drawn at random
+        around the learned order, or drafted by two learners in turns.
+
+        - `model`, `shared`: the model, and its state for all people
+        - `own`: the weights of this person alone, None without them
+        - `eligible`: not used
+        - `rng`: the random generator of this decision"""
         return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
     def refusal(self, model: Model, form: str) -> str | None:
-        """Return why feedback of the form `form` ("thumb") is refused, None if it is taken; it depends on the learner
-        of `model`.
+        """Return why feedback of the form with the name `form` ("thumb") is refused; None if it is taken.
 
-        The form "actions", several actions at once, is always refused, as it does not say which item is better."""
+        That depends on the learner of `model`. The form "actions", several actions at once, is always refused, as it
+        does not say which item is better."""
         if refusal := model.refusal(form):
             return refusal
         return "actions: expected action and item, but in a loop of ratings" if form == "actions" else None
@@ -263,11 +268,11 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[Model]) -> Explanation:
-        """Return why the first item of a decision stood before the second: what each feature and each piece of feedback
-        added.
+        """Return why the first item of a decision stood before the second: how much each feature and each piece of
+        feedback added to its lead.
 
-        `context` is the decision with its candidates' features, `past` the log up to it, from which the model is made
-        again."""
+        `context` is the `decision` with its candidates' features, `past` the log up to it, from which the model of that
+        time is learned again."""
         from heedful.loop.explain import Explanation, Part
 
         record, names, x = decision.record, decision.names, context.x
@@ -297,12 +302,13 @@ class Coactive(Interaction[Model]):
         )
 
     def adds_up(self, model: Model, person: str | None, feedback: FeedbackRecord) -> bool:
-        """Return whether `feedback` changes the scores by the same amount whatever the weights are, as a perceptron's
-        step does.
+        """Return whether `feedback` changes the scores for `person` by the same amount whatever the weights of `model`
+        are.
 
-        It does not for thumbs, which are a logistic step, nor for a `person` with weights of their own, as what these
-        count depends on how much feedback the person gave, nor where the learner imitates, as what it learns of an
-        order depends on its own."""
+        A perceptron's step does. Exceptions are
+        - thumbs, which make a logistic step,
+        - a person with weights of their own, which count the more, the more feedback the person gave,
+        - a learner that imitates an order, as what it learns from the order depends on its own."""
         additive = bool(getattr(model.learner, "additive", False)) and not self.manifest.settings.apprentice
         return additive and feedback.form != "thumb" and own_state(model.people, person) is None
 
@@ -317,8 +323,8 @@ class Coactive(Interaction[Model]):
         return Model(self.make_learner(spec, self.manifest), self._shrink, self.manifest.settings.apprentice)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the measure by which learners are compared: the share of randomly swapped neighbours ranked as people
-        answered."""
+        """Return the one measure by which learners are compared: the share of randomly swapped neighbours that a
+        learner ranks as people answered."""
         swaps = [swap for swap in map(self._swap, ("", *self.served)) if swap > 0.0]
         sampled = self.manifest.settings.sampled > 0.0
         most = max([0.5 / swap for swap in swaps] + [MOST_WEIGHT if sampled else 1.0])
@@ -328,13 +334,17 @@ class Coactive(Interaction[Model]):
         """Return the probability (L,) with which each of the L `models` would show exactly the list that was shown in
         `step`.
 
-        `step` is a piece of feedback with its decision. The probability is nan for a model that cannot tell. Return
-        None if the log kept too little of the decision."""
+        `step` is one piece of feedback with the decision that it answers. The probability is nan for a model that
+        cannot tell. Return None if the log kept too little of the decision."""
         return list_chances(self, models, step, [model.draws for model in models])
 
     def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
-        """Return the pairs of neighbours, shown in either order at random, of which exactly one was clicked: the upper
-        place, from 1, whether the upper one was clicked, and 1 / (2 P), P the probability of the order shown."""
+        """Return a tuple for each pair of neighbours, shown in either order at random, of which exactly one was
+        clicked.
+
+        It is (position, from 1, of the upper item of the two; whether the upper one was clicked; 1 / (2 P)), where P is
+        the probability of the order in which they were shown. `step` is one piece of feedback with the decision that it
+        answers."""
         record = step.context.record
         if step.feedback.form != "clicks" or (found := _pairs(record, self._swap(record.learner))) is None:
             return ()
@@ -349,19 +359,25 @@ class Coactive(Interaction[Model]):
         return told
 
     def places(self, models: Sequence[Model], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        """Return what a list that was drawn at random tells about the first three places of the rankings of the L
-        `models`; see `heedful.loop.interactions.lists.place_weights`."""
+        """Return importance weights with which a list drawn at random tells how often the rankings of other models are
+        chosen at their first three places.
+
+        `heedful.loop.interactions.lists.place_weights` describes the result and the arguments: the L `models`, and
+        `step`, one piece of feedback with the decision that it answers."""
         return place_weights(self, models, step)
 
     def compare(self, models: Sequence[Model], step: Step) -> Sequence[Compared | None]:
         """Return, for each of the L `models`, which pairs of neighbours in a list it ranks as the answer in `step`
         does.
 
-        The result is one `Compared`, of values (L, c) for c pairs, 1 if they agree, 0 if not, 1/2 for a tie, and
-        weights (c,). Only pairs that were shown in either order at random with a known probability, and of which the
-        answer prefers one, are compared; return (None,) if there are none. An answer contradicts what was shown far
-        more often than it confirms it, and people click more at the top. Both effects cancel if a pair whose shown
-        order had probability P has the weight 1 / (2 P)."""
+        `step` is one piece of feedback with the decision that it answers. The result is one `Compared` for c pairs: its
+        values (L, c) are 1 if they agree, 0 if not, 1/2 for a tie; its weights have the shape (c,). Only pairs are
+        compared that were shown in either order at random with a known probability, and of which the answer prefers
+        one; return (None,) if there are none.
+
+        An answer contradicts what was shown far more often than it confirms it, and people click more at the top. Both
+        effects cancel if a pair has the weight 1 / (2 P), P being the probability of the order in which the pair was
+        shown."""
         found = swapped_pairs(step.context, step.feedback, self._swap(step.decision.record.learner))
         if found is None:
             return (None,)
@@ -371,17 +387,17 @@ class Coactive(Interaction[Model]):
         return (Compared((np.sign(ahead) + 1.0) / 2.0, weights),)
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return how strongly `feedback` speaks for items of the list, by their index among the candidates of
-        `decision`.
+        """Return how strongly `feedback` speaks for items of the list: {index among the candidates of `decision`:
+        number}.
 
-        It is 1 for each item clicked and for the first of a better order, and for an action its weight. Return {} if it
-        speaks for no item shown, None if it does not say."""
+        The number is 1 for each item clicked and for the first item of a better order, and the weight of an action for
+        its item. Return {} if it speaks for no item shown, None if it does not say."""
         return credit_list(decision, feedback)
 
     def _swap(self, named: str) -> float:
-        """Return the probability with which a learner that served this loop swaps neighbours.
+        """Return the probability with which one of this loop's learners, past or present, swaps neighbours.
 
-        `named` is "SPEC@VERSION", as decisions name it, or "" for the learner that serves now."""
+        `named` is "SPEC@VERSION", as decisions name their learner, or "" for the learner that serves now."""
         spec = named.rpartition("@")[0] if "@" in named else named
         if spec in ("", self.manifest.learner):
             return float(getattr(self.learner, "swap", 0.0))
@@ -401,10 +417,14 @@ class Coactive(Interaction[Model]):
     def contradicts(self, model: Model, shared: object, own: Person | None, step: Step, lesson: Lesson | Thumb) -> bool:
         """Return whether the model now ranks the opposite way of the feedback: w . D < 0 for its present weights w.
 
-        `lesson` is the training example made of the feedback in `step`; D is the step that it asks for in feature
-        space, phi(x, better) - phi(x, shown) for the features phi of a list (`direction`). `model` holds the learner,
-        `shared` its state for all people, `own` the weights of this person alone, None without them. The negative parts
-        of w . D are those in Shivaswamy & Joachims (JAIR 2015)."""
+        D is the step in feature space that the feedback asks for: phi(x, better) - phi(x, shown), where phi(x, y) are
+        the features of a list y of candidates x (`direction`). The negative parts of w . D are those in Shivaswamy &
+        Joachims (JAIR 2015).
+
+        - `model`, `shared`: the model, and its state for all people
+        - `own`: the weights of this person alone, None without them
+        - `step`: one piece of feedback with the decision that it answers
+        - `lesson`: the training example made of it"""
         reader = order_reader(self.learner)
         said = reader.lesson(step.context, step.feedback, step.extra)
         if said is None:
@@ -416,13 +436,13 @@ class Coactive(Interaction[Model]):
         """Return the reciprocal rank of a list: 1 / the position of the item that the feedback on it prefers.
 
         The first of `answers`, the feedback on `decision`, that prefers an item counts. The score is 0 if that item was
-        not shown, or nothing was wanted, and None if no answer says."""
+        not shown or the person wanted none, and None if no answer says which item is preferred."""
         return score_list(decision, answers)
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return why learned lists and lists in the caller's order (the control) cannot be compared, in words.
+        """Return in words why learned lists and lists in the caller's order (the control) cannot be compared.
 
-        `learned` and `control` count the lists of either sort, and how good they were; `level` says whether all lists
+        `learned` and `control` hold the counts of either sort, and how good they were; `level` says whether all lists
         have the same score; `forms` are the names of the forms of their feedback."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
@@ -433,12 +453,15 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ the health of feedback
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return what the feedback in `step` says about pairs of items, and about single items that got a thumb, as
-        numbers.
+        """Return the statements that the feedback in `step` makes, as {question: number}, to find answers that
+        contradict each other.
 
-        For a pair (smaller key, larger key), where a key is a hash of an item (`item_key`), it is 1 if the first is
-        better, 0 if not; for an item 1/2 for a thumb up, -1/2 for a thumb down. Two answers contradict each other if
-        their numbers differ by 1."""
+        `step` is one piece of feedback with the decision that it answers. A question is one of
+        - (smaller key, larger key): which of two items is better; the number is 1 if the first is, 0 if not
+        - key: whether an item is good; the number is 1/2 for a thumb up, -1/2 for a thumb down
+
+        where a key is a hash of an item (`item_key`). Two answers contradict each other if their numbers differ by
+        1."""
         feedback = step.feedback
         if feedback.form == "thumb" and feedback.chosen and feedback.chosen[0] >= 0:
             return {item_key(step, feedback.chosen[0]): feedback.values[0] / 2.0}
@@ -448,8 +471,9 @@ class Coactive(Interaction[Model]):
         """Return the share of pairs (item picked, item shown and not picked) in `step` that `model` ranks the wrong
         way.
 
-        A tie counts 1/2. Return None if everything was picked, or nothing. As people pick more at the top, this does
-        not measure how good a learner is; a change of it over time says that something has changed."""
+        `step` is one piece of feedback with the decision that it answers. A tie counts 1/2. Return None if everything
+        was picked, or nothing. As people pick more at the top, this does not measure how good a learner is; a change
+        over time says that something has changed."""
         if step.feedback.form not in ("clicks", "better"):
             return None
         picked = {j for j in step.feedback.chosen if j >= 0}
@@ -469,9 +493,9 @@ class Coactive(Interaction[Model]):
         """Return (U(ybar) - U(y), U(y*) - U(y)) for the list y that was shown, the corrected list ybar and the best
         list y*.
 
-        The utility U is by the present weights: `model` holds the learner, `shared` its state for all people, `own` the
-        weights of this person alone, None without them. Return None unless the feedback in `step` is an order or
-        clicks."""
+        U is the utility by the present weights. `model` holds the learner, `shared` its state for all people, `own` the
+        weights of this person alone, None without them. `step` is one piece of feedback with the decision that it
+        answers. Return None unless the feedback is an order or clicks."""
         from heedful.worlds.users import utility  # needed here alone, and a decision takes no simulated people
 
         (record, x, _), feedback = step.context, step.feedback
@@ -511,10 +535,11 @@ def _because(arm: str, margin: float) -> str:
 
 
 def _second(shown: tuple[int, ...], x: Floats, past: Past[Model], person: str | None) -> int | None:
-    """Return the index of the candidate that the first item shown is compared with; None if there is no other.
+    """Return the index of the candidate with which an explanation compares the first item shown; None if there is no
+    other.
 
-    It is the next item in `shown`, otherwise the candidate not shown with the highest score for `person`; `x` (m, N)
-    are the N features of the m candidates."""
+    It is the next item in the list `shown`, otherwise the candidate not shown with the highest score for `person`. `x`
+    (m, N) are the N features of the m candidates, `past` is the log from which the model is learned again."""
     if len(shown) > 1:
         return shown[1]
     others = [j for j in range(len(x)) if j != shown[0]]
@@ -533,12 +558,13 @@ MOST_WEIGHT = 4.0
 
 
 def swapped_pairs(context: Context, feedback: FeedbackRecord, swap: float) -> tuple[Ints, Ints, Array] | None:
-    """Return (winners, losers, weights) (p,) each, of the p pairs of neighbours in a list that can be compared; None if
-    p = 0.
+    """Return (winners, losers, weights), (p,) each, of the p pairs of neighbours in a list that can be compared; None
+    if p = 0.
 
     Such a pair was shown in either order at random, the order shown with a known probability P, and `feedback` prefers
-    one of the two; its weight is 1 / (2 P). Winners and losers are indices of candidates. `context` is the decision;
-    `swap` is the probability with which neighbours are swapped; in a list drawn at random P follows from the draw."""
+    one of the two; its weight is 1 / (2 P). Winners and losers are indices of candidates. `context` is the decision
+    with its candidates. `swap` is the probability with which the learner swaps neighbours; in a list drawn at random P
+    follows from the draw instead."""
     record = context.record
     if feedback.form not in ("clicks", "better"):
         return None
@@ -562,11 +588,11 @@ def swapped_pairs(context: Context, feedback: FeedbackRecord, swap: float) -> tu
 
 
 def _pairs(record: DecisionRecord, swap: float) -> tuple[int, Array] | None:
-    """Return (position of the first pair in the list, weight 1 / (2 P) of each pair); None if there are no random
+    """Return (position of the first random pair in a list, weight 1 / (2 P) of each pair); None if there are no such
     pairs.
 
-    P is the probability of the order shown; the weight is 0 for a pair that is left out. `swap` is the probability with
-    which neighbours are swapped."""
+    P is the probability of the order in which a pair is shown in the list of `record`; the weight is 0 for a pair that
+    is left out. `swap` is the probability with which neighbours are swapped."""
     said, n = record.proposal, len(record.shown)
     if record.arm == "sampled":
         weights = pair_weights(np.array(said["ranks"], np.int64), said["candidates"], said["temperature"])
@@ -596,15 +622,16 @@ class _Reader(Model):
 
 
 def order_reader(learner: Any) -> Model:
-    """Return a model that reads feedback as a complete order better than the one shown, over the features of
-    `learner`."""
+    """Return a model that reads feedback of any form as a complete order better than the one shown.
+
+    The features are those of `learner`, which is not asked to learn."""
     return _Reader(_Order(learner.n_features, learner.space))
 
 
 def direction(reader: Model, lesson: Lesson | Thumb) -> Array:
     """Return the step D (N,) in feature space that a training example asks for: phi(x, better) - phi(x, shown).
 
-    phi(x, y) are the N features of an order y of the candidates x. `lesson` is the example; for a thumb D is phi of
+    phi(x, y) are the N features of an order y of the candidates x. `lesson` is the example; for a thumb, D is phi of
     what was shown, negated if the thumb is down. `reader` is a model that `order_reader` made."""
     if isinstance(lesson, Thumb):
         return lesson.sign * lesson.z
@@ -626,10 +653,11 @@ class _Order(NamedTuple):
 
 
 def correction_columns(model: Model) -> Columns | None:
-    """Return how the training examples of `model` become columns: its corrections, and clicks on its own lists.
+    """Return how the training examples of `model` become columns of numbers: its corrections, and clicks on its own
+    lists.
 
-    Thumbs, weighted actions and clicks on drafted lists have another form, and are learned by themselves. None for
-    learners whose proposals are neither an order nor one with swapped neighbours."""
+    Thumbs, weighted actions and clicks on drafted lists have another form, and are learned one at a time. Return None
+    for a learner whose proposals are neither an order nor an order with swapped neighbours."""
     learner, probe = model.learner, model.probe
     swaps = isinstance(probe, PerturbedRanking)
     if isinstance(probe, tuple) and not swaps:

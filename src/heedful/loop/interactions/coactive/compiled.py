@@ -11,9 +11,11 @@ from heedful.loop.interactions.columns import Lessons, differ
 
 @kernel
 def learn_orders(learner: Any, state: Any, lessons: Lessons, at: Ints) -> tuple[Any, int]:
-    """Learn the examples `at` (k,) of `lessons`, in order, where a proposal is the order shown alone.
+    """Learn the examples with the indices `at` (k,) of `lessons`, in order, for a `learner` whose proposal is just the
+    order shown.
 
-    Return (the learner's state, how many of them changed its weights). The arrays of `state` are overwritten."""
+    Return (the learner's state, how many examples changed its weights). The arrays of `state`, the learner's state
+    before, are overwritten."""
     moved = 0
     for i in at:
         before = learner.weights(state).copy()
@@ -24,9 +26,11 @@ def learn_orders(learner: Any, state: Any, lessons: Lessons, at: Ints) -> tuple[
 
 @kernel
 def learn_proposals(learner: Any, state: Any, lessons: Lessons, at: Ints, like: Any) -> tuple[Any, int]:
-    """Learn the examples `at` (k,) of `lessons`, in order, where a proposal is a named tuple like `like`.
+    """Learn the examples with the indices `at` (k,) of `lessons`, in order, for a `learner` whose proposal is a named
+    tuple.
 
-    Return (the learner's state, how many of them changed its weights). The arrays of `state` are overwritten."""
+    `like` is an example of such a proposal. Return (the learner's state, how many examples changed its weights). The
+    arrays of `state`, the learner's state before, are overwritten."""
     moved = 0
     for i in at:
         before = learner.weights(state).copy()

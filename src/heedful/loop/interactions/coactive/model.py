@@ -32,38 +32,46 @@ class Lesson(NamedTuple):
     """A training example of a coactive learner: what was shown, and what feedback says is better."""
 
     x: Floats
+    """the N features of the m candidates (m, N)"""
     y: Any
+    """the learner's proposal of what was shown"""
     feedback: Ints
+    """the better order, or its beginning, as indices of candidates"""
     weight: float
+    """the factor of the learner's step: 1, or the size of an action's weight"""
 
 
 class Drafted(NamedTuple):
-    """What a team draft of two learners showed, of which a learner learns from neighbours alone."""
+    """The list that two learners drafted in turns (team draft); a learner learns only from pairs of neighbours in
+    it."""
 
     pairs: Ints
-    """candidates (p, 2) of p pairs of neighbours that a coin put in this order, the upper one first"""
+    """candidates (p, 2), as indices, of the p pairs of neighbours whose order a coin decided, the upper one first"""
 
 
 class Thumb(NamedTuple):
-    """Approval or disapproval of what was shown: its N features `z` (N,), and `sign` +1 (up) or -1 (down)."""
+    """A training example that approves or disapproves of a whole list or item."""
 
     z: Array
+    """the N features of what was shown (N,)"""
     sign: float
+    """+1 for a thumb up, -1 for a thumb down"""
 
 
 class Model:
-    """The state of a loop of corrected rankings: the learner's state for all people, and weights of each person's own.
+    """The state of a loop of corrected rankings: the learner's state for all people, and each person's own weights.
 
-    `teach`, called for each piece of feedback in the order of the log, is all that changes it."""
+    Only `teach` and `imitate` change it; they are called for the events of the log, in order."""
 
     version = 1
     """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, shrink: float = 0.0, blind: bool = False) -> None:
-        """Make a model of `learner`, over N features of which the last is the caller's score, that has learned nothing.
+        """Make a model of `learner` that has learned nothing, over N features of which the last is the caller's score.
 
-        With `shrink` > 0 an offset is learned for each person, which counts half after that many pieces of their
-        feedback. If `blind`, the caller's score is hidden from it: that feature is 0 throughout."""
+        - `shrink`: if above 0, each person gets weights of their own, which count half after that many pieces of the
+          person's feedback
+        - `blind`: whether the caller's score is hidden from the learner: the feature is always 0"""
         self.learner = learner
         self.shrink = shrink
         self.blind = blind
@@ -88,7 +96,8 @@ class Model:
         return self._proposal is not None
 
     def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Any:
-        """Return the proposal of the learner for m candidates `x` (m, N), with N features each, and one person.
+        """Return the learner's proposal (a list, perhaps with random swaps) for m candidates `x` (m, N), with N
+        features each.
 
         `shared` is the learner's state for all people, `person` the person's own state, None without one; `rng` draws
         the learner's random swaps."""
@@ -121,8 +130,11 @@ class Model:
         return person.lessons / (person.lessons + self.shrink)
 
     def _personal(self, shared: object, person: Person, x: Floats) -> Floats:
-        """Return the m candidates (m, N) as the person's own learner sees them: features times c, and the score for all
-        people last."""
+        """Return the m candidates (m, N) as the person's own learner sees them: features times c, and last the score by
+        the weights for all people.
+
+        c in [0, 1) is how much the weights of this `person` count. `x` (m, N) are the N features of the candidates,
+        `shared` is the learner's state for all people."""
         own = x * self._share(person)
         own[:, -1] = scores(x, self.effective(shared, None))
         return own
@@ -147,10 +159,14 @@ class Model:
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
         """Learn from one piece of feedback, in place; return whether there was anything to learn.
 
-        `context` is the decision answered, with the N features of its m candidates (m, N), `feedback` the decoded
-        record. `extra` (e, N) are the features of e objects that the feedback brought along: a corrected object, or
-        candidates of later decisions. `version` is the sequence number of the feedback. There is nothing to learn in a
-        form that the learner cannot use, which a learner that served before it may have taken."""
+        - `context`: the decision that it answers, with the N features of its m candidates (m, N)
+        - `feedback`: the decoded record of the feedback
+        - `extra` (e, N): the features of e objects that were not among the candidates: a corrected object, or
+          candidates of later decisions
+        - `version`: the sequence number of the feedback in the log
+
+        There is nothing to learn in a form that the learner cannot use, which an earlier learner of the loop may have
+        taken."""
         lesson = None if self.refusal(feedback.form) is not None else self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -172,12 +188,12 @@ class Model:
         return lesson._replace(x=self._personal(self.shared, person, lesson.x))
 
     def imitate(self, context: Context) -> bool:
-        """Let the learner for all people learn the order of a decision that was shown in the caller's order, in place.
+        """Learn, for all people and in place, to make the order of the decision in `context`, which was the caller's.
 
-        To the learner that order is a better object than its own proposal. Items that it does not tell apart are taken
-        to stand the other way round in its proposal, those with equal scores of the caller's as it has them. Return
-        False if there is nothing to learn: all scores are equal, there is one candidate, or the learner needs a list of
-        its own."""
+        To the learner that order is a better object than its own proposal. Items to which the learner gives equal
+        scores stand in its proposal in the reverse of the order shown; items to which the caller gives equal scores
+        keep the order of the proposal. Return False if there is nothing to learn: all scores of the caller are equal,
+        there is one candidate, or the learner learns only from its own lists."""
         record, x, _ = context
         shown, told = list(record.shown), given_scores(record)
         if len(x) < 2 or (told and not record.prior):
@@ -198,8 +214,11 @@ class Model:
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         """Return the training example that a piece of feedback makes; None if there is nothing to learn in it.
 
-        `context` is the decision answered, `feedback` the decoded record, `extra` (e, N) the N features of e objects
-        that it brought along. An empty click list is no dislike, and only items that were shown are compared."""
+        - `context`: the decision that it answers, with its candidates as an array
+        - `feedback`: the decoded record of the feedback
+        - `extra` (e, N): the N features of e objects that were not among the candidates, such as a corrected one
+
+        No clicks do not count as dislike, and only items that were shown are compared."""
         record, x, _ = context
         form, m = feedback.form, x.shape[0]
         chosen = [j if j >= 0 else m - 1 - j for j in feedback.chosen]
@@ -243,10 +262,10 @@ class Model:
         return Lesson(x, y, np.array(chosen, np.int64), weight)
 
     def _between(self, x: Floats, y: Ints, chosen: Ints, order: Ints) -> Lesson | None:
-        """Return the training example for a comparison of a few candidates x (m, N; m candidates, N features): `y` is
-        the order shown, `order` the better one.
+        """Return the training example for a comparison of a few of m candidates; None if nothing is to be learned.
 
-        `chosen` is the beginning of `order`; a learner that takes partial orders gets that alone."""
+        `x` (m, N) are their N features, `y` is the order shown, `order` the better one, and `chosen` the beginning of
+        that; a learner that takes partial orders gets `chosen` alone."""
         plain = self._plain(None, y)
         return None if plain is None else Lesson(x, plain, chosen if self._partial else order, 1.0)
 
@@ -260,11 +279,11 @@ class Model:
         return np.asarray(self.learner.space.phi(x, displayed) / DISCOUNTS[:k].sum(), np.float64)
 
     def _as_proposed(self, record: DecisionRecord, displayed: Ints) -> Any:
-        """Return the learner's proposal of a logged decision, with its random parts, as its `update` needs it for
-        clicks.
+        """Return the learner's proposal in the logged decision `record`, with its random parts, as `update` needs it
+        for clicks.
 
-        `displayed` are the indices of the candidates shown. If something else made the list, return a proposal without
-        random parts, or None if nothing can be learned from clicks on it."""
+        `displayed` are the indices of the candidates shown. If the learner did not make the list, return a proposal
+        without random parts, or None if nothing can be learned from clicks on it."""
         if self._proposal is None:
             return displayed
         made = self._made(record, displayed)
@@ -279,10 +298,10 @@ class Model:
         )
 
     def _made(self, record: DecisionRecord, displayed: Ints) -> Any:
-        """Return the learner's proposal of a logged decision, from the parts that its record keeps.
+        """Return the learner's proposal of a logged decision, made from what `record` keeps of it.
 
-        Return None if it keeps none, or those of another learner. `displayed` are the indices of the candidates
-        shown."""
+        Return None if the record keeps no parts of a proposal, or those of another learner. `displayed` are the indices
+        of the candidates shown."""
         if self._proposal is None or record.arm != "learned" or list(record.proposal) != list(self._fields)[1:]:
             return None
         fields = {name: _like(like, record.proposal[name]) for name, like in list(self._fields.items())[1:]}
@@ -291,8 +310,8 @@ class Model:
         return seen(y, displayed.size) if seen is not None else y
 
     def _plain(self, record: DecisionRecord | None, displayed: Ints) -> Any:
-        """Return a proposal that shows the candidates `displayed` without random parts; None if the learner has no such
-        thing."""
+        """Return a proposal that shows the candidates `displayed` (indices) without random parts; None if the learner
+        cannot have such a proposal."""
         if self._proposal is None:
             return displayed
         plain: Callable[[Ints], Any] | None = getattr(self.learner, "plain", None)
@@ -303,8 +322,8 @@ class Model:
     # ------------------------------------------------------------------------ keeping
 
     def proposal_fields(self, y: Any) -> dict[str, Any]:
-        """Return, by name as JSON, what the learner's proposal `y` holds besides the list shown and its `update` needs
-        again."""
+        """Return what the learner's proposal `y` holds besides the list shown and its `update` will need, by name, as
+        JSON."""
         carried: list[tuple[str, Any]] = list(y._asdict().items())[1:] if hasattr(y, "_asdict") else []
         return {name: _json(part) for name, part in carried}
 
@@ -324,7 +343,7 @@ def _order(learner: Any, state: Any, x: Floats) -> Ints:
 
 
 def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
-    """Return the state of `learner` after `state` has learned the training example `lesson`."""
+    """Return the state of `learner` after it has learned the training example `lesson` in `state`."""
     if isinstance(lesson, Thumb):
         # At margin m the chance of this thumb is sigma(m): a logistic step, along phi of what was shown.
         margin = lesson.sign * float(
@@ -344,12 +363,13 @@ def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
 
 
 def drafted_pairs(record: DecisionRecord) -> Ints:
-    """Return the p pairs of candidates (p, 2), the upper one first, that a coin put in the order in which the drafted
-    list of `record` shows them.
+    """Return the p pairs of candidates (p, 2) whose order in the drafted list of `record` was decided by a coin, the
+    upper one first.
 
-    They are the two picks of a round of which each side ranks its own above the other's: with the other coin the same
-    two would stand in the other order, and nothing else would be different before or, in its distribution, after them.
-    Where both sides like the same item best, the coin decides what comes next to it, and the two are no such pair."""
+    A pair is the two picks of a round in which each learner ranks its own pick above the other's. With the other coin
+    the same two would stand in the other order, and nothing else would differ before them or, in its distribution,
+    after them. If both learners like the same item best, the coin decides which item comes next to it, so the two are
+    no such pair."""
     shown, made = record.shown, record.proposal
     teams, ranks = made.get("teams", ()), made.get("ranks", ((), ()))
     first = 0 if made.get("opening") is None else 1  # a round that the page before began
@@ -367,8 +387,12 @@ def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Ints) ->
     """Return the direction D (N,) in feature space along which `learner` steps for one piece of feedback.
 
     It is that of the learner's method `direction`, if it has one, else phi(x, feedback) - phi(x, y), where phi(x, y)
-    are the N features of an object y. `x` (m, N) are the m candidates, `y` is what was shown, `feedback` the better
-    object, `state` the learner's state."""
+    are the N features of an object y.
+
+    - `state`: the learner's state
+    - `x` (m, N): the features of the m candidates
+    - `y`: what was shown
+    - `feedback`: the better object"""
     own: Callable[..., Array] | None = getattr(learner, "direction", None)
     if own is not None:
         return own(state, x, y, feedback)

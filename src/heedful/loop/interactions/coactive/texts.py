@@ -34,10 +34,11 @@ def explanation(told: Explanation) -> list[Part]:
 
 
 def scored(told: Explanation, head: str, what: str, moved: str) -> list[Part]:
-    """Return the explanation `told` of a score as lines and tables: the line `head`, the features, the feedback.
+    """Return the explanation `told` of a score as lines and tables: first the line `head`, then the features, then the
+    feedback.
 
-    If the list was not made by the model, a line says that the model had no part in `what` ("that"); without feedback,
-    a line says that nothing was learned that `moved` ("moved it")."""
+    If the list was not made by the model, a line says that the model had no part in `what`, a word such as "that". If
+    there was no feedback, a line says that nothing was learned that `moved`, a phrase such as "moved it"."""
     parts: list[Part] = [Line(head)]
     if told.arm != "learned":
         orders = {
