@@ -37,8 +37,8 @@ def check_show(show: object, settings: Settings) -> None:
 Draws: TypeAlias = tuple[
     Callable[[int], int] | None, Callable[[Ints, Ints], float] | None, Callable[[Any], Ints] | None
 ]
-"""The methods (`depth`, `chance`, `order`) of a learner that shows random lists, None for each that it lacks;
-`draws_of` says what they return."""
+"""The methods (`depth`, `chance`, `order`) of a learner that shows random lists, None for each that it lacks
+(`draws_of`)."""
 Predict: TypeAlias = Callable[[Any, Person | None, Floats], Floats | Ints]
 """A function of (the learner's state for all people, a person's own state or None, the N features of m candidates (m,
 N)) that returns the predicted answer to each candidate (m,)."""
@@ -178,12 +178,10 @@ def _probability(
 ) -> float | None:
     """Return the probability that the loop shows exactly the list `shown`; None if the learner cannot tell.
 
-    With probability `control` the loop shows `order`, the caller's order, otherwise the learner's list.
-
-    - `model`, `draws`: the model and its learner's methods for random lists (`draws_of`)
-    - `y`: the learner's proposal for the m candidates `x` (m, N) of N features
-    - `shared`, `own`: the learner's state for all people, and the person's own, None without one
-    - `alike`: whether items that are not on offer have the same positions in both lists"""
+    With probability `control` the loop shows `order`, the caller's order, otherwise the learner's list. `model` holds
+    the learner, `draws` its methods for random lists (`draws_of`), `y` is its proposal for the m candidates `x` (m, N)
+    of N features, `shared` its state for all people, `own` the person's own, None without one. `alike` says whether
+    items that are not on offer have the same positions in both lists."""
     depth, chance_of, undrawn = draws
     if not alike and shown is order:  # no list of the learner is like that
         return control
@@ -227,13 +225,10 @@ def list_chances(
 ) -> Floats | None:
     """Return the probability (L,) that each of L `models` shows exactly the list that was shown in a logged decision.
 
-    - `interaction`: the loop's kind of feedback
-    - `step`: one piece of feedback with the decision that it answers
-    - `draws`: for each model, whether it draws its lists at random
-
-    A model that does so and cannot tell the probability has nan. The probability is that of the model's own lists,
-    without those that a loop shows in the caller's order for comparison. Return None if the log kept too little of the
-    decision."""
+    `step` is one piece of feedback with that decision, `interaction` the loop's kind of feedback. `draws` says for each
+    model whether it draws its lists at random; one that does and cannot tell the probability has nan. The probability
+    is that of the model's own lists, without those that a loop shows in the caller's order for comparison. Return None
+    if the log kept too little of the decision."""
     record, x, _ = step.context
     if record.unknown or record.of or not record.shown:
         return None
@@ -386,10 +381,8 @@ def credit_list(
 def why_unsaid(learned: Arm, control: Arm, level: bool, forms: set[str], share: float) -> str:
     """Return in words why learned lists cannot be compared with control lists (those in the caller's order).
 
-    - `learned`, `control`: the counts of either sort of lists, and how good they were
-    - `level`: whether all lists have the same score
-    - `forms`: the names of the forms of their feedback
-    - `share`: the share of control lists"""
+    `learned` and `control` hold the counts of either sort, and how good they were; `share` is the share of control
+    lists. `level` says whether all lists have the same score; `forms` are the names of the forms of their feedback."""
     if forms and forms <= {"thumb", "edit"}:
         return MUTE
     if share == 0.0 and control.shown == 0:

@@ -69,9 +69,8 @@ class Model:
     def __init__(self, learner: Any, shrink: float = 0.0, blind: bool = False) -> None:
         """Make a model of `learner` that has learned nothing, over N features of which the last is the caller's score.
 
-        - `shrink`: if above 0, each person gets weights of their own, which count half after that many pieces of the
-          person's feedback
-        - `blind`: whether the caller's score is hidden from the learner: the feature is always 0"""
+        If `shrink` > 0, each person gets weights of their own, which count half after that many pieces of their
+        feedback. If `blind`, the learner does not see the caller's score: the feature is always 0."""
         self.learner = learner
         self.shrink = shrink
         self.blind = blind
@@ -159,14 +158,10 @@ class Model:
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
         """Learn from one piece of feedback, in place; return whether there was anything to learn.
 
-        - `context`: the decision that it answers, with the N features of its m candidates (m, N)
-        - `feedback`: the decoded record of the feedback
-        - `extra` (e, N): the features of e objects that were not among the candidates: a corrected object, or
-          candidates of later decisions
-        - `version`: the sequence number of the feedback in the log
-
-        There is nothing to learn in a form that the learner cannot use, which an earlier learner of the loop may have
-        taken."""
+        `context` is the decision that it answers, with the N features of its m candidates (m, N), `feedback` the
+        decoded record. `extra` (e, N) are the features of e objects that were not among the candidates: a corrected
+        object, or candidates of later decisions. `version` is the sequence number of the feedback. There is nothing to
+        learn in a form that the learner cannot use, which an earlier learner of the loop may have taken."""
         lesson = None if self.refusal(feedback.form) is not None else self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -214,11 +209,9 @@ class Model:
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         """Return the training example that a piece of feedback makes; None if there is nothing to learn in it.
 
-        - `context`: the decision that it answers, with its candidates as an array
-        - `feedback`: the decoded record of the feedback
-        - `extra` (e, N): the N features of e objects that were not among the candidates, such as a corrected one
-
-        No clicks do not count as dislike, and only items that were shown are compared."""
+        `context` is the decision that it answers, `feedback` the decoded record, `extra` (e, N) the N features of e
+        objects that were not among the candidates, such as a corrected one. No clicks do not count as dislike, and only
+        items that were shown are compared."""
         record, x, _ = context
         form, m = feedback.form, x.shape[0]
         chosen = [j if j >= 0 else m - 1 - j for j in feedback.chosen]
@@ -384,15 +377,12 @@ def drafted_pairs(record: DecisionRecord) -> Ints:
 
 
 def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Ints) -> Array:
-    """Return the direction D (N,) in feature space along which `learner` steps for one piece of feedback.
+    """Return the direction D (N,) in feature space along which `learner`, in this `state`, steps for one piece of
+    feedback.
 
     It is that of the learner's method `direction`, if it has one, else phi(x, feedback) - phi(x, y), where phi(x, y)
-    are the N features of an object y.
-
-    - `state`: the learner's state
-    - `x` (m, N): the features of the m candidates
-    - `y`: what was shown
-    - `feedback`: the better object"""
+    are the N features of an object y. `x` (m, N) are the m candidates, `y` is what was shown, `feedback` the better
+    object."""
     own: Callable[..., Array] | None = getattr(learner, "direction", None)
     if own is not None:
         return own(state, x, y, feedback)
