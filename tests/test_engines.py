@@ -28,6 +28,7 @@ from heedful.papers.runner import Group, Trial, Trials, Workers, run_group, run_
 from heedful.worlds.users import Noisy
 from loops import small_loop
 
+pytestmark = pytest.mark.xdist_group("ray")  # one cluster on the machine at a time
 FREE = Costs(0.0, 0.0, 0.0, -1.0)
 OWN = """
 from typing import Any, NamedTuple

@@ -22,6 +22,7 @@ from loops import small_loop
 from processes import Asker
 from takeover import Crowd, new_name
 
+pytestmark = pytest.mark.xdist_group("ray")
 BACK = 10.0
 """Seconds after which there is service again, on a quiet machine: it is measured and told."""
 LONGEST = 120.0

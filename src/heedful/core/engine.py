@@ -365,7 +365,7 @@ def connect_ray(jobs: int | None = None) -> Any:
     import ray
 
     if not ray.is_initialized():
-        here: dict[str, Any] = {"num_cpus": jobs or cores(), "include_dashboard": False}
+        here: dict[str, Any] = {"address": "local", "num_cpus": jobs or cores(), "include_dashboard": False}
         own = {} if os.environ.get("RAY_ADDRESS") else here
         ray.init(log_to_driver=False, logging_level="ERROR", **own)
     return ray
