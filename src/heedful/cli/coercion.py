@@ -1,7 +1,7 @@
-"""Convert the texts and whole numbers of a command line without importing pydantic.
+"""Conversion of the values given on a command line to str, list[str] and int, without importing pydantic.
 
 Recent versions of typer build a pydantic adapter for every parameter of a command, also for those that are not given.
-Importing pydantic for it takes 0.1 s of processor time, a quarter of a short command.
+Importing pydantic for this takes 0.1 s of processor time, a quarter of a short command.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ T = TypeVar("T")
 
 
 class PlainCoercion:
-    """Converts the value of a parameter itself if it is missing, a text, or a whole number in range.
+    """A replacement for typer's pydantic adapter of a parameter; typer calls `coerce` to convert the parameter's value.
 
-    Everything else, and every error, is left to the coercion that typer builds.
+    It converts a missing value, a str, a list of str and a whole number within its limits. For everything else, and for
+    every error, typer's own adapter is built and used.
     """
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the `value` given for the parameter `param` as the type that it declares; `ctx` is click's context.
+        """Return `value`, as given on the command line, as the type that the typer parameter `param` declares.
 
-        Raise typer's BadParameter if the value is not of that type.
+        `value` is None if the parameter was not given; then the result is None, or () for a parameter that takes
+        several values. `ctx` is click's context of the command. Raise typer's BadParameter if the value is not of the
+        declared type.
         """
         several, declared = param.multiple or param.nargs == -1, param.type_descriptor
         if value is None:
@@ -42,9 +45,11 @@ class PlainCoercion:
 
 
 def with_plain_coercion(params: Sequence[T]) -> list[T]:
-    """Give the parameters of a command a PlainCoercion, unless they have a coercion already, and return them.
+    """Return the parameters `params` of a command as a list, each set to convert its value by a `PlainCoercion`, in
+    place.
 
-    Versions of typer that build no adapters ignore it.
+    This keeps typer from importing pydantic for it. A parameter that already has an adapter keeps it. Versions of typer
+    without pydantic adapters ignore the setting.
     """
     for param in params:
         if getattr(param, "_runtime_param", None) is None:
@@ -53,7 +58,8 @@ def with_plain_coercion(params: Sequence[T]) -> list[T]:
 
 
 class PlainCommand(TyperCommand):
-    """A command whose parameters, --help included, are converted by `PlainCoercion`."""
+    """A typer command whose parameters, --help included, are converted without pydantic where possible
+    (`PlainCoercion`)."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return with_plain_coercion(super().get_params(ctx))

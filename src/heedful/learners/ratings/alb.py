@@ -147,16 +147,19 @@ class ALB(NamedTuple):
         return learn_slate(self, state, x, feedback)
 
     def scores(self, state: ALBState, x: SlateContext) -> Array:
-        """Return the number by which `propose` ranks the items of the context `x`, (c,) for c items: the upper
-        confidence bound of each item's rating (Eq. 6), or A_i . B_j while the user's factors A_i are kept."""
+        """Return the number by which `propose` ranks each of the c items of the context `x`: (c,).
+
+        It is the upper confidence bound of the rating (Eq. 6). With `switching`, while the user's factors A_i are kept,
+        it is the inner product A_i . B_j with the factors B_j of item j.
+        """
         if not is_due(self, state, x.user):
             return column_scores(catalogue(self, state, x), x.items, state.A[x.user])
         mu, inverse, c = ellipsoid(self, state, x.user)
         return optimistic(catalogue(self, state, x), x.items, mu, inverse, c)
 
     def ratings(self, state: ALBState, x: SlateContext) -> Array:
-        """Return the predicted rating A_i . B_j of each item j of `x.items` by the user i of the context `x`, (c,) for
-        c items; 0 for a user without ratings."""
+        """Return the predicted rating of each of the c items of the context `x`, (c,): the inner product of the user's
+        factors and the item's; 0 for a user without ratings."""
         A = with_users(state.A, x.user + 1)
         ratings: Array = np.dot(A[x.user], catalogue(self, state, x)[:, x.items])
         return ratings
@@ -186,8 +189,13 @@ class ALB(NamedTuple):
 @no_refcount
 @kernel
 def fit_ellipsoid(learner: ALB, state: ALBState, user: int, L: Array, mu: Array) -> float:
-    """Compute the confidence ellipsoid of the k factors of the user with index `user`: write its centre into `mu` (k,)
-    and the Cholesky factor of V = L L' into `L` (k x k, lower triangle); return its radius c (Eq. 3, 4)."""
+    """Compute the confidence ellipsoid of the k factors of the user with index `user`, and return its radius c (Eq. 3,
+    4).
+
+    Its centre is written into `mu` (k,), and the Cholesky factor L of its matrix V = L L' into `L` (k x k, lower
+    triangle); V is `penalty` times the identity plus the sum of B_j B_j' over the user's ratings, B_j being the factors
+    of the rated item.
+    """
     pairs = state.pairs
     first = pairs.of_user[user] if user < pairs.of_user.size else -1
     ridge(pairs, first, pairs.after_user, pairs.item, state.B, learner.penalty, L, mu)
@@ -202,8 +210,11 @@ def fit_ellipsoid(learner: ALB, state: ALBState, user: int, L: Array, mu: Array)
 
 @kernel
 def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, float]:
-    """Return the confidence ellipsoid of the k factors of the user with index `user`: (centre mu (k,), L^-1 (k x k) for
-    V = L L', radius c)."""
+    """Return the confidence ellipsoid of the k factors of the user with index `user`: (centre (k,), L^-1 (k x k),
+    radius).
+
+    L is the lower Cholesky factor of the ellipsoid's matrix V = L L' (see `fit_ellipsoid`).
+    """
     k = state.A.shape[1]
     L, mu, inverse = np.zeros((k, k)), np.zeros(k), np.zeros((k, k))
     c = fit_ellipsoid(learner, state, user, L, mu)
@@ -213,9 +224,10 @@ def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, f
 
 @kernel
 def is_due(learner: ALB, state: ALBState, user: int) -> bool:
-    """Return True if the factors of the user with index `user` must be computed again: always if the learner's
-    `switching` is 0, otherwise when det V of the user's design matrix has grown by a factor of more than 1 +
-    `switching`.
+    """Return True if the factors of the user with index `user` must be computed again.
+
+    They always must if the learner's `switching` is 0. Otherwise they must for a new user, or when the determinant of
+    the matrix V (`ALBState.inverse`) has grown by a factor of more than 1 + `switching` since they were last computed.
     """
     if learner.switching <= 0.0 or user >= state.growth.size:
         return True
@@ -224,9 +236,8 @@ def is_due(learner: ALB, state: ALBState, user: int) -> bool:
 
 @kernel
 def catalogue(learner: ALB, state: ALBState, x: SlateContext) -> Array:
-    """Return the factors of all m items as columns, k x m, with initial factors for items of the context `x` that were
-    never rated.
-    """
+    """Return the k factors of all m items as columns (k x m), with initial factors for the items of the context `x`
+    that are new."""
     return with_items(state.columns, state.seed, learner.spread, learner.n_factors, x.items[-1] + 1)
 
 
@@ -276,8 +287,11 @@ def learn_slate(learner: ALB, state: ALBState, x: SlateContext, feedback: SlateR
 def learn_rating(
     learner: ALB, state: ALBState, user: int, item: int, rating: float, weight: float
 ) -> InteractionMatrix:
-    """Learn one `rating` of `item` by `user`, which counts `weight` times: update the user's factors A_i and the item's
-    B_j in `state` in place, and return the matrix of ratings with this one."""
+    """Learn one `rating` of `item` by `user` (indices), which counts `weight` times, and return the matrix of ratings
+    with it.
+
+    The user's factors in `state.A` and the item's in `state.B` and `state.columns` are updated in place.
+    """
     A, B = state.A, state.B
     k = A.shape[1]
     if is_due(learner, state, user):

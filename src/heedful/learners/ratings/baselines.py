@@ -1,5 +1,6 @@
-"""Simple baselines for ratings: a random item, the mean of the user's own ratings, the item's mean, and the user's own
-mean where there is one, else the item's; with the counts and sums that they share."""
+"""Simple baselines for ratings: a random item; the mean of the user's own ratings; the mean of all ratings of the item;
+and the user's own mean if they rated the item, else the item's. Also the counts and sums of ratings that these share.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ def check_pair(pairs: InteractionMatrix, user: int, item: int) -> int:
 
 @kernel
 def best_items(scores: Floats, items: Ints, size: int) -> Ints:
-    """Return the `size` of `items` with the highest `scores`, both (n,), best first, ties to the first; all if there
-    are fewer."""
+    """Return the `size` elements of `items` (n,) with the highest `scores` (n,), best first; all n if there are fewer.
+    Of equal scores the first in `items` comes first."""
     return items[top(scores, min(size, items.size))]
 
 
@@ -53,7 +54,8 @@ def _uniform_loop(seed: int, a: int, b: int) -> float:
 
 @primitive(_uniform_loop)
 def uniform(seed: int, a: int, b: int) -> float:
-    """Return a pseudo-random number between 0 and 1 that depends only on `seed`, `a` and `b`, by SplitMix64."""
+    """Return a pseudo-random number between 0 and 1 that depends only on the integers `seed`, `a` and `b`, by
+    SplitMix64."""
     most = 2**64 - 1
     z = (int(seed) + int(a) * 0x9E3779B97F4A7C15 + int(b) * 0xD1B54A32D192ED03) & most
     for _ in range(2):
@@ -78,8 +80,11 @@ def _row_scores_loop(rows: Array, items: Ints, w: Array) -> Array:
 @noinline
 @primitive(_row_scores_loop)
 def row_scores(rows: Array, items: Ints, w: Array) -> Array:
-    """Return the inner products rows_j . w for the row indices j in `items` (n,), as (n,); `rows` (m x k) and `w` (k,)
-    have k factors each. Summed from the first factor on."""
+    """Return the inner product with `w` (k,) of each of the rows of `rows` (m x k) whose indices are `items` (n,), as
+    (n,).
+
+    Products are summed from the first factor on, so that the result does not depend on the machine.
+    """
     chosen = rows[items]
     s = chosen[:, 0] * w[0]
     for a in range(1, w.size):
@@ -125,8 +130,11 @@ def add_to_tally(tally: Tally, user: int, item: int, rating: float, weight: floa
 
 
 def subtract(tally: Tally, item: int, count: float, total: float) -> Tally:
-    """Return the tally less `count` ratings of `item` with sum `total`, in the sums of the item and of all; the pairs
-    stay as they are. It overwrites the arrays of `tally`."""
+    """Return `tally` with `count` ratings of `item`, whose sum is `total`, subtracted from the sums of the item and of
+    all ratings.
+
+    `tally.pairs` stays as it is. The arrays of `tally` are overwritten.
+    """
     n = tally.n - count
     tally.counts[item] -= count
     tally.totals[item] -= total
@@ -173,10 +181,11 @@ def _item_means_loop(count: Array, total: Array, items: Ints, mean: float, prior
 @noinline
 @primitive(_item_means_loop)
 def item_means(count: Array, total: Array, items: Ints, mean: float, prior: float) -> Array:
-    """Return the mean rating of each of `items` (n,), with `prior` ratings of the value `mean` added to each; `mean`
-    for an item without any.
+    """Return the mean rating of each of `items` (n,), item indices, with `prior` ratings of the value `mean` added to
+    each: (n,).
 
-    `count` and `total` have the number and the sum of the ratings of each item, by item index.
+    `count` and `total` (m,) have the number and the sum of the ratings of each of m items. The result is `mean` for an
+    item without ratings, also with a `prior` of 0.
     """
     known = items < count.size
     at = np.where(known, items, 0)

@@ -1,8 +1,9 @@
 """Bayesian matrix factorisation, learned online: ours.
 
-A rating is the sum of an item's bias, a user's bias, the inner product of their factors, a term of this pair of user
-and item alone, and noise. Every user and every item has a Gaussian posterior; all variances are learned. The file is
-long because what learns a rating, takes it back and predicts shares one layout of arrays.
+A rating is the sum of an item's bias, a user's bias, the inner product of their factors, a pair term, which is the same
+in all ratings of this pair of user and item, and noise. Every user and every item has a Gaussian posterior; all
+variances are learned. The file is long because what learns a rating, takes it back and predicts shares one layout of
+arrays.
 """
 
 from __future__ import annotations
@@ -173,8 +174,12 @@ class BMF(NamedTuple):
         return np.sqrt(predict(self, state, x, w, S, 1)[1])
 
     def parts(self, state: BMFState, x: SlateContext) -> tuple[tuple[str, Array], ...]:
-        """Return the terms that add up to the predicted `ratings` in the context `x`, as pairs (name in words, values
-        (c,)), for c items."""
+        """Return the terms whose sum is the predicted `ratings` of the c items of the context `x`, as pairs (name,
+        values (c,)).
+
+        In order: the mean of all ratings, the item's bias, the user's bias, the inner product of their factors
+        ("taste"), and the correction by the user's own ratings of the item.
+        """
         model, facts = active_model(self, state), state.facts
         items = with_rows(model.items, int(x.items[-1]) + 1, state.seed)
         w, _ = user_gaussian(model, x.user)
@@ -191,8 +196,8 @@ class BMF(NamedTuple):
     # ------------------------------------------------------------------ removing ratings
 
     def without_item(self, state: BMFState, item: int) -> BMFState:
-        """Return the state without the ratings of the item with index `item`; the posteriors of the item and of its
-        raters are inferred again."""
+        """Return the state without the ratings of the item with index `item`; the posteriors of the item and of the
+        users who rated it are inferred again. It may overwrite the arrays of `state`."""
         return self.forget_pairs(state, [(i, item) for i in users_of(state.pairs, item).tolist()])
 
     def without_rating(self, state: BMFState, user: int, item: int, rating: float, weight: float = 1.0) -> BMFState:
@@ -249,8 +254,8 @@ class BMF(NamedTuple):
 @noinline
 @kernel
 def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
-    """Return the state at the beginning of a round: older ratings discounted by gamma, with room for the user and the
-    items of the context `x`. It may overwrite the arrays of `state`."""
+    """Return the state at the beginning of a round: older ratings are discounted by the learner's `gamma`, and there is
+    room for the user and the items of the context `x`. It may overwrite the arrays of `state`."""
     facts, pairs, told, gamma = state.facts, state.pairs, state.told, learner.gamma
     if gamma < 1.0:
         for i in (WEIGHT, SQUARES, WITHIN, AGAIN, RATINGS, SCALE):
@@ -273,10 +278,11 @@ def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
 def record_rating(
     state: BMFState, user: int, item: int, rating: float, weight: float
 ) -> tuple[InteractionMatrix, Array]:
-    """Record one `rating` of `item` by `user` (indices), which counts `weight` times, and return two new fields of the
-    state: `pairs` (the matrix of ratings) and `told` (three sums for each pair). The models stay as they are.
+    """Record one `rating` of `item` by `user` (indices), which counts `weight` times; the posteriors stay as they are.
 
-    Arrays with room, and the statistics `state.facts`, are written in place; arrays that are full are replaced.
+    Return two new fields of the state: `pairs`, the matrix of ratings, and `told`, three sums for each pair of user and
+    item (`BMFState.told`). Arrays with room, and the statistics `state.facts`, are written in place; arrays that are
+    full are replaced by longer copies.
     """
     facts, pairs, told = state.facts, state.pairs, state.told
     if facts[RATINGS] == 0.0:
@@ -305,10 +311,12 @@ def record_rating(
 
 
 def remove_from_facts(facts: Array, count: float, total: float, squares: float, told: Array) -> None:
-    """Remove `count` ratings of one pair of user and item from `facts`, the statistics of all ratings, in place.
+    """Remove the ratings of one pair of user and item, or some of them, from `facts` (9,), the statistics of all
+    ratings, in place.
 
-    `total` is the sum of these ratings, `squares` the sum of squares about their mean, `told` (3,) what they contribute
-    to the pair's entries in `BMFState.told`.
+    `count` is the sum of the weights of these ratings, `total` the sum of the ratings times their weights, `squares`
+    the sum of squares about their mean. `told` (3,) is what to subtract: the sum of squares about the mean of the pair,
+    the number of repeated ratings in it, and the number of ratings.
     """
     n = facts[WEIGHT] - count
     for fact, less in zip((WITHIN, AGAIN, RATINGS), told):
@@ -355,12 +363,11 @@ def active_model(learner: BMF, state: BMFState) -> FactorModel:
 @noinline
 @kernel
 def predict(learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, uncertain: int) -> tuple[Array, Array]:
-    """Return (mean, variance) of the posterior of a user's ratings of the items of the context `x`, (c,) each for c
-    items.
+    """Return the posterior mean and variance, (c,) each, of a user's ratings of the c items of the context `x`.
 
-    The mean is relative to the first rating that was ever learned, the variance without noise. `w` (K,) and `S` (K x
-    K), with K = 1 + the number of factors, are the mean and the covariance of the user's bias and factors. If
-    `uncertain` is 0, the variance is not computed and is (0,).
+    The mean is less the first rating that was ever learned; the variance is without noise. `w` (K,) and `S` (K x K),
+    with K = 1 + the number of factors, are the mean and covariance of the user's bias and factors: a posterior, or a
+    draw with covariance 0. If `uncertain` is 0 (otherwise 1), no variance is computed, and (0,) is returned for it.
     """
     model = active_model(learner, state)
     items = with_rows(model.items, x.items[-1] + 1, state.seed)
@@ -372,8 +379,11 @@ def predict(learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, 
 
 @kernel
 def exploration_width(learner: BMF, facts: Array, count: float) -> float:
-    """Return the number of standard deviations added to the mean for a user with `count` ratings; `facts` are the
-    statistics of all ratings."""
+    """Return the number of standard deviations that are added to the mean rating of each item for a user with `count`
+    ratings: width + growth log(1 + a count), where a is the share of all ratings that repeat a pair of user and item.
+
+    `facts` (9,) are the statistics of all ratings, `width` and `growth` those of the `learner`.
+    """
     return learner.width + learner.growth * math.log(1.0 + count * (facts[AGAIN] / max(facts[RATINGS], 1.0)))
 
 
@@ -412,10 +422,12 @@ def _upper_bounds_loop(mean: Array, var: Array, width: float, z: Array, origin: 
 @noinline
 @primitive(_upper_bounds_loop)
 def upper_bounds(mean: Array, var: Array, width: float, z: Array, origin: float, highest: float) -> Array:
-    """Return mean + origin + width z sd for each item (c,), at most about `highest`; `mean` may be overwritten.
+    """Return the upper confidence bound, or a draw, of the rating of each of c items: `mean` + `origin` + `width` z sd,
+    (c,).
 
-    sd is the root of `var` (c,), `z` is 1 (1,) or standard normal draws (c,), and `origin` is the first rating that was
-    ever learned, to which `mean` (c,) is relative.
+    `mean` (c,) is relative to `origin`, the first rating that was ever learned; sd is the root of the variances `var`
+    (c,). `z` is a single 1 (1,) for the upper bound, or standard normal numbers (c,) for a draw. A result is at most
+    `highest` less 0.01 sd, unless `width` is 0. `mean` may be overwritten.
     """
     mean += origin
     if width > 0.0:

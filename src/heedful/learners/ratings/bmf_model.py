@@ -1,8 +1,12 @@
 """The Bayesian factor model inside `BMF`: mean-field inference of rows, empirical Bayes for variances, predictions.
 
-Every user and every item has a row of numbers (a bias and factors) with a Gaussian posterior. All of it is computed
-from the number and the sum of the ratings of each pair of a user and an item. Ratings are relative to the first rating
-that was ever learned (ORIGIN).
+The model of a rating of item j by user i:
+
+    rating = origin + b_i + b_j + u_i . v_j + g_ij + noise
+
+`origin` is the first rating that was ever learned, b_i and b_j are biases, u_i and v_j are factors, and g_ij is a pair
+term, which is the same in all ratings of this pair of user and item. Every user has a row [b_i, u_i] and every item a
+row [b_j, v_j] with a Gaussian posterior. All of it is computed from the number and the sum of the ratings of each pair.
 """
 
 from __future__ import annotations
@@ -44,12 +48,13 @@ TRUST = 5.0
 
 
 class FactorModel(NamedTuple):
-    """The posterior of a factor model: for each user (`users`) and each item (`items`) a row of K numbers, a bias and K
-    - 1 factors.
+    """The posterior of the model rating = origin + user bias + item bias + user factors . item factors + pair term +
+    noise.
 
-    `hyper` (4 + K,) are the hyperparameters: the variances of the noise, of the term of a single pair of user and item
-    and of item biases; the mean of item biases; the prior variances of a user's bias and factors. `score` is the
-    discounted log likelihood of the model's predictions so far.
+    `users` and `items` have a row of K numbers for each user and item: a bias and K - 1 factors. `hyper` (4 + K,) are
+    the hyperparameters, in order: the variances of the noise, of the pair term (one value for each pair of user and
+    item) and of the item biases; the mean of the item biases; the prior variances of a user's bias and K - 1 factors.
+    `score` is the log likelihood of the model's predictions so far, in which older ratings count less.
     """
 
     users: GaussianRows
@@ -62,8 +67,10 @@ class FactorModel(NamedTuple):
 
 
 def empty_model(K: int, facts: Array) -> FactorModel:
-    """Return a model with `K` numbers a row (a bias and K - 1 factors) before the first rating; `facts` (9,) are the
-    statistics of all ratings."""
+    """Return a `FactorModel` without users and items, `K` numbers a row (a bias and K - 1 factors), with a score of 0.
+
+    `facts` (9,) are the statistics of all ratings (`BMFState.facts`), from which the hyperparameters are set.
+    """
     sides = [
         GaussianRows(np.empty((0, K)), np.empty((0, K, K)), np.empty((0, K + 4)), np.zeros(K + 4)) for _ in range(2)
     ]
@@ -75,8 +82,11 @@ def empty_model(K: int, facts: Array) -> FactorModel:
 @noinline
 @kernel
 def with_capacity(model: FactorModel, users: int, items: int, nobody: int, seed: int) -> FactorModel:
-    """Return the model with room for at least `users` users and `items` items. The initial factors of items are drawn
-    from `seed`, those of users from `nobody`; -1 lets them start at 0."""
+    """Return the model with room for at least `users` users and `items` items.
+
+    The initial mean factors of new items are drawn with `seed`, those of new users with `nobody`; a seed of -1 makes
+    them 0.
+    """
     return FactorModel(
         with_rows(model.users, users, nobody), with_rows(model.items, items, seed), model.hyper, model.score
     )
@@ -85,8 +95,11 @@ def with_capacity(model: FactorModel, users: int, items: int, nobody: int, seed:
 @noinline
 @kernel
 def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Array) -> None:
-    """Infer the posterior of a user's bias and factors from their ratings in `pairs`, and write it into `model`;
-    without ratings it is the prior. `facts` (9,) are the statistics of all ratings."""
+    """Infer the posterior of the bias and factors of the user with index `user` from their ratings, and write it into
+    `model.users`, with their statistics; without ratings it is the prior.
+
+    `pairs` are all ratings, `facts` (9,) their statistics (`BMFState.facts`).
+    """
     users, items, hyper, scale = model.users, model.items, model.hyper, facts[SCALE]
     K = users.mean.shape[1]
     places = places_of(int(pairs.of_user[user]), pairs.after_user)
@@ -117,8 +130,12 @@ def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Arr
 @noinline
 @kernel
 def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Array, seed: int) -> None:
-    """Infer the posterior of an item's bias and factors from its ratings in `pairs`, and write it into `model`; without
-    ratings it is the prior, whose means are drawn from `seed`. `facts` (9,) are the statistics of all ratings."""
+    """Infer the posterior of the bias and factors of the item with index `item` from its ratings, and write it into
+    `model.items`, with its statistics; without ratings it is the prior.
+
+    `pairs` are all ratings, `facts` (9,) their statistics (`BMFState.facts`). The prior means of the factors are drawn
+    with `seed`.
+    """
     users, items, hyper = model.users, model.items, model.hyper
     K = items.mean.shape[1]
     places = places_of(int(pairs.of_item[item]), pairs.after_item)
@@ -140,10 +157,11 @@ def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Arr
 @noinline
 @kernel
 def learn_variances(model: FactorModel, facts: Array) -> None:
-    """Estimate the hyperparameters of `model` by empirical Bayes, in place; `facts` (9,) are the statistics of all
-    ratings.
+    """Estimate the variances in `model.hyper` and the mean of the item biases by empirical Bayes, in place.
 
-    Every variance becomes the mean of its expected squares, with five observations of the prior guess added.
+    Each variance becomes the mean of the expected squares of what it is the variance of, with a prior guess added that
+    counts as five observations (as one for the variance of the noise). The guesses are shares of the variance of all
+    ratings, from their statistics `facts` (9,) (`BMFState.facts`).
     """
     hyper, K = model.hyper, model.users.mean.shape[1]
     whole = facts[SQUARES] / facts[WEIGHT] if facts[WEIGHT] > 0.0 and facts[SQUARES] > 0.0 else 1.0
@@ -168,10 +186,11 @@ def learn_variances(model: FactorModel, facts: Array) -> None:
 def learn_rows(
     pairs: InteractionMatrix, model: FactorModel, facts: Array, user: int, item: int, seed: int, t: int
 ) -> None:
-    """Infer the posteriors of the user and the item that a new rating is of, then of one more user and one more item
-    (round `t` gives their turn), then the variances, and write all into `model`.
+    """Update `model` in place after a new rating of the item with index `item` by the user with index `user`.
 
-    `pairs` are the ratings, `facts` (9,) their statistics; the prior means of items are drawn from `seed`.
+    The posteriors of this item and this user are inferred, then those of one more user and one more item, whose turn it
+    is in round `t`, then the variances. `pairs` are all ratings with the new one, `facts` (9,) their statistics
+    (`BMFState.facts`). `seed` is that of the prior means of item factors.
     """
     users, items, K = model.users, model.items, model.users.mean.shape[1]
     if users.adds[user, K + 1] <= 0.0:  # a new user starts from the prior
@@ -196,8 +215,11 @@ def learn_rows(
 @noinline
 @kernel
 def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
-    """Return the posterior (mean (K,), covariance (K x K)) that `model` has of the bias and the K - 1 factors of the
-    user with index `user`; the prior's for a user without ratings."""
+    """Return the posterior (mean (K,), covariance (K x K)) of the row of the user with index `user`: a bias and K - 1
+    factors.
+
+    For a user without ratings it is the prior of `model`.
+    """
     users, K = model.users, model.users.mean.shape[1]
     if user < users.mean.shape[0] and users.adds[user, K + 1] > 0.0:
         return users.mean[user].copy(), users.cov[user].copy()
@@ -212,10 +234,10 @@ def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
 def log_predictive(
     pairs: InteractionMatrix, model: FactorModel, user: int, item: int, facts: Array, y: float, weight: float
 ) -> float:
-    """Return the log predictive density, under `model`, of a next rating of `item` by `user`, which counts `weight`
-    times; `y` is this rating relative to the first rating that was ever learned.
+    """Return the log density that `model` predicts for a next rating of item `item` by user `user` (indices), in nats.
 
-    `pairs` are the ratings so far, `facts` (9,) their statistics.
+    `y` is this rating less the first rating that was ever learned; it counts `weight` times, which divides the variance
+    of its noise. `pairs` are the ratings so far, `facts` (9,) their statistics (`BMFState.facts`).
     """
     w, S = user_gaussian(model, user)
     one, mean, var = np.full(1, item), np.empty(1), np.empty(1)
@@ -236,10 +258,13 @@ def log_predictive(
 def add_own_ratings(
     pairs: InteractionMatrix, hyper: Array, facts: Array, x: SlateContext, mean: Array, var: Array
 ) -> None:
-    """Condition the predictive `mean` (c,) and `var` (c,) of the c items of the context `x` on the user's own ratings
-    of these items in `pairs`, in place; `var` may be (0,).
+    """Condition the predictive `mean` and `var` of one user's ratings of c items on the user's own earlier ratings, in
+    place.
 
-    `hyper` are the hyperparameters of the model, `facts` (9,) the statistics of all ratings.
+    The own ratings of an item tell about the pair term, which is the same in all ratings of this pair of user and item.
+    `x` is the context (the user and the c items), `pairs` are all ratings, `facts` (9,) their statistics
+    (`BMFState.facts`), `hyper` the hyperparameters of the model (`FactorModel.hyper`). `mean` is (c,); `var` is (c,),
+    or (0,) to leave it out. The variance of the pair term is added times the share of ratings that repeat a pair.
     """
     # Knowing a single pair better is worth something only where pairs are rated repeatedly.
     again = facts[AGAIN] / max(facts[RATINGS], 1.0)
@@ -260,7 +285,7 @@ def add_own_ratings(
 
 @kernel
 def total_count(pairs: InteractionMatrix, user: int) -> float:
-    """Return the number of ratings of the user with index `user`: the sum of the counts of their pairs."""
+    """Return the number of ratings in `pairs` of the user with index `user`, each counted by its weight."""
     p, count = pairs.of_user[user] if user < pairs.of_user.size else -1, 0.0
     while p >= 0:
         count += pairs.count[p]

@@ -61,8 +61,8 @@ def empty_matrix(users: int, items: int) -> InteractionMatrix:
 @noinline
 @kernel
 def grow(a: A, size: int, fill: float) -> A:
-    """Return the array `a` (n,) if it has at least `size` entries, else a copy of length 2 `size` padded with
-    `fill`."""
+    """Return the array `a` (n,) if it has at least `size` elements, else a copy of length 2 `size`; its new elements
+    are `fill`."""
     if a.size >= size:
         return a
     out = np.empty(2 * size, a.dtype)

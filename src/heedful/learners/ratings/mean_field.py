@@ -1,7 +1,14 @@
-"""Mean-field inference of the rows [bias, factors] of users or items, each with a Gaussian posterior.
+"""Mean-field inference of a matrix factorisation: a Gaussian posterior for the bias and the factors of each user and
+item.
 
-A row's posterior follows from the posteriors of the rows of the other side (items for a user, users for an item), and
-from the number and the sum of the ratings of its pairs of user and item.
+The model of a rating of item j by user i:
+
+    rating = origin + b_i + b_j + u_i . v_j + g_ij + noise
+
+`origin` is a constant, b_i and b_j are biases, u_i and v_j are factors, and g_ij is a pair term, which is the same in
+all ratings of this pair of user and item. The row of user i is [b_i, u_i], the row of item j is [b_j, v_j]. The
+posterior of a row is computed from the posteriors of the rows of the other side (items for a user, users for an item),
+and from the number and the sum of the ratings of each pair.
 """
 
 from __future__ import annotations
@@ -23,11 +30,13 @@ stay 0."""
 
 
 class GaussianRows(NamedTuple):
-    """The Gaussian posteriors of n rows of one side (users or items), K numbers [bias, factors] a row.
+    """The Gaussian posteriors of n users, or of n items, each with a row of K numbers [bias, factors].
 
-    `adds` has the statistics of each row that the variances are learned from, and `sums` their sums over the rows: the
-    second moments (K numbers); for an item its mean bias, for a user the number of pairs; 1 if the row has ratings;
-    and, for a user, the expected squared error and 1 / count, summed over the user's pairs.
+    `adds` has for each row the statistics that the variances of the model are learned from, and `sums` their sums over
+    all rows. Of a row without ratings they are all 0. In order: the K second moments of the numbers; for an item its
+    mean bias, for a user the number of pairs; 1 if the row has ratings; and, for a user only, the expected squared
+    errors of the mean ratings of the user's pairs, and 1 / count (the number of ratings of a pair), each summed over
+    these pairs.
     """
 
     mean: Array
@@ -45,8 +54,12 @@ class GaussianRows(NamedTuple):
 
 @kernel
 def places_of(first: int, after: Ints) -> Ints:
-    """Return the positions (n,) of the pairs in a linked list that starts at `first` (-1: empty); `after` has the
-    position of the next pair of each, -1 at the end."""
+    """Return the positions (n,) of the n pairs in the linked list of a user's or an item's pairs, in the order of the
+    list.
+
+    `first` is the position of the first pair (-1: no pairs), `after` (P,) has for each of all P pairs the position of
+    the next one in its list, -1 for the last.
+    """
     n, p = 0, first
     while p >= 0:
         n += 1
@@ -104,13 +117,17 @@ def row_sums(
     A: Array,
     h: Array,
 ) -> None:
-    """Sum the sufficient statistics of a row of K numbers [bias, factors] over its pairs: write A = sum w E[xx'] into
-    `A` (K x K, lower triangle) and h = sum w E[x (y - b)] into `h` (K,).
+    """Sum the sufficient statistics of the row [bias, factors] of one user (or item) over its rated pairs, in place.
 
-    The pairs are those at the positions `places` of `pairs`; `other` has the row of the other side of each pair, whose
-    posterior mean is in `Z` (m rows, m x K) and covariance in `C` (m x K x K). For each pair, x = (1, factors of that
-    row), b is its bias, y is the mean rating of the pair less `origin`, and 1 / w = pair + noise / count is the
-    variance of y: `pair` is that of the term of a single pair, `noise` that of a rating.
+    The model is rating = origin + own bias + other bias + own factors . other factors + pair term + noise, where "own"
+    is the user (or item) itself and "other" the item (or user) of the pair. With x = (1, other factors) (K,), b the
+    other bias, and y the mean rating of a pair less `origin`, the sums over pairs are A = sum w E[x x'] and h = sum w
+    E[x (y - b)], with expectations over the other row. The weight is w = 1 / (`pair` + `noise` / number of ratings),
+    where `pair` is the variance of the pair term and `noise` that of the noise of a single rating.
+
+    `places` (n,) are the positions in `pairs` of the n pairs; `other` (P,) has the index of the other row for each of
+    all P pairs; `Z` (m x K) and `C` (m x K x K) are the posterior means and covariances of the m other rows. A is
+    written to `A` (K x K, lower triangle), h to `h` (K,).
     """
     places = places[pairs.count[places] > 0.0]
     if places.size == 0:
@@ -156,12 +173,13 @@ def _predictive_moments_loop(
 def predictive_moments(
     Z: Array, C: Array, adds: Array, items: Ints, w: Array, S: Array, hyper: Array, mean: Array, var: Array
 ) -> None:
-    """Write into `mean` and `var` the predictive mean and variance (n,) of the ratings of `items` (n,), item indices,
-    by a user whose bias and K - 1 factors have the mean `w` (K,) and the covariance `S` (K x K).
+    """Write the predictive mean and variance of one user's ratings of n items into `mean` and `var` (n,).
 
-    The variances of the term of a single pair and of the noise are left out. No variance is computed if `var` is (0,).
-    Items have the means `Z` (m x K), the covariances `C` (m x K x K) and the statistics `adds` of `GaussianRows`; an
-    item without ratings has the prior mean and variance of item biases, from the hyperparameters `hyper`.
+    Means are relative to the origin of the model (see `row_sums`). Variances leave out the pair term and the noise;
+    none are computed if `var` is (0,). The user's row [bias, factors] of K numbers has the mean `w` (K,) and the
+    covariance `S` (K x K). `items` (n,) are indices into the posterior means `Z` (m x K) and covariances `C` (m x K x
+    K) of m items; `adds` (m x (K + 4)) are their statistics (`GaussianRows.adds`), which say which items have ratings.
+    The bias of an item without ratings has the prior variance `hyper`[2] and the prior mean `hyper`[3].
     """
     K = w.size
     z, s = Z[items], C[items]
@@ -210,8 +228,13 @@ def _with_rows_loop(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
 @noinline
 @primitive(_with_rows_loop)
 def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
-    """Return the rows if there are at least `n`, else a longer copy; new rows have initial factors drawn from `seed`,
-    or are all 0 with seed -1 (for users)."""
+    """Return posteriors with at least `n` rows of users or items: `rows` itself if it has that many, else a longer
+    copy.
+
+    For items, the mean factors of a new row are standard normal numbers that depend only on `seed` (0 or more) and the
+    index of the row, times 0.3, with variance 0.91; its bias has mean and variance 0. For users, `seed` is -1, and new
+    rows have mean and covariance 0.
+    """
     had, K = rows.mean.shape
     if had >= n:
         return rows
@@ -231,10 +254,11 @@ def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
 @noinline
 @kernel
 def update_sums(rows: GaussianRows, at: int, known: float, first: float, missed: float, inverse: float) -> None:
-    """Replace the statistics of row `at` in `rows.adds`, and correct `rows.sums` by the difference, in place.
+    """Compute the statistics of row number `at` in `rows.adds` again, and add the change to `rows.sums`, both in place.
 
-    `known` is 1 if the row has ratings, else 0, and then all its statistics are 0; `first`, `missed` and `inverse` are
-    an item's mean bias or a user's number of pairs, the expected squared errors, and the sum of 1 / count.
+    They are described in `GaussianRows`. `known` is 1 if the row has ratings, else 0, which makes all its statistics 0.
+    `first` is the mean bias of an item, or the number of pairs of a user. `missed` (expected squared errors) and
+    `inverse` (1 / number of ratings) are sums over the pairs of a user, and 0 for an item.
     """
     K = rows.mean.shape[1]
     adds, sums = rows.adds[at], rows.sums
@@ -262,7 +286,7 @@ def _gram_loop(M: Array, out: Array) -> None:
 @noinline
 @primitive(_gram_loop)
 def gram(M: Array, out: Array) -> None:
-    """Write M' M into `out`, for a lower triangular `M`; both K x K."""
+    """Write the product M' M of a lower triangular matrix M = `M` (K x K) into `out` (K x K)."""
     rows, products = M.tolist(), out.tolist()
     for a in range(len(rows)):
         for b in range(a + 1):
@@ -276,11 +300,11 @@ def gram(M: Array, out: Array) -> None:
 @noinline
 @kernel
 def row_posterior(rows: GaussianRows, at: int, precision: Array, pull: Array, A: Array, h: Array) -> None:
-    """Write the Gaussian posterior of row `at`, K numbers [bias, factors], into `rows`: its precision P is A +
-    diag(precision), its mean P^-1 (h + pull).
+    """Write the Gaussian posterior of row number `at`, K numbers [bias, factors], into `rows`, in place.
 
-    `A` (K x K) and `h` (K,) are the sums of `row_sums`, and are overwritten; `precision` (K,) is that of the prior,
-    `pull` (K,) the prior's precision times its mean.
+    Its precision matrix is P = A + diag(`precision`), its mean P^-1 (h + `pull`). `A` (K x K, lower triangle) and `h`
+    (K,) are the results of `row_sums`, and are overwritten. `precision` (K,) are the prior precisions of the K numbers,
+    `pull` (K,) these times the prior means.
     """
     K = h.size
     for a in range(K):

@@ -79,12 +79,14 @@ def _ratios_loop(count: Array, total: Array, low: float, own: Ints, other: Ints,
 @noinline
 @primitive(_ratios_loop)
 def ratios(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Array, G: Array) -> Array:
-    """Return the n x k numbers by which one multiplicative update multiplies the k factors `F` (n x k) of n users or
-    items, to fit F G' to the mean ratings.
+    """Return the numbers (n x k) by which one multiplicative update multiplies `F` (n x k), to fit F G' to mean
+    ratings.
 
-    For row f of F they are (sum x g) / (sum (f . g) g) over its rated pairs, with g the row of `G` (m x k), the m items
-    or users, of the pair and x its mean rating total / count, less `low`; 1 for a row without pairs. `count`, `total`,
-    `own` (row of F) and `other` (row of G) have an entry for each of P pairs (P,).
+    `F` and `G` (m x k) are the k non-negative factors of the n users and the m items, or of the n items and the m
+    users. For a row f of F the ratios are (sum x g) / (sum (f . g) g), summed over the rated pairs of that user or
+    item; g is the row of G of the other side of the pair, and x is the mean rating of the pair less `low`. A row
+    without pairs has ratios of 1. `count` and `total` (number and sum of ratings), `own` (index of f) and `other`
+    (index of g) are (P,), with an element for each of P pairs.
     """
     there = count > 0.0
     own, other = own[there], other[there]
@@ -214,8 +216,11 @@ class NMFBandit(NamedTuple):
         return NMFState(pairs, U, V, low, users, state.seed, state.t + 1)
 
     def fit(self, pairs: InteractionMatrix, low: float, U: Array, V: Array) -> None:
-        """Fit the k factors of n users, `U` (n x k), and of m items, `V` (m x k), to the mean ratings in `pairs`, less
-        `low`, by multiplicative updates, in place."""
+        """Fit the k factors of n users, `U` (n x k), and of m items, `V` (m x k), by multiplicative updates, in place.
+
+        U V' is fitted to the mean rating of each rated pair of user and item in `pairs`, less the rating `low`. There
+        are `sweeps` updates of U and of V, by turns.
+        """
         n = pairs.used
         count, total, user, item = pairs.count[:n], pairs.total[:n], pairs.user[:n], pairs.item[:n]
         for _ in range(self.sweeps):

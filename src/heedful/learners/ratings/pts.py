@@ -60,12 +60,14 @@ class PTSState(NamedTuple):
 def posterior(
     pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, penalty: float, L: Array, mu: Array
 ) -> None:
-    """Write the Gaussian conditional distribution of one user's (or item's) k factors: its mean into `mu` (k,), and L
-    with sigma^2 Lambda = L L', for the precision Lambda, into `L` (k x k, lower triangle).
+    """Write the Gaussian conditional distribution N(mu, Lambda^-1) of the k factors of one user (or item), given the
+    other side.
 
-    It follows from the ratings in `pairs`, in the linked list that starts at `first` (`after` has the next of each),
-    and from the factors `rows` (m x k) of the other side, of which `other` has the row for each pair. `penalty` is
-    sigma^2 / spread^2.
+    mu is written into `mu` (k,), and the Cholesky factor L of sigma^2 Lambda = L L' into `L` (k x k, lower triangle);
+    Lambda is the precision matrix, sigma the standard deviation of the noise of a rating. `first` is the position in
+    `pairs` of the user's (or item's) newest pair, `after` has the position of the next pair for each, -1 at the end.
+    `rows` (m x k) are the factors of the m items (or users) of the other side, and `other` has the index of the row for
+    each pair. `penalty` is sigma^2 / spread^2, with the prior standard deviation spread of factors.
     """
     ridge(pairs, first, after, other, rows, penalty, L, mu)
     cholesky(L)
@@ -74,7 +76,7 @@ def posterior(
 
 @kernel
 def copy_into(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
-    """Copy the lower triangle of `G` (k x k; k factors) into `to_G`, and `h` (k,) into `to_h`."""
+    """Copy the lower triangle of `G` (k x k) into that of `to_G`, and `h` (k,) into `to_h`."""
     for a in range(h.size):
         to_h[a] = h[a]
         for b in range(a + 1):
@@ -84,8 +86,11 @@ def copy_into(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
 @noinline
 @kernel
 def draw_gaussian(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> None:
-    """Write a draw of k factors from N(mu, Lambda^-1) into `out` (k,): mu + sigma L'^-1 z, with sigma^2 Lambda = L L',
-    for standard normal `z` (k,), `mu` (k,) and `L` (k x k, lower triangle)."""
+    """Write a draw of k factors from N(mu, Lambda^-1) into `out` (k,): mu + sigma L'^-1 z.
+
+    `z` (k,) are standard normal numbers, `mu` (k,) is the mean, and `L` (k x k, lower triangle) is the Cholesky factor
+    of sigma^2 times the precision matrix: sigma^2 Lambda = L L'.
+    """
     k = mu.size
     for a in range(k - 1, -1, -1):
         v = z[a]
@@ -199,8 +204,11 @@ class PTS(NamedTuple):
         return best_items(self.scores(state, x, rng), x.items, self.space.size)
 
     def scores(self, state: PTSState, x: SlateContext, rng: np.random.Generator) -> Array:
-        """Return u . v_j for each item j of the context `x`, (c,) for c items: v_j is from a particle drawn by weight,
-        and u are drawn user factors, both from `rng`."""
+        """Return the score by which `propose` ranks each of the c items of the context `x`: (c,).
+
+        A particle is drawn by weight, and then the user's factors given this particle, both with `rng`. The score of an
+        item is the inner product of the drawn user factors and the item's factors in the particle.
+        """
         k, D = self.n_factors, self.n_particles
         weights = state.log_weights
         most, total = weights.max(), 0.0
@@ -221,8 +229,8 @@ class PTS(NamedTuple):
         return row_scores(V, x.items, u)
 
     def ratings(self, state: PTSState, x: SlateContext) -> Array:
-        """Return the predicted rating of each item of `x.items` by the user of the context `x`, (c,) for c items: the
-        weighted mean of u . v_j over the particles; 0 for a user without ratings."""
+        """Return the predicted rating of each of the c items of the context `x`, (c,): the weighted mean over the
+        particles of the inner product of the user's and the item's factors; 0 for a user without ratings."""
         V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)
         U = with_factors(state.U, x.user + 1, state.seed, 0.0)
         weights = np.exp(state.log_weights - state.log_weights.max())

@@ -36,8 +36,11 @@ def _column_scores_loop(columns: Array, items: Ints, w: Array) -> Array:
 @noinline
 @primitive(_column_scores_loop)
 def column_scores(columns: Array, items: Ints, w: Array) -> Array:
-    """Return the scores w . B_j of the items with indices `items` (n,), ascending, as (n,). `columns` (k x m) has the k
-    factors B_j of each of m items j as column j; `w` (k,) are those of the user."""
+    """Return the inner products of one user's factors `w` (k,) with the factors of the items `items` (n,): scores (n,).
+
+    `items` are ascending indices of columns of `columns` (k x m), which has the k factors of each of m items as a
+    column.
+    """
     chosen = columns[:, items]
     s = w[0] * chosen[0]
     for a in range(1, w.size):
@@ -48,7 +51,7 @@ def column_scores(columns: Array, items: Ints, w: Array) -> Array:
 @noinline
 @kernel
 def inverse_from_root(L: Array, out: Array) -> None:
-    """Write (L L')^-1 into `out`, for a lower triangular `L`; both k x k."""
+    """Write the inverse of L L' into `out` (k x k), for a lower triangular matrix L = `L` (k x k)."""
     k = L.shape[0]
     M = np.zeros((k, k))
     invert_triangle(L, M)
@@ -63,8 +66,11 @@ def inverse_from_root(L: Array, out: Array) -> None:
 @noinline
 @kernel
 def rank_one_update(inverse: Array, x: Array) -> float:
-    """Update V^-1, given as `inverse` (k x k), to (V + x x')^-1 in place, for the k factors `x` (k,). Return 1 + x'
-    V^-1 x, the factor by which det V grows."""
+    """Update the inverse of a matrix V, in place, to that of V + x x', and return 1 + x' V^-1 x, the factor by which
+    the determinant of V grows.
+
+    `inverse` (k x k) is V^-1, `x` (k,) are the k factors of a rated item.
+    """
     k = x.size
     w, d = np.zeros(k), 1.0
     for a in range(k):
@@ -81,9 +87,12 @@ def rank_one_update(inverse: Array, x: Array) -> float:
 @noinline
 @kernel
 def grow_by_user(inverse: Array, growth: Array, users: int) -> tuple[Array, Array]:
-    """Return copies of `inverse` (n x k x k) and `growth` (n,), two arrays with an entry for each of n users of k
-    factors, with room for at least `users` users; growth is infinite for the new ones, so that their factors are
-    computed at their first rating."""
+    """Return copies of `inverse` and `growth` with room for at least `users` users, and for at least twice as many as
+    now.
+
+    `inverse` (n x k x k) and `growth` (n,) have an element for each of n users of k factors (`ALBState`). For new users
+    the inverse is 0 and the growth infinite, so that their factors are computed at their first rating.
+    """
     n, k = growth.size, inverse.shape[1]
     more, grown = np.zeros((max(users, 2 * n), k, k)), np.full(max(users, 2 * n), np.inf)
     for i in range(n):

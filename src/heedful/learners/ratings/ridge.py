@@ -37,11 +37,14 @@ _MASK = 2**64 - 1
 def ridge(
     pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, penalty: float, V: Array, r: Array
 ) -> None:
-    """Sum up the normal equations of a ridge regression of ratings on k factors, in place: V = penalty I + sum c z z'
-    into `V` (k x k, lower triangle) and r = sum s z into `r` (k,).
+    """Sum up the normal equations V beta = r of a ridge regression of one user's (or item's) ratings on k factors, in
+    place.
 
-    The sums run over the linked list of `pairs` that starts at `first` (`after` has the next of each); z is the pair's
-    row of the factors `rows`, by its index in `other`, c the number and s the sum of its ratings.
+    V = penalty I + sum c z z' is written into `V` (k x k, lower triangle), and r = sum s z into `r` (k,). The sums run
+    over the pairs of the user (or item): c is the number and s the sum of the ratings of a pair, z the factors of its
+    item (or user). `first` is the position in `pairs` of the first pair (-1: none) and `after` (P,) has that of the
+    next one for each of all P pairs. `rows` (m x k) are the factors of the m items (or users), `other` (P,) the index
+    of the row for each pair.
     """
     k = r.size
     for a in range(k):
@@ -108,9 +111,10 @@ def _cholesky_loop(V: Array) -> None:
 @no_refcount
 @primitive(_cholesky_loop)
 def cholesky(V: Array) -> None:
-    """Write the Cholesky factor L, V = L L', into the lower triangle of `V` (k x k, positive definite).
+    """Replace the lower triangle of a positive definite matrix `V` (k x k) by its Cholesky factor L, V = L L'.
 
-    A pivot is at least `LEAST` times the number on the diagonal, also where rounding makes it 0 or less.
+    The square of an element on the diagonal of L is at least 1e-16 (LEAST) times that element of V, even where rounding
+    would make it 0 or less.
     """
     L = V.tolist()  # Python's numbers: a matter of microseconds, where numpy's would take ten times as long
     for a, row in enumerate(L):
@@ -191,10 +195,12 @@ def solve_cholesky(L: Array, r: Array) -> None:
 def block_parts(
     B: Array, items: Ints, lo: int, n: int, mu: Array, inverse: Array, s: Array, q: Array, scratch: Array
 ) -> None:
-    """Write s_j = mu . B_j and q_j = |L^-1 B_j|^2 for the `n` <= BLOCK items from items[lo] on, in compiled code.
+    """Write s_j = mu . B_j and q_j = |L^-1 B_j|^2 for the `n` items from items[lo] on into `s` and `q` (n,); for
+    compiled code.
 
-    `B` (k x m), k >= 4, has the k factors B_j of each of m items j as column j; `items` are ascending item indices;
-    `mu` (k,); `inverse` is L^-1 (k x k). `s` and `q` (n,) are written, `scratch` ((1 + k) x BLOCK) is a buffer.
+    B_j are the k >= 4 factors of item j: column j of `B` (k x m), for m items. `items` are ascending item indices, `lo`
+    a position in them, and `n` is at most 256 (BLOCK). `mu` (k,) is the mean of the user's factors, `inverse` is L^-1
+    (k x k, lower triangle). `scratch` ((1 + k) x BLOCK) is a buffer.
     """
     k = mu.size
     whole = items[items.size - 1] == items.size - 1  # rising and distinct: all from 0 on
@@ -336,8 +342,12 @@ def normals_of(seed: int, item: int, out: Array) -> None:
 @noinline
 @kernel
 def with_items(B: Array, seed: int, scale: float, k: int, items: int) -> Array:
-    """Return the item factors `B`, one column an item, or a wider copy if they have fewer than `items` columns; new
-    columns are normal with standard deviation `scale` in the first `k` rows, a function of `seed`, and 0 below."""
+    """Return the item factors `B` (K x m), one column for each of m items, or a wider copy if there are fewer than
+    `items` columns.
+
+    In a new column the first `k` rows are normal numbers with standard deviation `scale`, which depend only on `seed`
+    and the index of the item; the other rows are 0.
+    """
     m = B.shape[1]
     if m >= items:
         return B
