@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from command import heedful
 
@@ -109,6 +110,14 @@ def test_hosts_are_for_loops_in_a_database(tmp_path: Path, monkeypatch: pytest.M
     assert "--hosts: expected loops in a --database, got a folder" in got.err
 
 
+def owner(url: str, name: str) -> str:
+    """The address of the server that owns a loop."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        query = "SELECT address FROM heedful.lease JOIN heedful.loop ON number = loop WHERE name = %s"
+        [(address,)] = connection.execute(query, [name]).fetchall()
+    return str(address)
+
+
 def until(found: Callable[[], bool], crowd: Crowd) -> None:
     end = time.monotonic() + LONGEST
     while not found():
@@ -132,14 +141,17 @@ def test_a_node_is_killed_while_clients_post(
         crowd = Crowd([port], name)
         try:
             until(lambda: crowd.statuses["applied"] >= 50, crowd)
-            began = time.monotonic()
+            assert owner(postgres, name) == f"host-{there}"
+            killed = time.monotonic()
             cluster.remove_node(cluster.other, allow_graceful=False)
+            until(lambda: there in front._down, crowd)  # until then the host may live, and answer
+            began = time.monotonic()
 
             def later() -> list[float]:
                 return [each.at for each in crowd.told[-200:] if each.kind == "decision" and each.sent > began]
 
             until(lambda: bool(later()), crowd)
-            back, applied = min(later()) - began, crowd.statuses["applied"]
+            back, applied = min(later()) - killed, crowd.statuses["applied"]
             until(lambda: crowd.statuses["applied"] >= applied + 50, crowd)
             end = time.monotonic() + LONGEST
             while True:  # the host that was lost runs on the node that is left
