@@ -114,10 +114,12 @@ def answer_counts(choices: ComparisonTable) -> Array:
 
 
 def connected_parts(compared: npt.NDArray[np.bool_]) -> Ints:
-    """Return the connected component of each of n items (n,), in the graph whose edges are compared pairs.
+    """Return the number of the connected component of each of n items (n,), in the graph that has an edge for each
+    compared pair.
 
-    `compared` (n, n): whether the items of row and column were compared; either direction suffices. Components are
-    numbered from 0 in the order of their first item. No chain of comparisons links items of different components.
+    `compared` (n, n) is True where the items of row and column were compared; one of the two directions suffices.
+    Components are numbered from 0 in the order of their first item. No chain of comparisons links items of different
+    components.
     """
     from scipy.sparse.csgraph import connected_components
 

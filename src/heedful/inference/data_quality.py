@@ -171,7 +171,7 @@ def sides(choices: ComparisonTable, person: int | None = None) -> list[Remark]:
 
 
 def _two_sided_p(k: int, n: int) -> float:
-    """Return the two-sided p-value of k heads in n tosses of a fair coin."""
+    """Return the two-sided p-value of `k` heads in `n` tosses of a fair coin (binomial test)."""
     from scipy.stats import binom
 
     return 1.0 if n == 0 else min(1.0, 2.0 * float(binom.cdf(min(k, n - k), n, 0.5)))

@@ -28,7 +28,8 @@ _BAR = 1.6448536269514722
 
 
 class Scores(NamedTuple):
-    """Elo scores of n items with central 90 % intervals: `score`, `low` and `high`, (n,) each."""
+    """Elo scores of n items, `score` (n,), with the bounds `low` and `high` (n,) of their central 90 % posterior
+    intervals."""
 
     score: Array
     low: Array

@@ -40,14 +40,16 @@ class IndividualFit(NamedTuple):
         """Return mean and variance of the difference of utilities f_u(a) - f_u(b) of person u = `user` for items a and
         b.
 
-        `user`, `a`, `b`: numbers, or arrays of one shape, which the results have.
+        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
+        the same shape. Each result has this shape (a scalar for integers).
         """
         return user_gap(self.people.mean, self.people.cov, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
         """Return P(`user` prefers item `a` to `b`), including the noise of the answer.
 
-        `user`, `a`, `b`: numbers, or arrays of one shape, which the result has.
+        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
+        the same shape. The result has this shape (a scalar for integers).
         """
         return choice_probability(*self.gap(user, a, b))
 
@@ -95,14 +97,15 @@ def fit_birlutiu(
     steps: int = 20,
     tolerance: float = 1e-2,
 ) -> IndividualFit:
-    """Fit the baseline BI ([H12] section 6.1) to the answers `rows` of `users` people: f_u ~ N(m, S), m and S by
-    maximum likelihood.
+    """Fit the baseline BI ([H12] section 6.1) to the answers `rows` of `users` people: the utilities of person u are
+    f_u ~ N(m, S), where the mean m (n,) and covariance S (n x n) over n items are estimated by maximum likelihood.
 
-    EM starts from m = 0, S = K (n x n), a covariance of n items, and runs EP to convergence in each step, as published.
-    It ends after `steps`, or once no mean or covariance of differences of two items moves by `tolerance`; the
-    posteriors are those of the last E step. `width` (how much better an item must be perceived not to tie), `lapse`
-    (the probability of a random answer) and `sites` are as in `fit_single`. `heedful.inference.gp.hierarchical.fit`
-    puts a prior on S, predicts better and is faster.
+    EM starts from m = 0 and S = `K` (n x n), and runs EP to convergence in each step, as published. It ends after
+    `steps` steps, or once a step moves no mean and no covariance of differences of two items by `tolerance`. The
+    posteriors that are returned are those of the last E step. `width` (how much better an item must be perceived not to
+    tie) and `lapse` (the probability of a random answer) are one number or (users,). `sites` are the EP sites (Gaussian
+    factors of the answers) of an earlier fit to the first of these rows; None starts at 0. Raise ValueError if there
+    are ties and `width` is 0. `heedful.inference.gp.hierarchical.fit` puts a prior on S, predicts better and is faster.
     """
     n = len(K)
     mean, cov = np.zeros(n), K
@@ -119,17 +122,18 @@ def fit_birlutiu(
 
 
 def _span(m: Array) -> float:
-    """Return the largest minus the smallest entry of m (n,), the change of the means of n items: the largest change of
-    a difference of two.
+    """Return the largest minus the smallest element of `m` (n,).
+
+    If m is the change of the means of n items, this is the largest change of the mean of a difference of two items.
     """
     return float(m.max() - m.min())
 
 
 def _widest(S: Array) -> float:
-    """Return max |S_ac - S_ad - S_bc + S_bd| of S (n x n), the change of the covariances of n items: the largest change
-    of a covariance of two differences.
+    """Return the largest |S_ac - S_ad - S_bc + S_bd| over items a, b, c and d, for a matrix `S` (n x n).
 
-    With more than 60 items, only variances of differences are considered (c = a, d = b).
+    If S is the change of the covariance of n items, this is the largest change of the covariance of two differences of
+    items, a - b and c - d. With more than 60 items, only the variances of differences count (c = a, d = b).
     """
     n = len(S)
     if n > 60:

@@ -21,9 +21,11 @@ RULES = ("bald", "mes", "random")
 
 
 class LabelPosterior(NamedTuple):
-    """Posterior of f ~ GP(0, K) given labels y = -1 or 1 at n inputs, with the likelihood P(y) = Phi(y f).
+    """The posterior of a latent function f ~ GP(0, K) given binary labels at n inputs, with P(label y) = Phi(y f), y =
+    -1 or 1.
 
-    `K` (n x n): prior covariance at the inputs; `sites`: EP's factors for the labels; `log_evidence`: log P(labels).
+    `posterior` is the Gaussian over f at the inputs, `K` (n x n) their prior covariance, `signs` (n,) the labels,
+    `sites` EP's Gaussian factors of the labels, and `log_evidence` is log P(labels), in nats.
     """
 
     posterior: Posterior
@@ -35,9 +37,9 @@ class LabelPosterior(NamedTuple):
     log_evidence: float
 
     def predict(self, across: Array, variance: Array) -> tuple[Array, Array]:
-        """Return mean and variance of f, (m,) each, at m new inputs.
+        """Return the posterior mean and variance of the latent function f at m new inputs, (m,) each.
 
-        `across` (m x n): their prior covariances with the n labelled inputs; `variance` (m,): their prior variances.
+        `across` (m x n) are their prior covariances with the n labelled inputs, `variance` (m,) their prior variances.
         """
         T, r = np.diag(self.sites.tau), self.signs * self.sites.nu
         hold = np.linalg.solve(np.eye(len(T)) + T @ self.K, np.column_stack([T, r]))

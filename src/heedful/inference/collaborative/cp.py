@@ -137,20 +137,21 @@ def _cycle(
 
 
 def _damp(t: Array, n: Array, to_t: Array, to_n: Array, share: float) -> tuple[Array, Array]:
-    """Return the message (t, n) moved by the fraction `share` towards the message (to_t, to_n).
+    """Return a Gaussian message moved by the fraction `share` towards another: (precision, precision times mean).
 
-    t is the precision of a message, n precision times mean. It stays where the new precision is not positive: a lapse
-    can make a surprising answer widen the posterior, and so can the coupling of h.
+    The message is (`t`, `n`), the other one (`to_t`, `to_n`), in the same form, all arrays of one shape. An element
+    stays as it is where the new precision is not positive, which lapses (random answers) and the coupling of the
+    functions can cause.
     """
     step = np.where(to_t > 0.0, share, 0.0)
     return t + step * (to_t - t), n + step * (to_n - n)
 
 
 def _fresh(of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None, D: int) -> tuple[Messages, None]:
-    """Return the messages before any answer, which are those of the priors, and None in place of factors.
+    """Return the messages before any answer, which are those of the priors, and None in place of the factors of W H.
 
-    `of`: the table of answers; `items`, `people`: priors of the D functions and of people's weights (None: standard
-    normal).
+    `of` is the table of answers; `items` and `people` are the priors of the D functions and of people's weights (None:
+    independent standard normal).
     """
     R, U, P = of.user.size, of.U, of.P
     vh, vw = items.variance(), np.ones(U) if people is None else people.variance()
@@ -171,8 +172,9 @@ def _warm(
 ) -> tuple[Messages, Factors]:
     """Return the messages and factors from which to continue the earlier fit `before`.
 
-    `of`: the table of all answers; `items`, `people`: priors of the functions and of people's weights. Messages for new
-    pairs of items start from the functions of the earlier fit, those for new answers from its product W H.
+    `of` is the table of all answers; `items` and `people` are the priors of the functions and of people's weights.
+    Messages for new pairs of items start from the functions of the earlier fit, those for new answers from the product
+    of its weights and functions.
     """
     old = before.messages
     more = of.P - before.cells.P

@@ -72,8 +72,10 @@ class Messages(NamedTuple):
 
 @dataclass(frozen=True)
 class CollaborativeFit:
-    """A fitted collaborative model: posterior of the D shared functions, and means `mw` and variances `vw` (U x D) of
-    the weights of U people.
+    """The result of a collaborative model: the posterior `functions` of D functions that all people share, and means
+    `mw` and variances `vw` (U x D) of the weights that each of U people gives them.
+
+    The utilities of a person are the sum of the functions times the person's weights.
     """
 
     functions: Functions
@@ -81,16 +83,19 @@ class CollaborativeFit:
     vw: Array
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of g_u(a, b), by how much person u = `user` prefers item a to item b, Eq. 7.
+        """Return mean and variance of g_u(a, b), the utility of item a less that of item b for person u = `user`, [H12]
+        Eq. 7.
 
-        `user`, `a`, `b`: numbers, or arrays of one shape, which the results have.
+        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
+        the same shape. Each result has this shape (a scalar for integers).
         """
         return gap(self.functions, self.mw, self.vw, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
         """Return P(`user` prefers item `a` to `b`), including the noise of the answer.
 
-        `user`, `a`, `b`: numbers, or arrays of one shape, which the result has.
+        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
+        the same shape. The result has this shape (a scalar for integers).
         """
         return choice_probability(*self.gap(user, a, b))
 
@@ -127,17 +132,21 @@ class CPFit(CollaborativeFit):
 
     @property
     def log_evidence(self) -> float:
-        """Approximate log marginal likelihood of all answers, in nats ([H12] section 5)."""
+        """Return the approximate log marginal likelihood of all answers, in nats ([H12] section 5)."""
         from heedful.inference.collaborative.marginal_likelihood import log_evidence
 
         return log_evidence(self)
 
 
 def gap(of: Functions, mw: Array, vw: Array, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-    """Return mean and variance of sum_d w_ud h_d(a, b), by how much person u = `user` prefers item a to item b.
+    """Return mean and variance of g = sum_d w_d h_d(a, b), the utility of item a less that of item b for the person
+    `user`.
 
-    `of`: posterior of D functions, h_d(a, b) = f_d(a) - f_d(b); `mw`, `vw` (U x D): means and variances of the weights
-    of U people. `user`, `a`, `b`: numbers, or arrays of one shape, which the results have.
+    `of` is the posterior of D functions f_d, with h_d(a, b) = f_d(a) - f_d(b); `mw`, `vw` (U x D) are means and
+    variances of the weights w_d of each of U people.
+
+    `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of the
+    same shape. Each result has this shape (a scalar for integers).
     """
     user, a, b = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in (user, a, b)))
     shape, (user, a, b) = user.shape, (x.ravel() for x in (user, a, b))

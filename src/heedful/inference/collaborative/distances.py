@@ -20,10 +20,11 @@ def standardise(X: npt.ArrayLike) -> Array:
 
 
 def half_median(X: npt.ArrayLike) -> float:
-    """Return the length-scale l with l^2 = median(e^2) / 2, where e are the distances of any two of n rows X (n x d).
+    """Return the length-scale sqrt(median(e^2) / 2), where e are the Euclidean distances between any two rows of `X` (n
+    x d).
 
-    The d features are standardised first. It is 1 if all rows are the same; of many rows a fixed sample is used. [H12]
-    writes l = median(e), but its tables agree with this length-scale.
+    The d features are standardised first. The result is 1 if all rows are the same; of many rows a fixed sample is
+    used. [H12] states median(e), but its tables agree with this length-scale.
     """
     from scipy.spatial.distance import pdist
 

@@ -19,8 +19,9 @@ Array = npt.NDArray[np.float64]
 
 
 class PairKernel(NamedTuple):
-    """Covariance K (n x n) of n items, and the pseudo-inputs of the FITC approximation: m pairs, `first` and `second`
-    (m,).
+    """The covariance `K` (n x n) of a function over n items, and the pseudo-inputs of its FITC approximation.
+
+    The m pseudo-inputs are pairs of items, with the item numbers `first` and `second` (m,).
     """
 
     K: Array

@@ -39,10 +39,11 @@ the way to large sites the changes grow at first, and stronger damping would pro
 
 
 class JointGPFit(NamedTuple):
-    """Posterior of the utilities f(u, i) of n items i for U people u, with the prior GP(0, K_users (x) K_items).
+    """The posterior of the utilities f(u, i) of n items i for U people u, with the prior GP(0, K_users (x) K_items).
 
-    `mean` (U x n); `cov` (U x n x n): the covariance of each person's utilities; `sites`: EP's; `log_evidence`: log
-    P(answers).
+    The prior covariance is the Kronecker product of those of people and of items. `mean` (U x n) are the posterior
+    means, `cov` (U x n x n) the covariances of each person's utilities, `sites` EP's Gaussian factors of the answers,
+    and `log_evidence` is log P(answers), in nats.
     """
 
     mean: Array
@@ -53,14 +54,16 @@ class JointGPFit(NamedTuple):
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
         """Return mean and variance of f(u, a) - f(u, b), by how much person u = `user` prefers item a to item b.
 
-        `user`, `a`, `b`: numbers, or arrays of one shape, which the results have.
+        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
+        the same shape. Each result has this shape (a scalar for integers).
         """
         return user_gap(self.mean, self.cov, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
         """Return P(`user` prefers item `a` to `b`), including the noise of the answer.
 
-        `user`, `a`, `b`: numbers, or arrays of one shape, which the result has.
+        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
+        the same shape. The result has this shape (a scalar for integers).
         """
         return choice_probability(*self.gap(user, a, b))
 
@@ -72,7 +75,7 @@ class JointGPFit(NamedTuple):
 
     @property
     def cycles(self) -> int:
-        """Number of EP sweeps."""
+        """Number of sweeps that expectation propagation took."""
         return self.sites.sweeps
 
     @property
@@ -133,11 +136,11 @@ class _Product(NamedTuple):
     B: Array
 
     def under(self, T: Array, h: Array) -> tuple[Array, Array, float]:
-        """Return the posterior of f given the sites exp(-f_u' T_u f_u / 2 + h_u' f_u) of each of U people u, over n
-        items.
+        """Return the posterior of the utilities f (U x n) of U people for n items, given Gaussian factors: three
+        results.
 
-        It is means (U x n), covariances (U x n x n), and the log determinant of the precision of Z. T (U x n x n), h (U
-        x n).
+        They are means (U x n), covariances (U x n x n) and the log determinant of the precision of the latent variables
+        Z. The factor of person u is exp(-f_u' T_u f_u / 2 + h_u' f_u), with `T` (U x n x n) and `h` (U x n).
         """
         from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 

@@ -37,9 +37,7 @@ class CPHyperparameters(NamedTuple):
 
 
 class FittedModel(Protocol):
-    """What `tune` needs of a fitted model: its evidence and its predictions. The collaborative model and the baselines
-    have them.
-    """
+    """A fitted model that `tune` can compare: anything with the methods `log_evidence` and `predict_proba`."""
 
     @property
     def log_evidence(self) -> float:
@@ -48,15 +46,17 @@ class FittedModel(Protocol):
     def predict_proba(self, user: Index, a: Index, b: Index, /) -> Array:
         """Return P(`user` prefers item `a` to `b`).
 
-        `user`, `a`, `b`: numbers, or arrays of one shape, which the result has.
+        `user` is the number of a person, `a` and `b` are numbers of items: three integers, or three integer arrays of
+        the same shape. The result has this shape (a scalar for integers).
         """
 
 
 class Trial(NamedTuple, Generic[T]):
-    """Result of one candidate: its mean log probability of a held-out answer (nats), its error rate on held-out
-    answers, and its mean log evidence of one of the answers that it was fitted to.
+    """The result of one candidate in `tune`: `choice`, the candidate, with averages over answers, in nats.
 
-    A predicted probability of exactly one half counts as half an error.
+    `log_probability`: mean log probability of a held-out answer. `error`: the fraction of held-out answers that are
+    predicted wrongly; a predicted probability of exactly one half counts as half an error. `log_evidence`: the log
+    evidence of the answers that the candidate was fitted to, divided by their number.
     """
 
     choice: T

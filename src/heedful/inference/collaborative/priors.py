@@ -1,6 +1,7 @@
-"""Gaussian priors that D functions have in common, and the posteriors of these functions under independent sites.
+"""Gaussian priors that D functions have in common, and the posteriors of these functions given Gaussian factors.
 
-A site of a value x is a factor exp(-tau x^2 / 2 + nu x); each function has its own sites.
+A site of a value x is a Gaussian factor exp(-tau x^2 / 2 + nu x), which stands for what answers say about x; each
+function has its own sites.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ _PRODUCTS = 1 << 20  # greatest number of products of two values of R that are h
 
 
 class ItemPrior(NamedTuple):
-    """Prior of the differences h = f_a - f_b at P pairs of items, a = `first` and b = `second` (P,), with f ~ N(0, L
-    L') over n items.
+    """The prior of the differences h = f_a - f_b of a function f at P pairs of items, with f ~ N(0, L L') over n items.
 
-    This is the preference kernel of [H12], without its P x P matrix.
+    `first` and `second` (P,) are the numbers of the items a and b of each pair. `L` (n x m) is a root, of m columns, of
+    the covariance of f. This is the preference kernel of [H12], without its P x P matrix.
     """
 
     L: Array
@@ -38,11 +39,12 @@ class ItemPrior(NamedTuple):
         return np.maximum(np.einsum("pi,pi->p", gap, gap), LEAST)  # type: ignore[no-any-return]
 
     def utilities(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return the posterior of the utilities f of n items, for D functions, under sites of the differences at P
-        pairs.
+        """Return the posterior of D functions f over n items: means (D x n), covariances (D x n x n) and log integrals
+        (D,).
 
-        `tau`, `nu` (D x P): the sites exp(-tau h^2 / 2 + nu h) of h = f_a - f_b. The result is means (D x n),
-        covariances (D x n x n), and the log integrals (D,) of the prior times the sites.
+        `tau`, `nu` (D x P) are the parameters of the sites, Gaussian factors exp(-tau h^2 / 2 + nu h) of the
+        differences h = f_a - f_b of each function at P pairs of items. The log integrals are those of the prior times
+        all sites of a function.
         """
         B, r = self._natural(tau, nu)
         C = np.linalg.inv(B)
@@ -52,9 +54,10 @@ class ItemPrior(NamedTuple):
         return half @ self.L.T, 0.5 * (cov + cov.transpose(0, 2, 1)), log_z
 
     def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return mean and variance, (D x P) each, of the differences h = f_a - f_b at P pairs, for D functions.
+        """Return the posterior mean and variance, (D x P) each, of the differences h = f_a - f_b of D functions at P
+        pairs of items.
 
-        `tau`, `nu` (D x P): the sites exp(-tau h^2 / 2 + nu h).
+        `tau`, `nu` (D x P) are the parameters of their sites, the Gaussian factors exp(-tau h^2 / 2 + nu h).
         """
         B, r = self._natural(tau, nu)
         C = np.linalg.inv(B)
@@ -78,10 +81,10 @@ class ItemPrior(NamedTuple):
         return np.eye(self.L.shape[1]) + self.L.T @ T @ self.L, pull.sum(axis=2) @ self.L
 
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return mean and variance, (D x P) each, of the differences h = f_a - f_b at P pairs, for D functions; and the
-        log integrals (D,) of the prior times the sites.
+        """Return the posterior of the differences h = f_a - f_b of D functions f at P pairs of items, as three arrays.
 
-        `tau`, `nu` (D x P): the sites exp(-tau h^2 / 2 + nu h).
+        They are means (D x P), variances (D x P), and the log integrals (D,) of the prior times all sites of a
+        function. `tau`, `nu` (D x P) are the parameters of the sites, the Gaussian factors exp(-tau h^2 / 2 + nu h).
         """
         mean, cov, log_z = self.utilities(tau, nu)
         m, v = gaps(mean, cov, self.first, self.second)
@@ -89,9 +92,11 @@ class ItemPrior(NamedTuple):
 
 
 class FactorPrior(NamedTuple):
-    """Prior of x = R z + e at N points, with a common z ~ N(0, I) of m numbers and independent e ~ N(0, own).
+    """The prior of a function's values x at N points as a factor model: x = R z + e.
 
-    The FITC approximation has this form, and with own = 0 any covariance K = R R'.
+    The latent variables z ~ N(0, I) are m numbers that all points share; e ~ N(0, diag(own)) is independent at each
+    point. `R` is N x m, `own` (N,) has the variances of e. So the covariance of x is R R' + diag(own): FITC has this
+    form, and with own = 0 any covariance has.
     """
 
     R: Array
@@ -104,10 +109,12 @@ class FactorPrior(NamedTuple):
         return np.maximum(np.einsum("ni,ni->n", self.R, self.R) + self.own, LEAST)  # type: ignore[no-any-return]
 
     def inner(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return the posterior of the m common numbers z, where x = R z + e at N points, for D functions.
+        """Return the posterior of the latent variables z of this factor model x = R z + e, for D functions with values
+        x.
 
-        `tau`, `nu` (D x N): sites exp(-tau x^2 / 2 + nu x). The result is means (D x m), covariances (D x m x m), and
-        the log integrals (D,) of the prior times the sites.
+        The three results are means (D x m), covariances (D x m x m), for the m latent variables of each function, and
+        the log integrals (D,) of the prior times all sites of a function. `tau`, `nu` (D x N) are the parameters of the
+        sites, Gaussian factors exp(-tau x^2 / 2 + nu x) of the value x of each function at each of N points.
         """
         more = 1.0 + self.own * tau
         B = np.eye(self.R.shape[1]) + np.matmul(self.R.T, (tau / more)[:, :, None] * self.R)
@@ -119,9 +126,9 @@ class FactorPrior(NamedTuple):
         return mean, 0.5 * (C + C.transpose(0, 2, 1)), log_z
 
     def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return mean and variance, (D x N) each, of x at N points, for D functions.
+        """Return the posterior mean and variance, (D x N) each, of the values x of D functions at N points.
 
-        `tau`, `nu` (D x N): sites exp(-tau x^2 / 2 + nu x).
+        `tau`, `nu` (D x N) are the parameters of their sites, the Gaussian factors exp(-tau x^2 / 2 + nu x).
         """
         N, m = self.R.shape
         if N * m * (m + 1) // 2 > _PRODUCTS:
@@ -140,10 +147,10 @@ class FactorPrior(NamedTuple):
         return (z @ Rt + self.own * nu) / more, np.maximum(self.own / more + v / (more * more), LEAST)
 
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return mean and variance, (D x N) each, of x at N points, for D functions; and the log integrals (D,) of the
-        prior times the sites.
+        """Return the posterior of the values x of D functions at N points, as three arrays.
 
-        `tau`, `nu` (D x N): sites exp(-tau x^2 / 2 + nu x).
+        They are means (D x N), variances (D x N), and the log integrals (D,) of the prior times all sites of a
+        function. `tau`, `nu` (D x N) are the parameters of the sites, the Gaussian factors exp(-tau x^2 / 2 + nu x).
         """
         z, C, log_z = self.inner(tau, nu)
         more = 1.0 + self.own * tau
@@ -153,10 +160,9 @@ class FactorPrior(NamedTuple):
 
 
 def triangle(rows: Array, out: Array) -> None:
-    """Write the elementwise product of each two of D `rows` (D x N), also of each with itself, into `out` (D (D + 1) /
-    2 x N).
+    """Write the elementwise products of all pairs of rows of `rows` (D x N) into `out` (D (D + 1) / 2 x N).
 
-    N is the length of a row. The order of the products is that of `numpy.triu_indices(D)`.
+    A pair may be a row with itself. The order of the products is that of `numpy.triu_indices(D)`.
     """
     D, first = len(rows), 0
     for d in range(D):
@@ -165,9 +171,10 @@ def triangle(rows: Array, out: Array) -> None:
 
 
 def gaps(mean: Array, cov: Array, a: Ints, b: Ints) -> tuple[Array, Array]:
-    """Return mean and variance, (D x P) each, of f_a - f_b at P pairs of items, for D functions over n items.
+    """Return mean and variance, (D x P) each, of the differences f_a - f_b of D functions f at P pairs of items.
 
-    `mean` (D x n), `cov` (D x n x n): of the functions; `a`, `b` (P,): item numbers. Variances are at least LEAST.
+    `mean` (D x n) and `cov` (D x n x n) are those of the functions over n items; `a`, `b` (P,) are the item numbers of
+    each pair. Variances are at least LEAST.
     """
     var = np.diagonal(cov, axis1=1, axis2=2)
     v = (var[:, a] - cov[:, a, b]) + (var[:, b] - cov[:, b, a])
@@ -175,8 +182,8 @@ def gaps(mean: Array, cov: Array, a: Ints, b: Ints) -> tuple[Array, Array]:
 
 
 def whitening(among: Array) -> Array:
-    """Return B (m x k) with B B' the pseudo-inverse of a covariance `among` (m x m) of m points, of numerical rank
-    k."""
+    """Return a matrix B (m x k) such that B B' is the pseudo-inverse of the covariance `among` (m x m) of m points,
+    where k is its numerical rank."""
     values, vectors = np.linalg.eigh(among)
     kept = values > 1e-9 * max(float(values[-1]), 1e-300)
     return vectors[:, kept] / np.sqrt(values[kept])  # type: ignore[no-any-return]

@@ -70,9 +70,10 @@ class Cells(NamedTuple):
         return self.first.size
 
     def site_sums(self, t: Array, n: Array) -> SiteSums:
-        """Return the sites of the R answers in a form from which sums by person and by pair can be taken.
+        """Return the Gaussian factors (sites) of the R answers as `SiteSums`, which computes sums by person and by pair
+        of items.
 
-        `t`, `n` (R,): their precisions, and precisions times means. Each is multiplied by how often the answer was
+        `t`, `n` (R,): precision, and precision times mean, of each. Each is multiplied by how often the answer was
         given.
         """
         t, n = self.times * t, self.times * n
@@ -82,9 +83,10 @@ class Cells(NamedTuple):
         return SiteSums(self, sum_by(where, t, size).reshape(self.U, -1), sum_by(where, n, size).reshape(self.U, -1))
 
     def at_rows(self, *products: tuple[Array, Array]) -> Array:
-        """Return the sum of the matrix products A B at the person and pair of each of the R answers (R,).
+        """Return for each of R answers (R,) the element of the matrix A B at the answer's person (row) and pair
+        (column), summed over all `products`.
 
-        Each of `products` is (A, B), with A (U x D) for the U people and B (D x P) for the P pairs; D is any number of
+        Each product is (A, B), with A (U x D) for U people and B (D x P) for P pairs of items; D is any number of
         columns.
         """
         if not self.lists:
@@ -103,11 +105,12 @@ class Cells(NamedTuple):
 
 
 class SiteSums(NamedTuple):
-    """Gaussian sites (factors) of g, the preference of each of U people on each of P pairs of items: precisions `t` and
-    precisions times means `n`.
+    """The Gaussian factors (sites) of g, the preference of each of U people on each of P pairs of items: by how much
+    the person prefers the pair's first item to its second.
 
-    They are dense tables (U x P) or, if the table of answers `of` is sparse, one number for each of R answers, with a
-    last 0 for padding (R + 1,).
+    `of` is the table of the answers; `t` are precisions, `n` precisions times means. They are dense tables (U x P), 0
+    where there is no answer, or, if `of` is sparse, one number for each of R answers and a last 0 for padding, (R +
+    1,).
     """
 
     of: Cells
@@ -115,18 +118,18 @@ class SiteSums(NamedTuple):
     n: Array
 
     def by_user(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Yield the sums that update each person's weights, some people at a time: tuples `Sums` over the answers of
-        each person.
+        """Yield for some people at a time the sums over each person's answers (a tuple `Sums`) from which the person's
+        weights of D functions are updated.
 
-        `m`, `v` (P x D): means and variances of the values of the P pairs of items, for D functions.
+        `m`, `v` (P x D): means and variances of the values of the D functions at P pairs of items.
         """
         return self._batch_sums(0, self.of.pair, m, v) if self.of.lists else _whole(self.t, self.n, m, v)
 
     def by_pair(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Yield the sums that update each pair's values, some pairs at a time: tuples `Sums` over the answers about
-        each pair.
+        """Yield for some pairs of items at a time the sums over the answers about each pair (a tuple `Sums`) from which
+        the values of D functions at the pair are updated.
 
-        `m`, `v` (U x D): means and variances of the weights of the U people, for D functions.
+        `m`, `v` (U x D): means and variances of the weights that each of U people gives the D functions.
         """
         return self._batch_sums(1, self.of.user, m, v) if self.of.lists else _whole(self.t.T, self.n.T, m, v)
 
@@ -150,8 +153,11 @@ class SiteSums(NamedTuple):
         return (won - lost).reshape(of.U, n)
 
     def means(self) -> tuple[Ints, Ints, Array]:
-        """Return (person, pair, mean), arrays with one number for each person and pair of items that have an answer:
-        the numbers of both, and n / t, the mean of the preference g.
+        """Return (person, pair, mean), three arrays (c,) with an element for each of the c combinations of a person and
+        a pair of items that have an answer.
+
+        They are the number of the person, the number of the pair, and n / t, the mean of the sites of the person's
+        preference.
         """
         P = self.of.P
         if self.of.lists:

@@ -37,8 +37,10 @@ FIRST = 1000
 
 @dataclass(frozen=True)
 class StreamingFit(CollaborativeFit):
-    """A fit of the collaborative model CP in batches of people, with what a later `fit_streaming` needs to continue
-    from it.
+    """The result of `fit_streaming`: a fit of the collaborative model CP in batches of people, which a later
+    `fit_streaming` can continue.
+
+    `functions`, `mw` and `vw` are as in `CollaborativeFit`.
     """
 
     items: ItemPrior

@@ -24,8 +24,10 @@ _AT_ONCE, _DEEP = 1 << 18, 512  # numbers of sums made together, and of terms at
 
 
 class Factors(NamedTuple):
-    """Means and variances of the weights W of U people (U x D: `mw`, `vw`) and of the values H of P pairs of items (D x
-    P: `mh`, `vh`), for D functions.
+    """The Gaussians over the two factors of the preferences g = W H, all elements independent, for D functions.
+
+    W are the weights of U people, with means `mw` and variances `vw` (U x D); H are the values of the functions at P
+    pairs of items, with means `mh` and variances `vh` (D x P).
     """
 
     mw: Array
@@ -35,12 +37,12 @@ class Factors(NamedTuple):
 
 
 def initial_factors(told: SiteSums, t3: Array, t4: Array) -> Factors:
-    """Return the factors to start from: means from singular vectors of the table (U x P) of the means of g, prior
-    variances.
+    """Return the Gaussians over W and H to start from: means from singular vectors of the table (U x P) of observed
+    means of the preferences g = W H, and the prior variances.
 
-    `told`: sites of g, the preference of each of U people on each of P pairs of items; cells without an answer count as
-    0. `t3` (U x D), `t4` (D x P): prior precisions of W and H for D functions. A start at 0 would be a stationary
-    point.
+    `told`: the Gaussian factors (sites) of g, for U people and P pairs of items; cells of the table without an answer
+    count as 0. `t3` (U x D), `t4` (D x P): prior precisions of the weights W and the values H for D functions. Means of
+    0 would be a stationary point of the iteration.
     """
     of, (D, P) = told.of, t4.shape
     mw, mh = np.zeros((of.U, D)), np.zeros((D, P))
@@ -64,11 +66,12 @@ def initial_factors(told: SiteSums, t3: Array, t4: Array) -> Factors:
 
 
 def sweep(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
-    """Return the factors `q` after one pass of coordinate ascent: each person's weights, one function after the other,
-    then each pair's values.
+    """Return the Gaussians `q` over W and H after one pass of coordinate ascent: the weights W of each person, one
+    function after the other, then the values H of each pair of items.
 
-    `told`: sites of g; `to_w` (U x D), `to_h` (D x P): precision, and precision times mean, of the priors of W and H,
-    for U people, D functions and P pairs of items. Each step is optimal with everything else fixed.
+    `told`: the Gaussian factors (sites) of the preferences g = W H. `to_w` (U x D each), `to_h` (D x P each):
+    precision, and precision times mean, of the priors of W and H, for U people, D functions and P pairs. Each step is
+    optimal with everything else fixed.
     """
     if not told.of.lists:
         return _sweep_dense(q, told, to_w, to_h)
@@ -79,11 +82,11 @@ def sweep(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Arr
 
 
 def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """Return new means and variances, (A x D) each, of the weights of A people or the values of A pairs, for D
+    """Return new means and variances, (A x D) each, of the weights of A people, or of the values at A pairs, for D
     functions.
 
-    `sums`: over their answers; `x` (A x D): their means so far; `t0`, `n0` (A x D): precision, and precision times
-    mean, of the prior.
+    `sums` are the tuples `Sums` over the answers of each; `x` (A x D) are the present means; `t0`, `n0` (A x D) are
+    precision, and precision times mean, of the prior.
     """
     mean, var = n0 / t0, 1.0 / t0  # for people or pairs without answers
     for who, cross, spread, pull in sums:

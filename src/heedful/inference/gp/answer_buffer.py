@@ -43,7 +43,7 @@ class AnswerBuffer(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """True: the arrays grow as answers arrive (some states have arrays of fixed size)."""
+        """True: the arrays of this buffer get longer as answers arrive."""
         return True
 
     def own(self) -> AnswerBuffer:
@@ -70,7 +70,7 @@ class AnswerBuffer(NamedTuple):
 
 
 def empty_buffer() -> AnswerBuffer:
-    """Return a buffer without rows, with capacity for ROOM."""
+    """Return a buffer without rows, with capacity for ROOM rows."""
     whole, real = np.zeros(ROOM, np.int64), np.zeros(ROOM)
     pairs = np.zeros((ROOM, 2), np.int64)
     return AnswerBuffer(
@@ -174,11 +174,11 @@ def low_rank_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int,
 
 
 def natural_parameters(mean: Array, buffer: AnswerBuffer, user: int) -> tuple[Ints, Array, Array]:
-    """Return the q items that occur in the answers of person `user` in `buffer`, rising, and T (q x q), r (q,) of their
-    sites.
+    """Return what the answers of person `user` in `buffer` say about utilities: (items (q,), T (q x q), r (q,)).
 
-    The product of the sites is exp(-d' T d / 2 + r' d), with d the utilities of these items minus their prior mean.
-    `mean` (n,): prior means of all n items.
+    `items` are the numbers of the q items that occur in these answers, rising. With d the utilities of these items less
+    their prior means, the product of the answers' sites (Gaussian factors) is exp(-d' T d / 2 + r' d). `mean` (n,) are
+    the prior means of all n items.
     """
     at = buffer.of(user)
     met, inverse = np.unique(buffer.pairs[at], return_inverse=True)

@@ -151,11 +151,13 @@ def infer_users(
 
 
 class _At(NamedTuple):
-    """The Gaussians that the current sites define, and for each row the moments of its likelihood over its cavity N(m,
-    v).
+    """The Gaussians that the current sites define for U people, and the moments of each row's likelihood over its
+    cavity.
 
-    Fields are as in `Table.natural` (T, h), `UserPosteriors` (cov, r, mean), `cavities` (m, v) and `moments` (log_z,
-    slope, bend); B is I + L' T L for the prior covariance L L'.
+    A cavity is the Gaussian N(m, v) of a row's difference of utilities without the row's own site. `T` and `h` are from
+    `Table.natural`; `cov`, `r` and `mean` are as in `UserPosteriors`; `m` and `v` (p,) are the cavities of p rows;
+    `log_z`, `slope` and `bend` (p,) are from `moments`. `B` is I + L' T L for each person, where L L' is the prior
+    covariance.
     """
 
     T: Array

@@ -313,7 +313,8 @@ def add_items(population: Population, K: Array, across: Array, own: Array) -> Po
 
 
 def _solve(K: Array, across: Array) -> Array:
-    """Return K^-1 `across` for a symmetric matrix K, which may be singular (pseudo-inverse)."""
+    """Return K^-1 `across` for a symmetric matrix `K` (n x n) and `across` (n x q), with the pseudo-inverse where K is
+    singular."""
     if not across.any():
         return np.zeros(across.shape)
     values, vectors = np.linalg.eigh(K)

@@ -101,7 +101,7 @@ class QuadratureNode(NamedTuple):
 
     @property
     def sites(self) -> Sites:
-        """EP sites of all rows, given the hyperparameters of this node."""
+        """EP sites (Gaussian factors) of all rows of answers, given the hyperparameters of this node."""
         return self.people.sites
 
 

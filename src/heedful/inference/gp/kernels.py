@@ -114,10 +114,9 @@ _medians: dict[tuple[tuple[int, ...], bytes], float] = {}
 
 
 def median_distance(Z: Array) -> float:
-    """Return the median Euclidean distance of two different ones of n rows with d numbers Z (n x d); 1 if all are the
-    same.
+    """Return the median Euclidean distance between two distinct rows of `Z` (n x d); 1 if all rows are the same.
 
-    With many rows the median is over 100,000 pairs, always the same ones.
+    With many rows the median is over 100,000 pairs of rows, always the same ones.
     """
     a, b = np.triu_indices(len(Z), 1)
     if a.size > 100_000:  # a sample is enough for a median

@@ -38,14 +38,16 @@ class Mixture(NamedTuple):
     def better(self, a: Index, b: Index) -> Array:
         """Return P(f_a > f_b) for the utilities of items a and b, without the noise of a choice.
 
-        `a`, `b`: item numbers, or arrays of one shape, which the result has.
+        `a` and `b` are item numbers: two integers, or two integer arrays of the same shape. The result has this shape
+        (a scalar for integers).
         """
         return self.weights @ np.array([part.better(a, b) for part in self.parts])  # type: ignore[no-any-return]
 
     def beats(self, a: Index, b: Index) -> Array:
         """Return P(item a is chosen over item b) in the next choice, including its noise.
 
-        `a`, `b`: item numbers, or arrays of one shape, which the result has.
+        `a` and `b` are item numbers: two integers, or two integer arrays of the same shape. The result has this shape
+        (a scalar for integers).
         """
         return self.weights @ np.array([part.beats(a, b) for part in self.parts])  # type: ignore[no-any-return]
 

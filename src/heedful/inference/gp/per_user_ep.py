@@ -1,4 +1,4 @@
-"""EP for many people, each over only the items that their answers mention.
+"""Expectation propagation (EP) for many people, each over only the items that their answers mention.
 
 This is cheap where each person compares few of many items; the posterior over the other items follows from the prior.
 """

@@ -36,7 +36,8 @@ class Posterior(NamedTuple):
         return self.cov[i]  # type: ignore[no-any-return]
 
     def block(self, low: int, high: int) -> Array:
-        """Return a copy of part of the covariance of n items: rows low to high - 1, columns low + 1 to n - 1."""
+        """Return part of the covariance of the n items, as a new array: rows `low` to `high` - 1, columns `low` + 1 to
+        n - 1."""
         return self.cov[low:high, low + 1 :].copy()
 
     def of_items(self, items: Ints) -> Posterior:
@@ -54,24 +55,29 @@ class Posterior(NamedTuple):
     def gap(self, a: Index, b: Index) -> tuple[Array, Array]:
         """Return mean and variance of f_a - f_b, the difference in utility of items a and b.
 
-        `a`, `b`: item numbers, or arrays of one shape, which the results have.
+        `a` and `b` are item numbers: two integers, or two integer arrays of the same shape. Each result has this shape
+        (a scalar for integers).
         """
         cov = self.cov
         v = (cov[a, a] - cov[a, b]) + (cov[b, b] - cov[b, a])  # grouped in this way, the result is symmetric in a and b
         return self.mean[a] - self.mean[b], np.maximum(v, 0.0)
 
     def beats(self, a: Index, b: Index) -> Array:
-        """Return P(a is chosen over b) in the next choice, including its noise: Phi(m / sqrt(1 + v)), f_a - f_b ~ N(m,
-        v).
+        """Return the probability that item a is chosen over item b in the next choice, its noise included.
 
-        a and b are item numbers, or arrays of one shape, which the result has.
+        It is Phi(m / sqrt(1 + v)), with the mean m and variance v of the difference f_a - f_b of their utilities.
+
+        `a` and `b` are item numbers: two integers, or two integer arrays of the same shape. The result has this shape
+        (a scalar for integers).
         """
         return choice_probability(*self.gap(a, b))
 
     def better(self, a: Index, b: Index) -> Array:
-        """Return P(f_a > f_b), without the noise of a choice; 1/2 for two items with identical utilities.
+        """Return P(f_a > f_b), the probability that item a has the higher utility, without the noise of a choice; 1/2
+        for two items with identical utilities.
 
-        a and b are item numbers, or arrays of one shape, which the result has.
+        `a` and `b` are item numbers: two integers, or two integer arrays of the same shape. The result has this shape
+        (a scalar for integers).
         """
         from scipy.special import ndtr
 
@@ -108,10 +114,10 @@ class Posterior(NamedTuple):
         return out
 
     def best(self, count: int = 4000, seed: int = 0) -> Array:
-        """Return for each of n items P(it is the best) (n,), which sums to 1; items that are equal in a draw share it.
+        """Return for each of n items (n,) the probability that it is the best; the sum is 1.
 
-        These are shares of `count` draws, made with `seed`, with standard error at most .5 / sqrt(count): .008 by
-        default.
+        These are shares of `count` draws of the utilities, made with `seed`, with standard error at most .5 /
+        sqrt(count): .008 by default. Items with equal utilities in a draw count equal parts of it.
         """
         f = self.draws(count, seed)
         spread = float(np.sqrt(max(self.cov.diagonal().max(initial=0.0), 0.0)))
@@ -119,10 +125,11 @@ class Posterior(NamedTuple):
         return (top / top.sum(axis=1, keepdims=True)).mean(axis=0)  # type: ignore[no-any-return]
 
     def positions(self, count: int = 4000, seed: int = 0) -> Array:
-        """Return P(item i has position j) (n x n) for n items, position 0 the best, as shares of `count` draws made
-        with `seed`.
+        """Return the probability that item i (row) has position j (column) in the order of the utilities (n x n),
+        position 0 the best, for n items.
 
-        Rows and columns sum to 1. In a draw, of equal utilities the lower number comes first.
+        These are shares of `count` draws of the utilities, made with `seed`. Rows and columns sum to 1. Of equal
+        utilities in a draw, the lower item number comes first.
         """
         f = self.draws(count, seed)
         n = self.mean.size
@@ -133,9 +140,10 @@ class Posterior(NamedTuple):
 
 
 def choice_probability(mean: Array, var: Array) -> Array:
-    """Return the probability of choosing the first of two items, Phi(mean / sqrt(1 + var)), elementwise.
+    """Return the probability of choosing the first of two items, Phi(`mean` / sqrt(1 + `var`)), elementwise.
 
-    `mean`, `var`: of the difference of their utilities, which is Gaussian. The noise of the choice has variance 1.
+    `mean` and `var` are those of the first item's utility less the second's, which is Gaussian, in arrays of one shape.
+    The noise of the choice has variance 1.
     """
     from scipy.special import ndtr
 
@@ -170,10 +178,12 @@ def _correlate(z: Array, cov: Array, items: Ints) -> None:
 
 
 class LowRankPosterior(NamedTuple):
-    """A Gaussian posterior over the utilities of n of N items whose covariance is the prior's minus a low-rank term.
+    """A Gaussian posterior over the utilities of n out of N items, whose covariance is the prior's minus a low-rank
+    term.
 
-    `mean` (n,); the covariance is prior[items, items] - left right', with `prior` (N x N), the numbers `items` (n,),
-    and `left`, `right` (n x q) for q items in the answers. Its parts are computed when needed, so the n x n matrix is
+    `items` (n,) are the numbers of the n items, `mean` (n,) their posterior means, and the covariance is prior[items,
+    items] - left right'. `prior` (N x N) is the prior covariance of all items; `left` and `right` are n x q, where q is
+    the number of items that occur in answers. Rows of the covariance are computed when needed, so the n x n matrix is
     never formed.
     """
 
@@ -198,7 +208,8 @@ class LowRankPosterior(NamedTuple):
         return found
 
     def block(self, low: int, high: int) -> Array:
-        """Return a copy of part of the covariance of n items: rows low to high - 1, columns low + 1 to n - 1."""
+        """Return part of the posterior covariance of the n items, as a new array: rows `low` to `high` - 1, columns
+        `low` + 1 to n - 1."""
         found = product(self.left[low:high], self.right[low + 1 :])
         return np.subtract(self._prior(self.items[low:high], self.items[low + 1 :]), found, out=found)
 
@@ -218,10 +229,10 @@ _SMALL = 1 << 18
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return a b' (h x n) of h rows a (h x q) and n rows b (n x q), of q numbers, in blocks so small that BLAS starts
-    no other threads.
+    """Return the matrix product a b' (h x n) of `a` (h x q) and the transpose of `b` (n x q).
 
-    On a busy machine, waiting for other threads costs many times the product.
+    It is computed in blocks so small that BLAS starts no other threads: on a busy machine, waiting for these costs many
+    times the product.
     """
     h, q, n = len(a), a.shape[1], len(b)
     w = max(1, _SMALL // max(h * q, 1))

@@ -52,7 +52,7 @@ class NoisePrior(NamedTuple):
 
     @property
     def lapse(self) -> float:
-        """Mode of the prior of the lapse rate."""
+        """Mode of the prior of the lapse rate, the probability of a random answer."""
         return (self.a - 1.0) / max(self.a + self.b - 2.0, 1e-12)
 
 

@@ -328,9 +328,9 @@ def is_diagonal(K: Array) -> bool:
 
 
 def inverses(B: Array) -> Array:
-    """Return the inverses (U x n x n) of U symmetric n x n matrices B (U x n x n).
+    """Return the inverses of U symmetric matrices `B`, (U x n x n).
 
-    A single large positive definite matrix is inverted by Cholesky, in half the time.
+    A single large positive definite matrix (U = 1) is inverted by Cholesky, in half the time.
     """
     if len(B) == 1 and B.shape[-1] >= LARGE:
         from scipy.linalg.lapack import dpotrf, dpotri

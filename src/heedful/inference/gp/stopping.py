@@ -111,11 +111,11 @@ def stopping(
 
 
 def weights(f: Array, seen: AnswerSites) -> Array:
-    """Return importance weights (d,), which sum to 1, of d draws f (d x n) of n utilities, from EP's Gaussian for its
-    exact posterior.
+    """Return importance weights (d,), which sum to 1, that correct d draws `f` (d x n) of n utilities from EP's
+    Gaussian to the exact posterior.
 
-    They are proportional to the likelihood of the answers `seen` over the product of their sites (the Gaussian factors
-    that EP puts in place of it). Answers with shared noise (rankings, best-of-k) are not allowed.
+    They are proportional to the likelihood of the answers in `seen` divided by the product of their sites, the Gaussian
+    factors that EP puts in its place. Answers with shared noise (rankings, best-of-k) are not allowed.
     """
     said, assumed = log_likelihoods(f, seen)
     log_w = said - assumed

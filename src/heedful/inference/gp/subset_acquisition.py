@@ -180,7 +180,8 @@ def _best_given_utilities(f: Array) -> Array:
 
 
 def _bits(p: Array) -> Array:
-    """Return the entropy (..) in bits of distributions over k outcomes, p (.. x k)."""
+    """Return the entropy in bits of distributions over k outcomes, `p` (.. x k) with any leading shape, which the
+    result has."""
     kept = np.maximum(p, np.finfo(np.float64).tiny)
     return -(p * np.log2(kept)).sum(axis=-1)  # type: ignore[no-any-return]
 

@@ -11,11 +11,12 @@ HALF_LOG_TAU = 0.5 * float(np.log(2.0 * np.pi))
 
 
 def choice_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
-    """Return log Z, d log Z / dm and -d^2 log Z / dm^2, (p,) each, of p choices between two items; Z = Phi((m - width)
-    / s).
+    """Return the log probability log Z of p choices between two items, and its first and minus its second derivative by
+    `m`, as three arrays (p,).
 
-    Z is the probability that the first item is perceived better by more than `width`. `m`, `s` (p,): mean and standard
-    deviation of the perceived difference, noise included; `width` (p,): tie width, 0 if ties are not allowed.
+    Z = Phi((m - width) / s) is the probability that the chosen item is perceived better by more than the tie width
+    `width` (p,), which is 0 if ties are not allowed. `m`, `s` (p,) are mean and standard deviation of the perceived
+    difference, its noise included.
     """
     from scipy.special import log_ndtr
 
@@ -29,11 +30,12 @@ def choice_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Arra
 
 
 def tie_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
-    """Return log Z, d log Z / dm and -d^2 log Z / dm^2, (p,) each, of p ties; Z = Phi((width - m) / s) - Phi((-width -
-    m) / s).
+    """Return the log probability log Z of p ties, and its first and minus its second derivative by `m`, as three arrays
+    (p,).
 
-    Z is the probability that the perceived difference is less than `width` > 0 in absolute value. `m`, `s` (p,): mean
-    and standard deviation of this difference, noise included.
+    Z = Phi((width - m) / s) - Phi((-width - m) / s) is the probability that the perceived difference of the two items
+    is less than the tie width `width` > 0 (p,) in absolute value. `m`, `s` (p,) are mean and standard deviation of this
+    difference, its noise included.
     """
     from scipy.special import log_ndtr
 
