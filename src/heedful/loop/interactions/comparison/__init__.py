@@ -79,22 +79,22 @@ class Comparison(Interaction[ChoiceModel]):
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
         """Return the learner and settings that the options of `heedful init` for loops of choices stand for.
 
-        The setting `choices` comes from the option --goal in `given` ("best" if none is given); `learner` is the one
-        that was named, None if none was."""
+        `given` holds the values of the options; the option --goal ("best" if it is not given) becomes the setting
+        `choices`. `learner` is the learner that was named, None if none was."""
         return KindChoice(learner, {"choices": given["goal"] or "best"})
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
-        """Return the settings that this kind checks, as they are stored.
+        """Return the settings that this kind of feedback checks, by name, as they are stored.
 
-        Raise ValueError, naming the setting, if `choices` is no goal ("best": find the best item, "ranking": rank all),
-        or actions make no sense."""
+        Raise ValueError, naming the setting, if `choices` is neither "best" (find the best item) nor "ranking" (rank
+        all), or if the `actions` are not valid."""
         check_purpose(settings.choices)
         return super().check_settings(settings)
 
     @classmethod
     def feature_names(cls, manifest: Manifest) -> list[str]:
-        """Return the names of the items' features, through which an answer about one item also says something of
+        """Return the names of the items' features in `manifest`; through them an answer about one item also tells about
         similar ones."""
         return list(manifest.encoding.names)
 
@@ -112,8 +112,8 @@ class Comparison(Interaction[ChoiceModel]):
         return chooser(spec, settings.choices, manifest.encoding.size, settings.shrink)
 
     def caveats(self) -> list[str]:
-        """Return a sentence saying that predictions for arbitrary pairs cannot be judged, if no pairs are asked at
-        random."""
+        """Return, if no pairs are asked at random, a sentence: predictions for arbitrary pairs cannot be judged then;
+        otherwise []."""
         if self.manifest.settings.control > 0.0:
             return []
         return [
@@ -123,14 +123,14 @@ class Comparison(Interaction[ChoiceModel]):
 
     @property
     def goal(self) -> str:
-        """What the choices are collected for: "best", to find the best item, or "ranking", to rank all of them."""
+        """The purpose of the choices: "best", to find the best item, or "ranking", to rank all of them."""
         return self.manifest.settings.choices or ""
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def introduce(self) -> list[str]:
-        """Return a sentence or two for a new loop: what people are asked, how the pair to ask about is chosen, for
-        which goal."""
+        """Return sentences for the user who has created a loop: what people are asked, how the pair to ask about is
+        chosen, and for which goal."""
         names, rule = self.names, getattr(self.learner, "rule", "")
         told = "Each item is known by its name alone"
         if names:
@@ -170,10 +170,10 @@ class Comparison(Interaction[ChoiceModel]):
         return {"choices": self.goal}
 
     def example(self, model: ChoiceModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return (an answer in words, the same as JSON fields of feedback): the first of the items named `shown` is
-        better.
+        """Return (an answer in words, the same answer as JSON fields of feedback), to show how a decision can be
+        answered.
 
-        `model` is not used."""
+        The answer is that the first of the items named `shown` is better; `model` is not used."""
         return "prefers the first", {"choice": "first"} if len(shown) == 2 else {"better": [shown[0]]}
 
     def empty(self, given: Mapping[str, Any]) -> str:
@@ -183,9 +183,9 @@ class Comparison(Interaction[ChoiceModel]):
         return ", but that this was asked" if given else ""
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """Return the explanation `told` of a decision as lines and tables.
+        """Return an explanation of a decision, `told`, as lines and tables.
 
-        They say how likely each of the items shown was to be chosen, and which earlier answers made that so."""
+        They hold how likely each of the items shown was to be chosen, and which earlier answers made that so."""
         if told.prediction is None:
             return super().tell_explanation(told)
         return texts.explanation(told, ChoicePrediction(**told.prediction))
@@ -209,7 +209,7 @@ class Comparison(Interaction[ChoiceModel]):
         return model.nobody()
 
     def on_item(self, model: ChoiceModel, event: Event, catalogue: Catalogue) -> str:
-        """Tell `model` of a new item or new features of one, which `event` puts on offer; return "".
+        """Add to `model`, in place, the item that `event` puts on offer, or its new features; return "".
 
         What was learned of an item stays when it is withdrawn. `catalogue` holds the items of the loop."""
         if event.arrays is not None:
@@ -225,12 +225,13 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ reading
 
     def person(self, name: str | None) -> str | None:
-        """Return the key of the person `name` in the model; all people without a name are one person, ""."""
+        """Return the key under which the model keeps the person `name`: the name, or "" for all people without a name
+        (None) together."""
         return name or ""
 
     def lacks(self, shared: ChoiceState, x: Ints) -> bool:
-        """Return whether one of the items `x` (m,), numbers, came after the published state `shared`, so that it lacks
-        it."""
+        """Return whether the published state `shared` is older than one of the items `x` (m,), given by number, and so
+        lacks it."""
         return bool(x.size) and int(x.max()) >= shared.n
 
     def order(self, model: ChoiceModel, shared: ChoiceState, own: Person | None, x: Ints) -> Ints:
@@ -243,8 +244,8 @@ class Comparison(Interaction[ChoiceModel]):
     def predict(
         self, model: ChoiceModel, shared: ChoiceState, own: Person | None, x: Ints
     ) -> list[ItemPrediction] | None:
-        """Return for each of the m candidates the probability to be chosen if all of them were shown; None if not
-        finite.
+        """Return for each of the m candidates the probability that it is chosen if all of them are shown; None if one
+        is not finite.
 
         `x` (m,) are the numbers of the items. `model` holds the learner, `shared` its state for all people, `own` the
         person's number, None for a new person."""
@@ -254,8 +255,8 @@ class Comparison(Interaction[ChoiceModel]):
     def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
         """Return the ranking of all items on offer, its uncertainty, and whether it is certain enough to stop asking.
 
-        It is that of `person`, or of the mean utility of `people`, or of everybody if both are None. `projection` is
-        the loop's log with its model. Raise ValueError with fewer than two items on offer."""
+        It is that of `person`, or of the mean utility of `people`, or of everybody if both are None. `projection` holds
+        the loop's log with the model learned from it. Raise ValueError with fewer than two items on offer."""
         from heedful.loop.interactions.comparison.standing import standings
 
         return standings(projection, person, people)
@@ -279,16 +280,20 @@ class Comparison(Interaction[ChoiceModel]):
     ) -> Proposal:
         """Return the items to ask about, in random order: those that the learner's rule selects, or random ones.
 
-        A fixed share of the questions (the control) is random, for comparison. `asked` is the request; `model` holds
-        the learner, `shared` its state for all people, `own` the person's number, None for a new person; `eligible` is
-        not used; `rng` is the generator of this decision."""
+        A fixed share of the questions (the control) is random, for comparison.
+
+        - `asked`: the request
+        - `model`, `shared`: the model, and its state for all people
+        - `own`: the person's number, None for a new person
+        - `eligible`: not used
+        - `rng`: the random generator of this decision"""
         return propose_question(model, shared, own, asked, self.manifest.settings.control, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
     def form(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the JSON fields `given` of feedback, with a list of names in `edit` moved to `better`, a better
-        order."""
+        """Return the JSON fields of the feedback `given`; a list of names in the field `edit` moves to `better`, as it
+        is a better order."""
         if isinstance(given.get("edit"), list | tuple):
             return {**given, "edit": None, "better": given["edit"]}
         return given
@@ -296,7 +301,7 @@ class Comparison(Interaction[ChoiceModel]):
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         """Return why `feedback` cannot answer a decision that showed the candidates `shown` (indices); None if it can.
 
-        A choice takes two items; of more items feedback names the best, or gives an order."""
+        A choice answers a decision of two items; for more items, feedback names the best one or gives an order."""
         return why_unfit(feedback, len(shown))
 
     # ------------------------------------------------------------------------ looking back
@@ -304,8 +309,8 @@ class Comparison(Interaction[ChoiceModel]):
     def explain(self, decision: LoggedDecision, context: Context, past: Past[ChoiceModel]) -> Explanation:
         """Return why a decision asked about its first two items, and which earlier answers say which of them is better.
 
-        `context` is the decision with the numbers of its candidates, `past` the log up to it, from which the model of
-        that time is made again. Raise LookupError if it showed a single item."""
+        `context` is the `decision` with the numbers of its candidates, `past` the log up to it, from which the model of
+        that time is learned again. Raise LookupError if it showed a single item."""
         from heedful.loop.explain import Explanation
 
         record, names = decision.record, decision.names
@@ -355,11 +360,10 @@ class Comparison(Interaction[ChoiceModel]):
         return np.asarray(_of(model, person, items).mean, np.float64)
 
     def contributions(self, model: ChoiceModel, person: str | None, x: Ints, place: int) -> Contributions:
-        """Return, to first order, what each feature contributes to a person's posterior mean utility of one item, by
-        `model`.
+        """Return, to first order, what each feature of one item contributes to its posterior mean utility for `person`.
 
-        It is the derivative by the feature, at this item's features, of the utility expected of a new item, times the
-        feature. `x` are the item numbers of the candidates (m,), `place` is the item's index in it."""
+        A contribution is the feature times the derivative, at this item's features, of the utility that `model` expects
+        of a new item. `x` are the item numbers of the candidates (m,), `place` is the index of the item among them."""
         if not self.names:
             return none("items are known by their names alone: they have no features", SCORE)
         if not hasattr(self.learner, "utility_gradient"):
@@ -377,17 +381,17 @@ class Comparison(Interaction[ChoiceModel]):
         return ChoiceModel(chooser(spec, self.manifest.settings.choices, size), size)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the measure by which learners are compared: how often an item that was not chosen had been expected to
-        lose."""
+        """Return the one measure by which learners are compared: how often an item that was not chosen had been
+        expected to lose."""
         return (Measure("expected", texts.EXPECTED, "nothing was chosen", "More answers."),)
 
     def compare(self, models: Sequence[ChoiceModel], step: Step) -> Sequence[Compared | None]:
-        """Compare with the choice in `step`, for each of the L `models`, which of the other items shown it expected to
+        """Return, for each of the L `models`, which of the items that were not chosen in `step` it had expected to
         lose.
 
-        `step` is an answer with its decision, from which no model has learned yet. The result is one `Compared`, of
-        values (L, c) for the c items not chosen: 1 if the item was expected to lose, 0 if to win, else 1/2. Return
-        (None,) if the answer chose no item."""
+        `step` is one answer with its decision, from which no model has learned yet. The result is one `Compared`, of
+        values (L, c) for the c items not chosen: 1 if the item was expected to lose against the one chosen, 0 if to
+        win, else 1/2. Return (None,) if the answer chose no item."""
         heard = models[0].lesson(step.context, step.feedback, step.extra)
         best = None if heard is None else chosen_place(heard)
         if heard is None or best is None:
@@ -400,15 +404,16 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> Tally:
-        """Return a new collector of predictions and answers, which counts how often the item predicted as likeliest was
-        chosen."""
+        """Return a new collector of predictions and answers, which counts how often the item with the highest predicted
+        probability was chosen."""
         from heedful.loop.interactions.comparison.prediction_report import ChoiceTally
 
         return ChoiceTally()
 
     @staticmethod
     def prediction_details() -> type:
-        """Return the msgspec struct of what the report of predictions adds."""
+        """Return the msgspec struct of what loops of choices add to the report of predictions
+        (`PredictionReport.details`)."""
         from heedful.loop.interactions.schemas import ChoiceDetails
 
         return ChoiceDetails
@@ -419,8 +424,10 @@ class Comparison(Interaction[ChoiceModel]):
         """Return whether the model is 90 % sure now that another item shown is better than the one that the answer
         chose.
 
-        `lesson` is the training example made of the answer in `step`. `model` holds the learner, `shared` its state for
-        all people, `own` the person's number, None for a new person."""
+        - `model`, `shared`: the model, and its state for all people
+        - `own`: the person's number, None for a new person
+        - `step`: one answer with the decision that it answers
+        - `lesson`: the training example made of it"""
         from heedful.loop.interactions.comparison.standing import SURE
 
         best = chosen_place(lesson)
@@ -434,8 +441,9 @@ class Comparison(Interaction[ChoiceModel]):
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Return 1 if the first of `answers` that chose an item chose the one predicted as likeliest, 0 if another.
 
-        If n items tie for the likeliest and one of them was chosen, it is 1 / n. The predictions are in the record of
-        `decision`. Return None if no answer chose an item, or nothing was predicted."""
+        `answers` is the feedback on `decision`, whose record holds the predictions. If n items tie for the likeliest
+        and one of them was chosen, the score is 1 / n. Return None if no answer chose an item, or nothing was
+        predicted."""
         from heedful.loop.interactions.comparison.prediction_report import best_of, share
 
         record = decision.record
@@ -446,8 +454,8 @@ class Comparison(Interaction[ChoiceModel]):
         return None
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return why questions chosen by the rule and random questions are not compared, in words; the arguments are
-        not used."""
+        """Return in words why questions selected by the learner's rule and random questions are not compared; the
+        arguments are not used."""
         return "the rule asks what is least certain, so that fewer of its questions are predicted says nothing"
 
     # ------------------------------------------------------------------------ the health of feedback
@@ -464,11 +472,11 @@ class Comparison(Interaction[ChoiceModel]):
         return first_of(predicted, best) if best is not None and best in predicted else []
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return what the answer in `step` says about pairs of items: the one chosen is better than each other item
-        shown.
+        """Return the statements that the answer in `step` makes: the item chosen is better than each other item shown.
 
-        It is {(smaller key, larger key): 1 or 0}, where a key is a hash of an item (`item_key`) and 1 says that the
-        first is better."""
+        They have the form {(smaller key, larger key): number}, where a key is a hash of an item (`item_key`), and the
+        number is 1 if the first of the two is better, 0 if the second is. `step` is one answer with the decision that
+        it answers."""
         from heedful.loop.interactions.comparison.prediction_report import best_of
 
         shown = step.context.record.shown
@@ -526,8 +534,8 @@ def _of(model: ChoiceModel, person: str | None, items: Ints) -> Posterior:
 
 
 def chosen_place(heard: ChoiceAnswer) -> int | None:
-    """Return the position, among the items shown, of the item that the answer `heard` put first; None if all are
-    equally good."""
+    """Return the position, from 0 among the items shown, of the item that the answer `heard` puts first; None if it
+    calls all equally good."""
     answer: Any = heard.answer
     if isinstance(answer, np.ndarray):
         return int(answer[0])

@@ -26,9 +26,11 @@ def is_choosing(cls: type) -> bool:
 def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.0) -> Any:
     """Return the learner of choices that `spec` names, with parameters, over items with `n_features` features.
 
-    `goal` is "best" or "ranking": if `spec` gives no rule for choosing questions (acquisition rule), it gets the one
-    for that goal. Raise ValueError if it does not fit, if `goal` is None, or if `shrink` (an offset for each person) is
-    above 0, as these learners model people themselves."""
+    `goal` is "best" or "ranking". If `spec` gives no rule for selecting questions (acquisition rule), the learner gets
+    the rule for that goal. Raise ValueError
+    - if there is no such learner of choices, or it does not fit,
+    - if `goal` is None,
+    - if `shrink`, which asks for an offset for each person, is above 0, as these learners model people themselves."""
     if not is_choosing(learner_class(spec)):
         raise ValueError(
             f"learner: expected one of choices, such as {DEFAULT}, got {spec}, as this loop learns choices"

@@ -30,19 +30,23 @@ Array = npt.NDArray[np.float64]
 
 
 class ChoiceState(NamedTuple):
-    """The state of all people and items.
-
-    `learned` is the learner's state; `things`, in its first `n` rows, the features of all n items (n, d), of which the
-    learner's state has the first `known`; `asked`, in its first `rows` rows, the pairs that were asked: (user, a, b)
-    with item numbers a < b; `users`, the number of people."""
+    """The state of all people and items in a loop of choices."""
 
     learned: Any
+    """the learner's state, with the first `known` items"""
     things: Array
+    """the d features of all n items, in the first `n` rows (at least n, d)"""
     n: int
+    """the number of items"""
     known: int
+    """how many of the items, the first ones, the learner's state has"""
     asked: Ints
+    """the pairs of items that people were asked about, in the first `rows` rows: (user number, a, b) with item numbers
+    a < b"""
     rows: int
+    """the number of rows of `asked` in use"""
     users: int
+    """the number of people"""
 
     @property
     def grows(self) -> bool:
@@ -51,13 +55,13 @@ class ChoiceState(NamedTuple):
 
 
 class ChoiceAnswer(NamedTuple):
-    """A training example of a learner of choices: which items were shown, and what was answered about them.
-
-    `items` (k,) are the numbers of the k items shown. `answer` is the position of the best, EQUAL, UNSURE (cannot
-    judge), or an array of 2 to k positions, best first, which come before all others."""
+    """A training example of a learner of choices: which items were shown, and what was answered about them."""
 
     items: Ints
+    """the numbers of the k items shown (k,)"""
     answer: Answer
+    """the position, from 0, of the best item; EQUAL or UNSURE (cannot judge); or an array of 2 to k positions, best
+    first, which come before all others"""
 
 
 class ChoiceModel(Numbered[ChoiceState]):
@@ -79,7 +83,7 @@ class ChoiceModel(Numbered[ChoiceState]):
     # ------------------------------------------------------------------------ what is believed
 
     def ready(self, shared: ChoiceState) -> Any:
-        """Return the learner's state with all items of `shared` in it; callers must not write to it."""
+        """Return the learner's state after it has taken in all items of `shared`; callers must not write to it."""
         if shared.known == shared.n:
             return shared.learned
         kept, state = self._ready
@@ -89,16 +93,16 @@ class ChoiceModel(Numbered[ChoiceState]):
         return state
 
     def _joined(self, shared: ChoiceState) -> Any:
-        """Return the learner's state with all items in it; it may overwrite the arrays of `shared`."""
+        """Return the learner's state after it has taken in all items of `shared`, whose arrays may be overwritten."""
         if shared.known == shared.n:
             return shared.learned
         return self.learner.with_items(shared.learned, shared.things[shared.known : shared.n].copy())
 
     def posterior(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Posterior:
-        """Return the posterior of this person's utilities of the items `numbers` (m,).
+        """Return the posterior of a person's utilities of the items with the numbers `numbers` (m,).
 
-        `shared` is the state of all people. Without `person`, a new person, it is the prior that follows from other
-        people's answers."""
+        `shared` is the state of all people, `person` the person's number; None stands for a new person, for whom it is
+        the prior that follows from other people's answers."""
         found: Posterior = self.learner.posterior(self.ready(shared), self.user(shared, person), numbers)
         return found
 
@@ -110,11 +114,11 @@ class ChoiceModel(Numbered[ChoiceState]):
         return shared.users if person is None else int(person.state.user)
 
     def seen(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> AnswerSites | None:
-        """Return the person's answers with their sites in expectation propagation, items as indices into `numbers`
-        (m,).
+        """Return the answers of a person with their approximate likelihoods (sites of expectation propagation).
 
-        `numbers` rise; `shared` is the state of all people. Return None if there are none, if they are about other
-        items too, or if the learner does not keep them."""
+        In the result items are indices into `numbers` (m,), item numbers that rise. `shared` is the state of all
+        people. Return None if there are no answers, if they are about other items too, or if the learner does not keep
+        them."""
         if person is None or not hasattr(self.learner, "answers_of"):
             return None
         seen: AnswerSites | None = self.learner.answers_of(self.ready(shared), int(person.state.user))
@@ -123,10 +127,10 @@ class ChoiceModel(Numbered[ChoiceState]):
         return seen._replace(rows=seen.rows._replace(pairs=numbers.searchsorted(seen.rows.pairs)))
 
     def noise(self, shared: ChoiceState, person: Person) -> UserNoise | None:
-        """Return the estimate of how noisily `person` answers, in `shared`, the state for all people; None if there is
-        none.
+        """Return the estimate of how noisily `person` answers; None if there is none, as only some learners estimate
+        it.
 
-        Only some learners estimate it."""
+        `shared` is the state for all people."""
         if not hasattr(self.learner, "noise"):
             return None
         found: UserNoise | None = self.learner.noise(self.ready(shared), int(person.state.user))
@@ -146,7 +150,7 @@ class ChoiceModel(Numbered[ChoiceState]):
     # ------------------------------------------------------------------------ proposing
 
     def pairs_asked(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Ints:
-        """Return the pairs among the items `numbers` (m,) that this person was asked about (q, 2), the lower item
+        """Return the q pairs among the items `numbers` (m,) that this person was asked about (q, 2), the lower item
         number first.
 
         `shared` is the state for all people, `person` the person's number, None for a new person."""
@@ -160,10 +164,12 @@ class ChoiceModel(Numbered[ChoiceState]):
     def propose(
         self, shared: ChoiceState, person: Person | None, numbers: Ints, size: int, skip: Ints, rng: np.random.Generator
     ) -> Ints:
-        """Return the `size` items of `numbers`, which rise, that the learner asks this person about, in any order.
+        """Return the numbers of the `size` items that the learner asks this person about, in any order.
 
-        If `size` is 2, it is none of the pairs in `skip` (q, 2), which were asked before. `shared` is the state of all
-        people, `rng` the generator of the decision."""
+        - `shared`, `person`: the state of all people, and the person's number, None for a new person
+        - `numbers`: the item numbers to select from, rising
+        - `skip` (q, 2): pairs of items that were asked before, none of which is selected if `size` is 2
+        - `rng`: the random generator of the decision"""
         learner, state, user = self.learner, self.ready(shared), self.user(shared, person)
         if not hasattr(learner, "question"):
             return _of_pool(learner, state, user, numbers, size, skip, rng)
@@ -185,11 +191,11 @@ class ChoiceModel(Numbered[ChoiceState]):
         return f"{form}: expected choice, better, clicks or none: this loop learns choices{hint}"
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback; return whether there was anything to learn.
+        """Learn from one piece of feedback, in place; return whether there was anything to learn.
 
-        That a person cannot judge is noted, so that they are not asked the same again. `context` is the decision
-        answered, with its candidates' numbers (m,); `extra` is not used; `version` is the sequence number of the
-        feedback."""
+        If a person cannot judge, that is noted, so that they are not asked the same again. `context` is the decision
+        answered, with its candidates' numbers (m,), `feedback` the decoded record; `extra` is not used; `version` is
+        the sequence number of the feedback."""
         heard = to_choice_answer(context, feedback)
         if heard is None:
             return False
@@ -276,10 +282,11 @@ def _unsure(heard: ChoiceAnswer) -> bool:
 
 
 def with_pairs(asked: Ints, rows: int, user: int, items: Ints) -> tuple[Ints, int]:
-    """Return (`asked`, its number of rows used) with all pairs of `items` (k,) added that the user was not asked
-    before.
+    """Return (`asked` with all pairs of `items` (k,) added that were not in it for this user, its number of rows in
+    use).
 
-    The rows of `asked` are (user, a, b), item numbers a < b; the first `rows` are used. It may be overwritten."""
+    A row of `asked` is (user number, a, b) with item numbers a < b; its first `rows` rows are in use. It may be
+    overwritten."""
     a, b = np.triu_indices(items.size, 1)
     pairs = np.sort(np.column_stack([items[a], items[b]]), axis=1)
     own = asked[:rows][asked[:rows, 0] == user, 1:]
@@ -297,7 +304,7 @@ def with_pairs(asked: Ints, rows: int, user: int, items: Ints) -> tuple[Ints, in
 
 
 def _all_asked(y: Ints, skip: Ints) -> bool:
-    """Return whether all pairs of the items `y` are in `skip` (q, 2)."""
+    """Return whether all pairs of the items `y` are among the pairs `skip` (q, 2)."""
     known = {(int(a), int(b)) for a, b in skip}
     y = np.sort(y)
     return all((int(a), int(b)) in known for i, a in enumerate(y) for b in y[i + 1 :])
@@ -306,10 +313,10 @@ def _all_asked(y: Ints, skip: Ints) -> bool:
 def _of_pool(
     learner: Any, state: Any, user: int, numbers: Ints, size: int, skip: Ints, rng: np.random.Generator
 ) -> Ints:
-    """Return the `size` items that a learner without a method `question` asks the person with the number `user` about.
+    """Return the `size` items about which a learner without a method `question` asks the person with the number `user`.
 
-    They are its best pair of `numbers` that is not in `skip` (q, 2), then the other items with the highest posterior
-    means. `state` is the learner's state."""
+    They are its best pair of the item numbers `numbers` that is not in `skip` (q, 2), then the other items with the
+    highest posterior means. `state` is the learner's state; `rng` is the random generator of the decision."""
     a, b = np.triu_indices(numbers.size, 1)
     pairs = np.column_stack([numbers[a], numbers[b]])
     if len(skip):

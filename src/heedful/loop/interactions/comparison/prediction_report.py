@@ -69,7 +69,7 @@ class ChoiceTally:
 
 
 def best_of(shown: Sequence[int], feedback: FeedbackRecord) -> int | None:
-    """Return the candidate (index) that `feedback` put first, out of those `shown` (indices); None if it put none
+    """Return the candidate (index) that `feedback` puts first, among those `shown` (indices); None if it puts none
     first."""
     if feedback.form in ("better", "clicks") and feedback.chosen:
         return feedback.chosen[0]
@@ -79,7 +79,7 @@ def best_of(shown: Sequence[int], feedback: FeedbackRecord) -> int | None:
 
 
 def share(chances: tuple[float, ...], at: int) -> float:
-    """Return 1 if the item at the index `at` has the highest of the probabilities `chances`, 0 if not, 1 / n if n tie
-    for it."""
+    """Return 1 if the item with the index `at` has the highest of the probabilities `chances`, 0 if not; 1 / n if n
+    items tie for the highest."""
     most = max(chances)
     return 1.0 / chances.count(most) if chances[at] == most else 0.0

@@ -39,9 +39,11 @@ def propose_question(
     """Return the items to ask about for the request `asked`, with the probability of showing exactly these in this
     order.
 
-    The learner in `model` selects them, except for a `share` of questions, which are random (the control). `shared` is
-    its state for all people, `own` the person's number, None for a new person; `rng` is the generator of this
-    decision."""
+    The learner in `model` selects them, except for a `share` of questions, which are random (the control).
+
+    - `shared`: the state of the model for all people
+    - `own`: the person's number, None for a new person
+    - `rng`: the random generator of this decision"""
     request, size = asked.request, _size(asked)
     m = len(request.x)
     strangers = request.strangers
@@ -76,9 +78,10 @@ def _size(asked: Question) -> int:
 
 
 def _unasked(m: int, strangers: Strangers, size: int) -> Proposal:
-    """Return a proposal for `m` < 2 known candidates and some unknown ones: nothing can be learned from it.
+    """Return a proposal for a request with `m` < 2 known candidates and some unknown ones, from which nothing can be
+    learned.
 
-    `strangers` are the unknown candidates, `size` is how many items to show."""
+    `strangers` are the unknown candidates (not on offer), `size` is how many items to show."""
     places = strangers.places(m, size, own=False)
     return Proposal(
         shown=np.arange(sum(j < 0 for j in places)),
@@ -90,10 +93,12 @@ def _unasked(m: int, strangers: Strangers, size: int) -> Proposal:
 
 
 def _probability(learner: Any, places: Ints, learned: Ints, drawn: bool, left: int, control: float) -> float | None:
-    """Return the probability of showing the items at `places` in this order; None if the learner cannot tell.
+    """Return the probability of showing the items with the indices `places` in this order; None if the learner cannot
+    tell.
 
-    With probability `control` they are one of `left` sets, equally likely; otherwise the learner selects `learned`, and
-    `drawn` says whether it drew random numbers for that. The order is always random."""
+    With probability `control` the items are drawn at random, one of `left` sets that are equally likely; otherwise
+    the learner selects `learned`. `drawn` says whether `learner` drew random numbers for that. The order is always
+    random."""
     orders = math.factorial(places.size)
     if getattr(learner, "rule", "") == "random" and places.size == 2:
         ours = 1.0 / left
@@ -105,8 +110,9 @@ def _probability(learner: Any, places: Ints, learned: Ints, drawn: bool, left: i
 
 
 def _at(rng: np.random.Generator) -> tuple[Any, ...]:
-    """Return the position of a random generator; it is equal before and after exactly if nothing was drawn in
-    between."""
+    """Return the position of a random generator in its sequence.
+
+    It is equal before and after a computation if and only if the computation drew nothing."""
     state = rng.bit_generator.state
     return state["state"]["counter"].tolist(), state["buffer_pos"], state["has_uint32"]
 
@@ -122,8 +128,9 @@ def _places(numbers: Ints, y: Ints, size: int) -> Ints:
 
 
 def _by_chance(m: int, size: int, skip: Ints, rng: np.random.Generator) -> Ints:
-    """Return the indices of `size` of m items, rising, each set equally likely; a pair is none of those in `skip` (q,
-    2)."""
+    """Return the indices of `size` of m items, rising, drawn with `rng` so that each set is equally likely.
+
+    A pair is none of those in `skip` (q, 2)."""
     if size > 2 or not len(skip):
         return np.sort(rng.permutation(m)[:size])
     from heedful.inference.gp.acquisition import random_pair

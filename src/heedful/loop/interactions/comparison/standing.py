@@ -33,6 +33,7 @@ class Standing(NamedTuple):
     """One item in the ranking of a loop of comparisons: its utility, with how certain its position is."""
 
     item: str
+    """the name of the item"""
     utility: float
     """its mean utility, in units of the noise of one choice, minus the mean of all items"""
     sd: float
@@ -50,14 +51,16 @@ class Standing(NamedTuple):
 
 
 class Left(NamedTuple):
-    """An estimate of how many more questions have to be asked until the ranking is certain enough.
-
-    `about` is the median, `low` and `high` are the quartiles; a number equal to `most` means that many or more."""
+    """An estimate of how many more questions have to be asked until the ranking is certain enough."""
 
     about: int
+    """the median of the estimate"""
     low: int
+    """its lower quartile"""
     high: int
+    """its upper quartile"""
     most: int
+    """the greatest number that is computed; a number equal to it means that many or more"""
     told: str
     """the estimate as a sentence"""
 
@@ -83,6 +86,7 @@ class Standings(NamedTuple):
     favourite: str
     """goal "best": the item with the highest probability of being the best; "ranking": the first"""
     left: Left
+    """an estimate of how many more questions have to be asked"""
     ranking: tuple[Standing, ...]
     """all items, best first"""
     alike: tuple[tuple[str, ...], ...]
@@ -111,7 +115,8 @@ def standings(projection: Projection, person: str | None, people: Sequence[str] 
     """Return the ranking of the items on offer for `person`, for `people` together, or, if both are None, for
     everybody.
 
-    `projection` is the loop's log with its model. Raise ValueError with fewer than two items on offer."""
+    `projection` holds the loop's log with the model learned from it. Raise ValueError with fewer than two items on
+    offer."""
     model: Any = projection.model
     goal = projection.settings.choices or "best"
     offered = projection.catalogue.on_offer()
@@ -145,10 +150,10 @@ def _people(state: PublishedState, person: str | None, own: Person | None) -> li
 
 
 def _believed(model: ChoiceModel, state: PublishedState, people: list[Person], numbers: Ints) -> Posterior | Mixture:
-    """Return the posterior of the mean of these people's utilities of the items `numbers` (m,).
+    """Return the posterior of the mean of the utilities of `people`, for the items with the numbers `numbers` (m,).
 
-    Without people it is that of a new person. A learner with a method `group_posterior` also counts the uncertainty of
-    what the people have in common."""
+    `model` and `state` are the loop's model and its published state. Without people it is the posterior for a new
+    person. A learner with a method `group_posterior` also counts the uncertainty of what the people have in common."""
     if not people:
         return model.posterior(state.shared, None, numbers)
     if hasattr(model.learner, "group_posterior"):
@@ -164,7 +169,10 @@ def _believed(model: ChoiceModel, state: PublishedState, people: list[Person], n
 
 
 def _asked(model: ChoiceModel, state: PublishedState, users: list[int], numbers: Ints) -> Ints:
-    """Return, for each of the items `numbers` (m,), in how many pairs that these `users` were asked it occurs (m,)."""
+    """Return, for each of the items `numbers` (m,), in how many of the pairs that `users` were asked about it occurs
+    (m,).
+
+    `users` are numbers of people; `model` and `state` are the loop's model and its published state."""
     asked = state.shared.asked[: state.shared.rows]
     items = asked[np.isin(asked[:, 0], users), 1:]
     return np.bincount(items.ravel(), minlength=int(numbers.max()) + 1)[numbers]
