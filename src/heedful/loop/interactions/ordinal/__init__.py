@@ -90,8 +90,9 @@ class Ordinal(Interaction[GradingModel]):
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
         """Return the learner and settings that the options of `heedful init` for loops of grades stand for.
 
-        The number of grades comes from the option --grades in `given`; `learner` is the one that was named, None for
-        the default. Raise ValueError if the number is out of range, or the learner does not predict grades."""
+        `given` holds the values of the options; the option --grades is the number of grades. `learner` is the learner
+        that was named, None for the default. Raise ValueError if the number is out of range, or the learner does not
+        predict grades."""
         grades, spec = given["grades"], learner or cls.default_learner
         check_count("--grades", grades, least=2, most=MOST_RANKS)
         if not is_grading(learner_class(spec)):
@@ -101,8 +102,8 @@ class Ordinal(Interaction[GradingModel]):
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
-        """Raise ValueError if `spec` has wrong parameters, or does not give the number of grades
-        ("prank:n_ranks=5")."""
+        """Raise ValueError if `spec` gives a learner wrong parameters, or not the number of grades ("prank:n_ranks=5"
+        does)."""
         grader(spec, 1, 0.0)
 
     @classmethod
@@ -112,8 +113,8 @@ class Ordinal(Interaction[GradingModel]):
         return grader(spec, len(cls.feature_names(manifest)), manifest.settings.shrink)
 
     def caveats(self) -> list[str]:
-        """Return a sentence saying that predictions of items not shown cannot be judged, if no lists are in the
-        caller's order."""
+        """Return, if no lists are in the caller's order, a sentence: predictions of items not shown cannot be judged
+        then; otherwise []."""
         if self.manifest.settings.control > 0.0:
             return []
         return [
@@ -130,7 +131,7 @@ class Ordinal(Interaction[GradingModel]):
         return "a context alone is no feature"
 
     def introduce(self) -> list[str]:
-        """Return one sentence: it gives the range of grades, 1 to k, and the learner."""
+        """Return one sentence for the user who has created a loop: the range of grades, 1 to k, and the learner."""
         told = f"It predicts a grade from 1 to {self._k} for each, by {self.manifest.learner}, and learns from grades."
         return [told]
 
@@ -157,17 +158,19 @@ class Ordinal(Interaction[GradingModel]):
         return {"grades": self._k}
 
     def example(self, model: GradingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return (an answer in words, the same as JSON fields of feedback): the highest grade for the first item of
-        `shown`.
+        """Return (an answer in words, the same answer as JSON fields of feedback), to show how a decision can be
+        answered.
 
-        `shown` are names of items; `model` is not used."""
+        The answer is the highest grade for the first item of `shown`, names of items; `model` is not used."""
         return f"grades it, 1 to {self._k}", {"grade": {shown[0]: self._k}}
 
     def tell_explanation(self, told: Explanation) -> list[Part]:
-        """Return the explanation `told` of a predicted grade as lines and tables.
+        """Return an explanation of a predicted grade, `told`, as lines and tables.
 
-        They hold the terms of the item's score, weight times feature each, the thresholds between grades around it, and
-        the feedback that moved it."""
+        They hold
+        - the terms of the item's score, weight times feature each,
+        - the thresholds between grades around the score,
+        - the feedback that changed the score."""
         return texts.explanation(told)
 
     def findings(self, found: Report) -> Findings:
@@ -189,7 +192,10 @@ class Ordinal(Interaction[GradingModel]):
         return model.nobody()
 
     def imitate(self, model: GradingModel, context: Context) -> bool:
-        """Let `model` learn the caller's scores of the items shown as their grades; return whether there were some."""
+        """Let `model` learn, in place, the caller's scores of the items shown as their grades; return whether there
+        were some.
+
+        `context` is the decision with its candidates' features and the caller's scores."""
         return model.imitate(context)
 
     def beside(
@@ -201,11 +207,12 @@ class Ordinal(Interaction[GradingModel]):
         shown: Ints,
         rng: np.random.Generator,
     ) -> dict[str, Any]:
-        """Return what the log keeps of a decision in the caller's order: the ranks of the learner, and the caller's
-        scores.
+        """Return what the log keeps of a decision that is shown in the caller's order and from which the learner is to
+        learn.
 
-        These have to be grades, from 1 to k; the arguments are those of `Interaction.beside`. Raise ValueError if one
-        is not."""
+        These are "ranks", the ranks that the learner would give to the items shown, and "scores", the caller's scores,
+        which have to be grades from 1 to k. The parameters are those of `Interaction.beside`. Raise ValueError if a
+        score is no grade."""
         for name, score in zip(request.called, request.scores):
             if score is not None and (not 1 <= score <= self._k or score != int(score)):
                 expected = f"expected the grade, a whole number from 1 to {self._k}, of what the learner imitates"
@@ -213,9 +220,10 @@ class Ordinal(Interaction[GradingModel]):
         return super().beside(model, shared, own, request, shown, rng)
 
     def columns(self, model: GradingModel) -> Columns | None:
-        """Return how grades become columns: the items, and a grade of each.
+        """Return how the grades that `model` learns from become columns of numbers, for compiled code: items, and a
+        grade of each.
 
-        None if each person has an offset of their own, and for a learner without weights and thresholds."""
+        Return None if each person has an offset of their own, and for a learner without weights and thresholds."""
         learner = model.learner
         whole = hasattr(learner, "weights") and hasattr(learner, "thresholds")
         if model.shrink > 0.0 or not (whole and is_compiled_alike(learner)):
@@ -234,11 +242,11 @@ class Ordinal(Interaction[GradingModel]):
         return Columns(columns_stamp(model), learner.n_features, (), encode, fits, learn_grades, rest)
 
     def predictor(self, model: GradingModel, person: str | None) -> list[bytes] | None:
-        """Return, as bytes, the arrays that the grades predicted for `person` come from: weights, thresholds, the
-        person's offset.
+        """Return, as bytes, the arrays that the grades predicted for `person` are computed from: weights, thresholds,
+        the person's offset.
 
-        They are compared before and after learning, to see whether feedback changed what is predicted. For a learner
-        without weights and thresholds they are all its arrays."""
+        For a learner without weights and thresholds they are all arrays of its state. A caller compares them before and
+        after learning, to see whether feedback changed what `model` predicts."""
         own, learner = own_state(model.people, person), model.learner
         if hasattr(learner, "weights") and hasattr(learner, "thresholds"):
             parts = [learner.weights(model.shared), learner.thresholds(model.shared)]
@@ -263,10 +271,11 @@ class Ordinal(Interaction[GradingModel]):
         return [ItemPrediction(grade) for grade in model.grades(shared, own, x).tolist()]
 
     def cuts(self, model: GradingModel, shared: object, own: Person | None) -> list[float] | None:
-        """Return the k - 1 thresholds that divide the score w.x of an item into k grades, for this person.
+        """Return the k - 1 thresholds, rising, that divide the score of an item (weights times features) into k grades,
+        for one person.
 
-        The offset of a person moves them: `own` is what was learned for the person, None for nobody in particular.
-        `model` holds the learner, `shared` its state for all people. Return None for a learner without thresholds."""
+        A person's offset moves them: `own` is the person's own state, None for nobody in particular. `model` holds the
+        learner, `shared` its state for all people. Return None for a learner without thresholds."""
         if not hasattr(self.learner, "thresholds"):
             return None
         level = 0.0 if own is None else model.level(own)
@@ -278,7 +287,7 @@ class Ordinal(Interaction[GradingModel]):
 
     def describe_overflow(self, model: GradingModel, shared: object) -> str:
         """Return a sentence on what to do if weights in `shared`, the state for all people, are not finite or too
-        large; else ""."""
+        large; otherwise ""."""
         return model.describe_overflow(shared)
 
     # ------------------------------------------------------------------------ deciding
@@ -299,8 +308,10 @@ class Ordinal(Interaction[GradingModel]):
         """Return the list for the request `asked`, by score or in the caller's order, with the predicted grade of each
         item.
 
-        `model` holds the learner, `shared` its state for all people, `own` the person's offset, None without one; `rng`
-        is the generator of this decision; `eligible` is not used."""
+        - `model`, `shared`: the model, and its state for all people
+        - `own`: the person's offset, None without one
+        - `eligible`: not used
+        - `rng`: the random generator of this decision"""
         return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng, model.grades)
 
     # ------------------------------------------------------------------------ taking feedback
@@ -313,8 +324,8 @@ class Ordinal(Interaction[GradingModel]):
                 raise ValueError(f"grade[{describe(name)}]: expected a whole number from 1 to {self._k}, got {got}")
 
     def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
-        """Return the predicted grades `given` with an imported decision. Raise ValueError unless all are whole, from 1
-        to k."""
+        """Return `given`, the predicted grades that come with an imported decision. Raise ValueError unless all are
+        whole numbers from 1 to k."""
         for j, grade in enumerate(given):
             if not 1 <= grade <= self._k or grade != int(grade):
                 raise ValueError(f"predicted[{j}]: expected a whole number from 1 to {self._k}, got {grade}")
@@ -323,10 +334,11 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[GradingModel]) -> Explanation:
-        """Return why the first item of a decision was predicted its grade: the terms of its score, and what moved them.
+        """Return why the first item of a decision has its predicted grade: the terms of its score, and the feedback
+        that changed them.
 
-        `context` is the decision with its candidates' features, `past` the log up to it, from which the model is made
-        again."""
+        `context` is the `decision` with its candidates' features, `past` the log up to it, from which the model of that
+        time is learned again."""
         from heedful.loop.explain import Explanation, by_size
 
         first, person = decision.record.shown[0], decision.person
@@ -352,8 +364,8 @@ class Ordinal(Interaction[GradingModel]):
         return Explanation(decision.id, arm, name, None, why, score(model), parts, tuple(moved), predicted)
 
     def _parts(self, model: GradingModel, person: str | None, x: Floats) -> list[Counts]:
-        """Return the terms whose sum is the score of the one candidate x (1, N) for this person, without those that are
-        0."""
+        """Return the terms whose sum is the score of a single candidate `x` (1, N) of N features for `person`; those
+        that are 0 are left out."""
         from heedful.loop.explain import Part as Counts
 
         own = own_state(model.people, person)
@@ -364,21 +376,21 @@ class Ordinal(Interaction[GradingModel]):
         return [Counts(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
 
     def item_scores(self, model: GradingModel, person: str | None, x: Floats, places: Sequence[int]) -> Floats:
-        """Return the scores (k,) of the k candidates at the indices `places`, for one person.
+        """Return the scores (k,) that `model` gives to the k candidates at the indices `places`, for `person`.
 
-        `x` are the N features of all m candidates (m, N). A learner without weights has no scores: then it is the
-        predicted grade."""
+        `x` are the N features of all m candidates (m, N). A learner without weights has no scores: then they are the
+        predicted grades."""
         own, rows = own_state(model.people, person), x[list(places)]
         if hasattr(model.learner, "weights"):
             return model.scores(model.shared, own, rows)
         return model.grades(model.shared, own, rows).astype(np.float64)
 
     def contributions(self, model: GradingModel, person: str | None, x: Floats, place: int) -> Contributions:
-        """Return what each feature of the candidate at the index `place` contributes to its score for a person, by
-        `model`.
+        """Return how much each feature of the candidate with the index `place` contributes to its score for `person`,
+        by `model`.
 
-        `x` are the N features of the m candidates (m, N). For a learner without weights it is the predicted grade minus
-        the grade predicted with that feature at 0."""
+        `x` are the N features of the m candidates (m, N). For a learner without weights a contribution is the predicted
+        grade minus the grade predicted with that feature at 0."""
         row = x[place : place + 1]
         if hasattr(model.learner, "weights"):
             parts = [Contribution(p.name, p.first, p.weight, p.counts) for p in self._parts(model, person, row)]
@@ -410,8 +422,8 @@ class Ordinal(Interaction[GradingModel]):
         return GradingModel(learner, shrink)
 
     def full_spec(self, spec: str) -> str:
-        """Return `spec`, a learner to try in this loop, with the loop's number of grades if it needs one and has
-        none."""
+        """Return `spec`, the name of a learner to try in this loop, with the loop's number of grades added if it needs
+        one and gives none."""
         return complete_spec(spec, self._k)
 
     def measures(self) -> tuple[Measure, ...]:
@@ -422,20 +434,23 @@ class Ordinal(Interaction[GradingModel]):
         """Return the probability (L,) with which each of the L `models` would show exactly the list that was shown in
         `step`.
 
-        `step` is a piece of feedback with its decision. The probability is nan for a model that cannot tell. Return
-        None if the log kept too little of the decision."""
+        `step` is one piece of feedback with the decision that it answers. The probability is nan for a model that
+        cannot tell. Return None if the log kept too little of the decision."""
         return list_chances(self, models, step, [False] * len(models))
 
     def places(self, models: Sequence[GradingModel], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        """Return what a list that was drawn at random tells about the first three places of the rankings of the L
-        `models`; see `heedful.loop.interactions.lists.place_weights`."""
+        """Return importance weights with which a list drawn at random tells how often the rankings of other models are
+        chosen at their first three places.
+
+        `heedful.loop.interactions.lists.place_weights` describes the result and the arguments: the L `models`, and
+        `step`, one piece of feedback with the decision that it answers."""
         return place_weights(self, models, step)
 
     def compare(self, models: Sequence[GradingModel], step: Step) -> Sequence[Compared | None]:
-        """Return the absolute error of the grade that each of `models` predicts for each item graded in `step`.
+        """Return the absolute error of the grade that each of the L `models` predicts for each item graded in `step`.
 
-        `step` is a piece of feedback with its decision, from which no model has learned yet. Return (None,) if it
-        grades nothing."""
+        `step` is one piece of feedback with its decision, from which no model has learned yet. The result is one
+        `Compared`, or (None,) if the feedback grades nothing."""
         lesson = models[0].lesson(step.context, step.feedback, step.extra)
         if lesson is None:
             return (None,)
@@ -444,11 +459,10 @@ class Ordinal(Interaction[GradingModel]):
         return (Compared(np.abs(np.array(predicted) - given).astype(np.float64), np.ones(given.size)),)
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return how far the grade of each item shown is above the middle grade, by the item's index among the
-        candidates.
+        """Return how far the grade of each item shown is above the middle grade: {index among the candidates: number}.
 
-        `decision` is the one that `feedback` answers. Return {} if no item shown was graded, None if the feedback does
-        not say."""
+        `decision` is the decision that `feedback` answers. Return {} if no item shown was graded, None if the feedback
+        does not say."""
         return credit_list(decision, feedback, (1.0 + self._k) / 2.0)
 
     # ------------------------------------------------------------------------ reporting
@@ -461,7 +475,8 @@ class Ordinal(Interaction[GradingModel]):
 
     @staticmethod
     def prediction_details() -> type:
-        """Return the msgspec struct of what the report of predictions adds."""
+        """Return the msgspec struct of what loops of grades add to the report of predictions
+        (`PredictionReport.details`)."""
         from heedful.loop.interactions.schemas import GradeDetails
 
         return GradeDetails
@@ -469,33 +484,36 @@ class Ordinal(Interaction[GradingModel]):
     def contradicts(self, model: GradingModel, shared: Any, own: Person | None, step: Step, lesson: Grades) -> bool:
         """Return whether a grade given differs by two or more from what the model would predict now.
 
-        `lesson` is the training example made of the feedback in `step`: items with their grades. `model` holds the
-        learner, `shared` its state for all people, `own` the person's offset, None without one."""
+        - `model`, `shared`: the model, and its state for all people
+        - `own`: the person's offset, None without one
+        - `step`: one piece of feedback with the decision that it answers
+        - `lesson`: the training example made of it, items with their grades"""
         predicted = model.grades(shared, own, lesson.x)
         return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Return the reciprocal rank of a list: 1 / the position of the item that the feedback on it grades highest.
 
-        The first of `answers`, the feedback on `decision`, that says so counts. The score is 0 if that item was not
-        shown, or nothing was wanted, and None if no answer says."""
+        The first of `answers`, the feedback on `decision`, that grades or prefers an item counts. The score is 0 if
+        that item was not shown or the person wanted none, and None if no answer says."""
         return score_list(decision, answers)
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return why learned lists and lists in the caller's order (the control) cannot be compared, in words.
+        """Return in words why learned lists and lists in the caller's order (the control) cannot be compared.
 
-        `learned` and `control` count the lists of either sort, and how good they were; `level` says whether all lists
+        `learned` and `control` hold the counts of either sort, and how good they were; `level` says whether all lists
         have the same score; `forms` are the names of the forms of their feedback."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
     # ------------------------------------------------------------------------ the health of feedback
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return the grade of each item graded in `step`, by a hash of the item, scaled so that a difference of two
-        grades is 1.
+        """Return the grade of each item graded in `step`, {hash of the item: number}, scaled so that a difference of
+        two grades is 1.
 
-        In a loop with only two grades, a difference of one is 1. Two answers of a person about an item contradict each
-        other if these numbers differ by 1 or more."""
+        With only two grades, a difference of one grade is 1. Two answers of a person about an item contradict each
+        other if these numbers differ by 1 or more. `step` is one piece of feedback with the decision that it
+        answers."""
         apart = float(min(2, self._k - 1))
         given = zip(step.feedback.chosen, step.feedback.values) if step.feedback.form == "grade" else ()
         return {item_key(step, j): grade / apart for j, grade in given}

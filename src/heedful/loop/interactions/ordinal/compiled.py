@@ -10,10 +10,10 @@ from heedful.loop.interactions.columns import Lessons, differ
 
 @kernel
 def learn_grades(learner: Any, state: Any, lessons: Lessons, at: Ints, rng: Any) -> tuple[Any, int]:
-    """Learn the examples `at` (k,) of `lessons`, in order, each grade by grade; `rng` is not drawn from.
+    """Learn the examples with the indices `at` (k,) of `lessons`, in order, one grade at a time.
 
-    Return (the learner's state, how many of them changed its weights or thresholds). The arrays of `state` are
-    overwritten."""
+    Return (the learner's state, how many examples changed its weights or thresholds). The arrays of `state`, the state
+    of `learner` before, are overwritten. `rng` is not drawn from."""
     moved = 0
     for i in at:
         weights, thresholds = learner.weights(state).copy(), learner.thresholds(state).copy()

@@ -29,19 +29,21 @@ def spec_with_grades(spec: str, grades: int) -> str:
 
 
 def complete_spec(spec: str, grades: int) -> str:
-    """Return `spec` with the number of grades `grades`, if its learner needs one (n_ranks) and `spec` does not give
-    it."""
+    """Return `spec`, a learner's name with parameters, with the number of grades `grades` added as n_ranks if the
+    learner needs it and `spec` gives none."""
     cls: Any = learner_class(spec)
     says = "n_ranks" not in cls._fields or "n_ranks" in cls._field_defaults or _RANKS.search(spec)
     return spec if says else spec_with_grades(spec, grades)
 
 
 def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) -> Any:
-    """Return the learner of grades that `spec` names, over `n_names` features, or one more if it has no thresholds.
+    """Return the learner of grades that `spec` names, over `n_names` features, and one more, a constant 1, if it has no
+    thresholds.
 
-    The additional feature is a constant 1. `grades` is the number of grades if `spec` does not give it. Raise
-    ValueError if the learner does not fit, or if it has no weights and thresholds and `shrink` is above 0 (an offset
-    for each person)."""
+    - `shrink`: if above 0, each person gets an offset of their own
+    - `grades`: the number of grades; None if `spec` gives it
+
+    Raise ValueError if the learner does not fit, or if it has no weights and thresholds and `shrink` is above 0."""
     if grades is None and complete_spec(spec, 5) != spec:
         expected = "expected n_ranks, how many grades there are"
         raise ValueError(

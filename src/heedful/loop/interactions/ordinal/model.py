@@ -31,27 +31,27 @@ BEYOND = 1e100
 
 
 class Grades(NamedTuple):
-    """A training example of a learner of grades: n graded items and their grades.
-
-    `x` (n, N) are the N features of each, `grades` (n,) are from 1 to k; they are learned one by one, in this order."""
+    """A training example of a learner of grades: n graded items, which are learned one by one, in this order."""
 
     x: Floats
+    """the N features of each of the n items (n, N)"""
     grades: tuple[int, ...]
+    """the grade of each item, from 1 to k"""
 
 
 class GradingModel:
     """The state of a loop of grades: the learner's state for all people, and an offset of the score for each person.
 
-    `teach`, called for each piece of feedback in the order of the log, is all that changes it."""
+    Only `teach` and `imitate` change it; they are called for the events of the log, in order."""
 
     version = 1
     """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, shrink: float = 0.0) -> None:
-        """Make a model of `learner`, over N features of which the last is the caller's score, that has learned nothing.
+        """Make a model of `learner` that has learned nothing, over N features of which the last is the caller's score.
 
-        A learner without thresholds has N + 1 features, the last a constant. With `shrink` > 0 an offset of the score
-        is learned for each person, which counts half after that many of their grades."""
+        A learner without thresholds has N + 1 features, the last a constant. If `shrink` > 0, an offset of the score is
+        learned for each person, which counts half after that many of the person's grades."""
         self.learner = learner
         self.shrink = shrink
         self._personal = Personal(learner, shrink)
@@ -108,28 +108,30 @@ class GradingModel:
         return np.array([self.learner.propose(shared, row, rng) for row in self._whole(x)], np.int64)
 
     def effective(self, shared: object, person: Person | None) -> Array:
-        """Return the weight of each feature for a person: those for all people and the person's own together.
+        """Return the weight of each of the N features for a person (N,): the sum of the weights for all people and the
+        person's own.
 
         `shared` is the learner's state for all people, `person` the person's own state, None without one. The last
         feature is the score that the caller gives a candidate in a request (`prior`); a learner without thresholds has
-        a constant feature after it. Empty (0,) for a learner without weights."""
+        a constant feature after it. The result is empty (0,) for a learner without weights."""
         if not self._directed:
             return np.zeros(0)
         w = np.array(self.learner.weights(shared), np.float64)
         return w if person is None else w + self._personal.share(person.lessons) * person.state.v
 
     def level(self, person: Person) -> float:
-        """Return by how much a person's scores are lower than weights times features: c a.
+        """Return by how much the scores of `person` are lower than weights times features: c a.
 
-        The score of a person is w . x + c (v . x - a): w are the weights for all people, v and a the offset of this
-        `person`, c in [0, 1) how much that counts."""
+        The score of an item with the features x is w . x + c (v . x - a), where w are the weights for all people, v and
+        a the person's own offset, and c in [0, 1) is how much that offset counts."""
         return self._personal.share(person.lessons) * float(person.state.a)
 
     def between(self, shared: object, grade: int) -> tuple[float | None, float | None] | None:
-        """Return (lower, upper) end of the scores for which `grade` is predicted; None for a learner without weights.
+        """Return (lower, upper) end of the range of scores for which `grade` is predicted; None for a learner without
+        weights.
 
-        The lower end of grade 1 and the upper end of the highest grade are None. `shared` is the learner's state for
-        all people."""
+        The lower end is None for grade 1, the upper end for the highest grade. `shared` is the learner's state for all
+        people."""
         k = self.learner.space.k
         if self._cut:
             b = self.learner.thresholds(shared)
@@ -140,10 +142,9 @@ class GradingModel:
         return float(b[grade - 2]) if grade > 1 else None, float(b[grade - 1]) if grade < k else None
 
     def describe_overflow(self, shared: object) -> str:
-        """Return a sentence saying that the weights in `shared`, the state for all people, are too large, and what to
-        do.
+        """Return a sentence saying that weights in `shared`, the state for all people, are too large, and what to do.
 
-        "" if they are below `BEYOND`."""
+        Return "" if all of them are smaller than `BEYOND`."""
         if bool((np.abs(self.effective(shared, None)) < BEYOND).all()):  # false of NaN
             return ""
         eta = getattr(self.learner, "eta", None)
@@ -170,10 +171,12 @@ class GradingModel:
         return f"{expected}; where stars are such numbers, send them as grade" if form == "rating" else expected
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback, grade by grade; return whether there was a grade in it.
+        """Learn from one piece of feedback, grade by grade, in place; return whether there was a grade in it.
 
-        `context` is the decision answered, with the N features of its m candidates (m, N). `extra` is not used: grades
-        bring no objects along. `version` is the sequence number of the feedback."""
+        - `context`: the decision answered, with the N features of its m candidates (m, N)
+        - `feedback`: the decoded record of the feedback
+        - `extra`: not used, as grades are for candidates only
+        - `version`: the sequence number of the feedback in the log"""
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -195,10 +198,10 @@ class GradingModel:
         return True
 
     def imitate(self, context: Context) -> bool:
-        """Let the learner for all people learn the grades that the caller gave to the items of a decision, in place.
+        """Learn, for all people and in place, the caller's scores of the items shown in a decision as their grades.
 
-        They are the caller's scores of the items shown, learned one by one in the order shown. Return False if there
-        are none; a score that is no grade is left out."""
+        They are learned one by one in the order shown; a score that is no grade is left out. `context` is the decision
+        with its candidates. Return False if there is no grade."""
         k = self.learner.space.k
         given = context.record.proposal.get("scores") or ()
         grades = [(j, int(score)) for j, score in zip(context.record.shown, given) if score in range(1, k + 1)]
@@ -229,10 +232,10 @@ class GradingModel:
 
 
 def greatest(W: Array, x: Floats) -> Ints:
-    """Return, for each of m rows x (m, N), the index of the row of W (k, N; N features) with the greatest inner product
-    (m,).
+    """Return, for each of m rows of `x` (m, N), the index of the row of `W` (k, N) that has the greatest inner product
+    with it (m,).
 
-    Ties go to the lowest index."""
+    N is the number of features, k the number of rows to choose from. Ties go to the lowest index."""
     best, most = np.zeros(len(x), np.int64), scores(x, W[0])
     for r in range(1, len(W)):  # not all at once: m k numbers may be too many
         s = scores(x, W[r])

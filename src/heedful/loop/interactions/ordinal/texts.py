@@ -50,9 +50,10 @@ def _grade(told: Explanation) -> str:
 
 
 def findings(report: Report, found: PredictionReport) -> Findings:
-    """Return a `report` in words and pictures: how far predicted grades were from those given, and from a baseline's.
+    """Return a `report` in words and pictures: how far predicted grades were from those given, compared with a
+    baseline.
 
-    `found` is the part of it on predictions. The baseline predicts the median of all grades given before."""
+    `found` is the part of the report on predictions. The baseline predicts the median of all grades given before."""
     return Findings(
         _verdict(found),
         picture=prediction_picture(found),
@@ -70,8 +71,9 @@ def findings(report: Report, found: PredictionReport) -> Findings:
 
 
 def _verdict(found: PredictionReport) -> Verdict:
-    """Return whether predictions are better than always predicting the median grade, if the confidence interval
-    tells."""
+    """Return the verdict on whether predictions are better than always predicting the median grade.
+
+    It is open if the confidence interval of the difference in `found` has 0 in it."""
     told = prediction_sentences(found)
     if found.score is None:
         return Verdict("open", "Too early to say.", (*told, "It takes grades given on the page."))

@@ -77,8 +77,9 @@ class Rating(Interaction[RatingModel]):
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
         """Return the learner and settings that the options of `heedful init` for loops of ratings stand for.
 
-        The setting `ratings`, the (lowest, highest) rating, comes from the option --ratings LOW..HIGH in `given`.
-        `learner` is the learner that was named, None for the default. Raise ValueError if the range cannot be read."""
+        `given` holds the values of the options; the option --ratings LOW..HIGH becomes the setting `ratings`, (lowest,
+        highest). `learner` is the learner that was named, None for the default. Raise ValueError if the range cannot be
+        read."""
         low, dots, high = str(given["ratings"]).partition("..")
         try:
             if dots:
@@ -89,11 +90,11 @@ class Rating(Interaction[RatingModel]):
 
     @classmethod
     def read_action(cls, name: str, said: str) -> tuple[float, float] | float:
-        """Return what the action `name` stands for, from the text `said` on a command line: RATING:WEIGHT, or a RATING
-        alone.
+        """Return what the action `name` stands for, from the text `said` on a command line: "RATING:WEIGHT" or
+        "RATING".
 
-        RATING:WEIGHT gives a pair, RATING alone a number, which counts as one rating. Raise ValueError for anything
-        else."""
+        "RATING:WEIGHT" gives a pair of numbers; "RATING" gives one number, a rating that counts as one. Raise
+        ValueError for anything else."""
         rating, colon, weight = said.partition(":")
         try:
             return (float(rating), float(weight)) if colon else float(rating)
@@ -102,10 +103,10 @@ class Rating(Interaction[RatingModel]):
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
-        """Return the settings `ratings`, (lowest, highest), and `actions`, by name the (rating, weight) each stands
-        for.
+        """Return the settings that this kind of feedback checks, by name, as they are stored.
 
-        Raise ValueError, naming the setting, if one makes no sense."""
+        They are `ratings`, the (lowest, highest) rating, and `actions`, the (rating, weight) that each action stands
+        for, by name. Raise ValueError, naming the setting, if one is not valid."""
         low, high = check_range(settings.ratings)
         return {"ratings": (low, high), "actions": check_table(settings.actions, ACTIONS_UNSAID, low, high)}
 
@@ -139,8 +140,8 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def introduce(self) -> list[str]:
-        """Return sentences on the range of ratings, on whether rated items are shown again, and on what actions stand
-        for."""
+        """Return sentences for the user who has created a loop: the range of ratings, whether rated items are shown
+        again, what actions stand for."""
         (low, high), settings = self.span(), self.manifest.settings
         again = "may be shown again" if settings.repeats else "is not shown again"
         told = f"It learns who likes what from ratings from {low:g} to {high:g}, by {self.manifest.learner}, from no "
@@ -183,10 +184,10 @@ class Rating(Interaction[RatingModel]):
         return {"ratings": list(self.span())}
 
     def example(self, model: RatingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return (an answer in words, the same as JSON fields of feedback): the highest rating for the first item of
-        `shown`.
+        """Return (an answer in words, the same answer as JSON fields of feedback), to show how a decision can be
+        answered.
 
-        `shown` are names of items; `model` is not used."""
+        The answer is the highest rating for the first item of `shown`, names of items; `model` is not used."""
         low, high = self.span()
         return f"rates it, {low:g} to {high:g}", {"rating": {shown[0]: high}}
 
@@ -197,10 +198,10 @@ class Rating(Interaction[RatingModel]):
         return ": what it is about was withdrawn" if "rating" in given or "actions" in given else super().empty(given)
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """Return the explanation `told` of a decision as lines and tables.
+        """Return an explanation of a decision, `told`, as lines and tables.
 
-        They hold the rating expected of the person for the first item, its standard deviation, and the ratings that it
-        comes from."""
+        They hold the rating expected of the person for the first item, its standard deviation, and the ratings from
+        which it was computed."""
         return (
             super().tell_explanation(told)
             if told.prediction is None
@@ -227,11 +228,10 @@ class Rating(Interaction[RatingModel]):
         return model.nobody()
 
     def on_item(self, model: RatingModel, event: Event, catalogue: Catalogue) -> str:
-        """Tell `model` that an item was put on offer or withdrawn by `event`; what was learned of a withdrawn item is
-        removed.
+        """Update `model`, in place, with `event`: an item was put on offer or withdrawn.
 
-        `catalogue` holds the items of the loop. If the learner fails at that, the item is withdrawn all the same and
-        the error is returned as text; otherwise ""."""
+        What was learned of a withdrawn item is removed; if the learner fails at that, the item is withdrawn all the
+        same. `catalogue` holds the items of the loop. Return "", or the learner's error as text."""
         number, there = catalogue.number(event.subject or ""), event.arrays is not None
         try:
             model.put(number, there)
@@ -290,11 +290,10 @@ class Rating(Interaction[RatingModel]):
         return set(model.consumed(shared, own).tolist())
 
     def own_answers(self, shared: RatingState, own: Person | None) -> dict[int, str]:
-        """Return in words what the person said of each item, by item number: "said 4", a mean of their ratings, or
-        "looked at".
+        """Return what the person answered about each item, in words, by item number: "said 4" or "looked at".
 
-        "looked at" stands for actions that weigh less than a rating. `shared` is the state for all people, `own` the
-        person's number, None for a new person."""
+        "said 4" gives the mean of the person's ratings of the item; "looked at" stands for actions that weigh less than
+        a rating. `shared` is the state for all people, `own` the person's number, None for a new person."""
         said, found = shared.said, dict[int, str]()
         p = int(said.of_user[own.state.user]) if own is not None and own.state.user < said.of_user.size else -1
         while p >= 0:
@@ -339,12 +338,15 @@ class Rating(Interaction[RatingModel]):
         eligible: Ints | None,
         rng: np.random.Generator,
     ) -> Proposal:
-        """Return the best of the `eligible` candidates (indices, None for all) for the request `asked`, with their
-        predictions.
+        """Return the best candidates for the request `asked`, with the ratings predicted for them.
 
         If the list is made for comparison (the control), they are the best by the caller's score or, without scores, a
-        random sample. `model` holds the learner, `shared` its state for all people, `own` the person's number, None for
-        a new person; `rng` is the generator of this decision."""
+        random sample.
+
+        - `model`, `shared`: the model, and its state for all people
+        - `own`: the person's number, None for a new person
+        - `eligible`: indices of the candidates that may be shown; None for all
+        - `rng`: the random generator of this decision"""
         return propose_slate(model, shared, own, asked, eligible, self.manifest.settings, rng)
 
     # ------------------------------------------------------------------------ taking feedback
@@ -360,24 +362,24 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[RatingModel]) -> Explanation:
-        """Return why the first item of a decision was shown: the rating expected, its uncertainty, and the ratings
-        behind it.
+        """Return why the first item of a decision was shown: the rating expected, its uncertainty, and the ratings from
+        which it was computed.
 
-        `context` is the decision with the numbers of its candidates, `past` the log up to it, from which the model of
-        that time is made again."""
+        `context` is the `decision` with the numbers of its candidates, `past` the log up to it, from which the model of
+        that time is learned again."""
         return explain_rating(type(self.learner).__name__, decision, context, past)
 
     def item_scores(self, model: RatingModel, person: str | None, x: Ints, places: Sequence[int]) -> Floats | None:
-        """Return the rating that `model` expects of a person for each of the k candidates at the indices `places` (k,).
+        """Return the ratings (k,) that `model` expects of `person` for the k candidates at the indices `places`.
 
-        `x` are the item numbers of all candidates (m,). Return None for a learner that predicts no ratings."""
+        `x` are the item numbers of all m candidates (m,). Return None for a learner that predicts no ratings."""
         return model.ratings(model.shared, own_state(model.people, person), np.asarray(x[list(places)], np.int64))
 
     def contributions(self, model: RatingModel, person: str | None, x: Ints, place: int) -> Contributions:
-        """Return the terms whose sum is the rating that `model` expects of a person for one item.
+        """Return the terms whose sum is the rating that `model` expects of `person` for one item.
 
         They are the mean of all ratings, the offset of the person, and so on; as items are known by number, no term is
-        a feature. `x` are the item numbers of the candidates (m,), `place` is the item's index in it."""
+        a feature. `x` are the item numbers of the m candidates (m,), `place` is the index of the item among them."""
         return rating_contributions(model, own_state(model.people, person), int(x[place]))
 
     def candidate(self, spec: str) -> RatingModel:
@@ -400,11 +402,12 @@ class Rating(Interaction[RatingModel]):
         )
 
     def compare(self, models: Sequence[RatingModel], step: Step) -> Sequence[Compared | None]:
-        """Return (absolute errors of all predicted ratings, which pairs of differently rated items are predicted in
-        order).
+        """Return the (mean absolute error, share of pairs in order) of the ratings that L models predict for the items
+        rated in `step`.
 
-        Both are for each of `models`, on the ratings in `step`, feedback from which none has learned yet; a predicted
-        tie counts 1/2. Return (None, None) without ratings."""
+        Both are a `Compared`: the absolute error of each predicted rating, and, for each pair of differently rated
+        items, whether it is predicted in order (a predicted tie counts 1/2). `step` is one piece of feedback with its
+        decision, from which none of the `models` has learned yet. Return (None, None) without ratings."""
         lesson: WeightedRatings | None = models[0].lesson(step.context, step.feedback, step.extra)
         if step.feedback.form != "rating" or lesson is None:
             return None, None
@@ -419,11 +422,11 @@ class Rating(Interaction[RatingModel]):
         return Compared(errors, np.ones(given.size)), Compared((signs + 1.0) / 2.0, np.ones(first.size))
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return how far the rating of each item shown is above the middle of the scale, by the item's index among
-        candidates.
+        """Return how far the rating of each item shown is above the middle of the scale: {index among the candidates:
+        number}.
 
-        `decision` is the one that `feedback` answers. An action counts as its rating, times its weight. Return {} if no
-        item shown was rated, None if the feedback does not say."""
+        `decision` is the decision that `feedback` answers. An action counts as its rating, times its weight. Return {}
+        if no item shown was rated, None if the feedback does not say."""
         middle = sum(self.span()) / 2.0
         if feedback.form != "actions":
             return credit_list(decision, feedback, middle)
@@ -444,7 +447,8 @@ class Rating(Interaction[RatingModel]):
 
     @staticmethod
     def prediction_details() -> type:
-        """Return the msgspec struct of what the report of predictions adds."""
+        """Return the msgspec struct of what loops of ratings add to the report of predictions
+        (`PredictionReport.details`)."""
         from heedful.loop.interactions.schemas import RatingDetails
 
         return RatingDetails
@@ -452,11 +456,13 @@ class Rating(Interaction[RatingModel]):
     def contradicts(
         self, model: RatingModel, shared: RatingState, own: Person | None, step: Step, lesson: WeightedRatings
     ) -> bool:
-        """Return whether a rating given differs from what the model expects now by over a quarter of the range of
-        ratings.
+        """Return whether a rating given differs by over a quarter of the range of ratings from what the model expects
+        now.
 
-        `lesson` is the training example made of the feedback in `step`: items with ratings. `model` holds the learner,
-        `shared` its state for all people, `own` the person's number, None for a new person."""
+        - `model`, `shared`: the model, and its state for all people
+        - `own`: the person's number, None for a new person
+        - `step`: one piece of feedback with the decision that it answers
+        - `lesson`: the training example made of it, items with ratings"""
         (low, high), found = self.span(), model.ratings(shared, own, lesson.items)
         return found is not None and bool(np.abs(found - lesson.ratings).max() > (high - low) / 4.0)
 
@@ -470,10 +476,10 @@ class Rating(Interaction[RatingModel]):
         return self.learner.space.low, self.learner.space.high
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return why the model's lists and control lists (by the caller's score, or random) cannot be compared, in
-        words.
+        """Return in words why the model's lists and control lists (by the caller's score, or random) cannot be
+        compared.
 
-        `learned` and `control` count the lists of either sort, and how they were rated; `level` says whether all lists
+        `learned` and `control` hold the counts of either sort, and how they were rated; `level` says whether all lists
         have the same mean rating; `forms` is not used."""
         if self.manifest.settings.control == 0.0 and control.shown == 0:
             return "nothing is left to the caller's score or chance, as control is 0: there is nothing to compare with"
@@ -487,9 +493,11 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ the health of feedback
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return the rating of each item rated in `step`, by a hash of the item, scaled so that half of the range is 1.
+        """Return the rating of each item rated in `step`, {hash of the item: number}, scaled so that half of the range
+        is 1.
 
-        Two answers of a person about an item contradict each other if these numbers differ by 1 or more."""
+        Two answers of a person about an item contradict each other if these numbers differ by 1 or more. `step` is one
+        piece of feedback with the decision that it answers."""
         low, high = self.span()
         given = zip(step.feedback.chosen, step.feedback.values) if step.feedback.form == "rating" else ()
         return {item_key(step, j): 2.0 * value / (high - low) for j, value in given}

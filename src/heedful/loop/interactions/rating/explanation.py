@@ -29,11 +29,11 @@ MOST = 30
 
 
 def explain_rating(learner: str, decision: LoggedDecision, context: Context, past: Past[RatingModel]) -> Explanation:
-    """Return why the first item of a decision was shown: its expected rating, the uncertainty, and the ratings behind
-    it.
+    """Return why the first item of a decision was shown: its expected rating, the uncertainty, and the ratings from
+    which it was computed.
 
-    `learner` is the name of the learner's class, `context` holds the numbers of the candidates, `past` is the log up to
-    the decision."""
+    `learner` is the name of the learner's class, `context` the `decision` with the numbers of its candidates, `past`
+    the log up to it."""
     from heedful.loop.explain import Explanation
 
     model, first = past.model(), decision.record.shown[0]
@@ -48,10 +48,10 @@ def explain_rating(learner: str, decision: LoggedDecision, context: Context, pas
 
 
 def rating_contributions(model: RatingModel, person: Person | None, number: int) -> Contributions:
-    """Return the terms whose sum is the rating expected of this person for the item `number`.
+    """Return the terms whose sum is the rating that `model` expects of `person` for the item with the number `number`.
 
-    They are the mean of all ratings, the offsets of the person and of the item, and so on. There are none for a learner
-    that cannot split its prediction; then the result says why."""
+    They are the mean of all ratings, the offsets of the person and of the item, and so on. For a learner that cannot
+    split its prediction there are none, and the result says why."""
     name, found = type(model.learner).__name__, model.ratings(model.shared, person, np.array([number]))
     if found is None:
         return none(f"{name} does not say which rating it expects: there are no parts", SCORE)
@@ -86,7 +86,8 @@ class RatingPrediction(NamedTuple):
 
 
 def rating_prediction(model: RatingModel, person: Person | None, number: int) -> RatingPrediction:
-    """Return the rating that `model` expects of this person for the item `number`, and how many ratings it rests on."""
+    """Return the rating that `model` expects of `person` for the item with the number `number`, and how many ratings it
+    rests on."""
     item, said = np.array([number]), model.shared.said
     found = model.ratings(model.shared, person, item)
     spreads = model.spreads(model.shared, person, item)
@@ -113,7 +114,8 @@ def _linked(newest: Ints, after: Ints, one: int) -> list[int]:
 
 
 def _tally(said: InteractionMatrix, places: list[int]) -> tuple[float, float | None]:
-    """Return (number, mean) of the ratings in these rows of the table `said`; the mean is None without any."""
+    """Return (number, mean) of the ratings in the rows `places` of the table `said`; the mean is None if there are
+    none."""
     count = float(said.count[places].sum())
     return count, float(said.total[places].sum()) / count if count > 0.0 else None
 
@@ -133,9 +135,9 @@ def _because(learner: str, arm: str, rating: RatingPrediction) -> str:
 
 
 def _parts(model: RatingModel, person: Person | None, number: int, margin: float) -> Iterator[Part]:
-    """Yield the terms whose sum is the expected rating `margin` (overall mean, offset of the person, ...).
+    """Yield the terms whose sum is `margin`, the rating expected of `person` (overall mean, offset of the person, ...).
 
-    Yield nothing if the learner cannot split it. `number` is the item's."""
+    Yield nothing if the learner of `model` cannot split its prediction. `number` is the number of the item."""
     from heedful.loop.explain import Part
 
     learner = model.learner
@@ -154,11 +156,11 @@ def _parts(model: RatingModel, person: Person | None, number: int, margin: float
 def _moved(
     model: RatingModel, past: Past[RatingModel], known: LoggedDecision, name: str, number: int
 ) -> tuple[Moved, ...]:
-    """Return the feedback on the item, and by the person, that an expected rating comes from, the most influential
-    first.
+    """Return the feedback on an item, and by the person of a decision, from which the expected rating was computed, the
+    most influential first.
 
-    Each has how much lower the expected rating would be without it. `known` is the decision, `name` and `number` are
-    those of the item."""
+    Each piece comes with how much lower the expected rating would be without it. `known` is the decision, `name` and
+    `number` are those of the item; `past` is the log up to the decision, from which `model` was learned."""
     from heedful.loop.explain import Moved
 
     if not hasattr(model.learner, "without_rating"):
@@ -184,8 +186,8 @@ def _moved(
 
 
 def _raw(model: RatingModel, learned: Any, person: Person | None, number: int) -> float:
-    """Return the rating of the item `number` that a learner's state `learned` expects of `person`; 0 if it predicts
-    none."""
+    """Return the rating of the item `number` that the state `learned` of the model's learner expects of `person`; 0 if
+    it predicts none."""
     found = model.ratings(model.shared._replace(learned=learned), person, np.array([number]))
     return 0.0 if found is None else float(found[0])
 

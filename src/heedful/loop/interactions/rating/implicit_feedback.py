@@ -17,18 +17,18 @@ from heedful.spaces.slate import MOST_WEIGHT, Slate, WeightedRatings
 
 
 class Action(NamedTuple):
-    """What an action stands for: a rating of `value` that counts as `weight` ratings."""
+    """The rating that an action stands for: `value`, counted as `weight` ratings."""
 
     value: float
     weight: float
 
 
 def check_actions(actions: object, space: Slate) -> dict[str, Action]:
-    """Return the table of actions by name; `actions` has a (value, weight) for each, or a value that counts as one
-    rating.
+    """Return the table of actions by name, checked; `actions` has a (value, weight) for each, or a value alone, which
+    counts as one rating.
 
-    Raise ValueError, naming the action, if a value is not in [space.low, space.high], or a weight is not a positive
-    number from 1 / MOST_WEIGHT to MOST_WEIGHT."""
+    Raise ValueError, naming the action, if a value is not in the range of ratings [space.low, space.high], or a weight
+    is not a number from 1 / MOST_WEIGHT to MOST_WEIGHT."""
     if not isinstance(actions, Mapping) or not actions:
         raise ValueError(f"actions: expected (value, weight) by name, such as view: (1, 0.1), got {describe(actions)}")
     table = {}
@@ -53,10 +53,14 @@ def check_actions(actions: object, space: Slate) -> dict[str, Action]:
 def weigh_actions(
     actions: Mapping[str, Action], items: npt.ArrayLike, done: Sequence[str | Sequence[str]]
 ) -> WeightedRatings:
-    """Return actions on the items (r,) as weighted ratings (r,); `done` has one action or several for each item.
+    """Return actions on r items as weighted ratings (r,).
 
-    `actions` says what each stands for. Several actions on an item become one rating: their mean by weight, with the
-    sum of their weights. Raise ValueError for an unknown action, or if `done` has not one entry for each item."""
+    - `actions`: the rating and weight of each action, by name
+    - `items` (r,): the numbers of the items
+    - `done`: one action or several for each item
+
+    Several actions on an item become one rating: their mean by weight, with the sum of their weights. Raise ValueError
+    for an unknown action, or if `done` has not one entry for each item."""
     numbers = np.atleast_1d(np.array(items, np.int64))
     if isinstance(done, str) or len(done) != numbers.size:
         raise ValueError(

@@ -26,11 +26,12 @@ def is_rating(cls: type) -> bool:
 
 
 def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: float = 0.0) -> Any:
-    """Return the learner of ratings that `spec` names, to show `size` items, with ratings from ratings[0] to
-    ratings[1].
+    """Return the learner of ratings that `spec` names, to show `size` items.
 
-    Raise ValueError if there is no such learner of ratings, if `ratings` is None, or if `shrink` (an offset for each
-    person) is above 0, as these learners model people themselves."""
+    `ratings` are the (lowest, highest) rating. Raise ValueError
+    - if there is no such learner of ratings,
+    - if `ratings` is None,
+    - if `shrink`, which asks for an offset for each person, is above 0, as these learners model people themselves."""
     if not is_rating(learner_class(spec)):
         raise ValueError(
             f"learner: expected one of ratings, such as {DEFAULT}, got {spec}, as this loop learns ratings"
@@ -57,10 +58,12 @@ def check_range(given: Any) -> tuple[float, float]:
 
 
 def check_table(given: Mapping[str, object], unsaid: Mapping[str, object], low: float, high: float) -> dict[str, Any]:
-    """Return what actions stand for, (value, weight) by name: a rating of `value` that counts as `weight` ratings.
+    """Return the table of actions: for each, by name, the rating `value` that it stands for, and the number `weight` of
+    ratings that it counts as.
 
-    That is `given`, checked against ratings from `low` to `high`. If it equals `unsaid`, the default of the settings,
-    it is heedful's default table, scaled to that range. Raise ValueError, naming the action, if one makes no sense."""
+    `given` is the table to check, for ratings from `low` to `high`. If it equals `unsaid`, the default of the settings,
+    the result is heedful's default table, scaled to that range. Raise ValueError, naming the action, if an entry is not
+    valid."""
     if given == unsaid:
         return {name: (low + share * (high - low), weight) for name, (share, weight) in _ACTIONS.items()}
     named = {records.check_id("actions", name): told for name, told in given.items()}

@@ -32,16 +32,17 @@ CONSUMED = 1.0 - 1e-9
 
 
 class RatingState(NamedTuple):
-    """The state of all people and items.
-
-    `learned` is the learner's state; `said`, for each pair of person and item, how much they said (a rating counts 1,
-    an action its weight) and the weighted sum of the ratings; `gone` (M,), 1 for each of M items that is withdrawn;
-    `users`, the number of people."""
+    """The state of all people and items in a loop of ratings."""
 
     learned: Any
+    """the learner's state"""
     said: InteractionMatrix
+    """for each pair of person and item: how much the person said of it (a rating counts 1, an action its weight), and
+    the weighted sum of the ratings"""
     gone: Ints
+    """for each of M items 1 if it is withdrawn, otherwise 0 (M,)"""
     users: int
+    """the number of people"""
 
     @property
     def grows(self) -> bool:
@@ -69,10 +70,10 @@ class RatingModel(Numbered[RatingState]):
     # ------------------------------------------------------------------------ proposing
 
     def offer(self, shared: RatingState, person: Person | None, numbers: Ints) -> SlateContext:
-        """Return the context for which the learner proposes: this person, and the items `numbers` (m,), sorted, to
-        choose from.
+        """Return the context for which the learner proposes: a person, and the m items to choose from.
 
-        `shared` is the learner's state for all people; `person` the person's number, None for a new person."""
+        `numbers` (m,) are the sorted numbers of the items, `shared` is the learner's state for all people, `person` the
+        person's number, None for a new person."""
         return SlateContext(shared.users if person is None else person.state.user, numbers)
 
     def consumed(self, shared: RatingState, person: Person | None) -> Ints:
@@ -136,10 +137,10 @@ class RatingModel(Numbered[RatingState]):
         return f"{expected}; {hints[form]}" if form in hints else expected
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback; return whether there was anything to learn.
+        """Learn from one piece of feedback, in place; return whether there was anything to learn.
 
         Items that are withdrawn by now are left out. `context` is the decision answered, with its candidates' numbers
-        (m,); `extra` is not used; `version` is the sequence number of the feedback."""
+        (m,), `feedback` the decoded record; `extra` is not used; `version` is the sequence number of the feedback."""
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -178,7 +179,7 @@ class RatingModel(Numbered[RatingState]):
         return weigh_actions(self.actions, items, [feedback.done[place[j]] for j in among])
 
     def put(self, number: int, there: bool, unlearn: bool = True) -> None:
-        """Tell the model that the item `number` was put on offer (`there`) or withdrawn; change the model in place.
+        """Note that the item with the number `number` was put on offer (`there` True) or withdrawn (False), in place.
 
         Withdrawal removes what was learned of it. If the learner fails at that, its error is raised and nothing is
         changed; with `unlearn` False the learner is not called, and only the model's own tables forget the item."""

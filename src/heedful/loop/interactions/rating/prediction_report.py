@@ -37,18 +37,19 @@ WORDING = Wording(
 
 
 class Picked(NamedTuple):
-    """The mean rating of one item of a list, chosen in three ways, over control lists with two or more rated items.
+    """The mean rating of one item of a list, if it is selected in one of three ways.
 
-    Control lists are made by the caller's score or at random, not by the model."""
+    It is over the lists of the control, made by the caller's score or at random and not by the model, of which two or
+    more items were rated."""
 
     lists: int
     """the number of lists"""
     learned: float
-    """for the item with the highest predicted rating"""
+    """the mean rating of the item with the highest predicted rating"""
     popular: float
-    """for the item with the highest mean rating so far"""
+    """the mean rating of the item with the highest mean rating so far"""
     chance: float
-    """for an item of the list chosen at random"""
+    """the mean rating of an item selected at random"""
     difference: Difference | None
     """learned minus popular, with its 95 % interval over people; None if it cannot be computed"""
 
@@ -93,10 +94,10 @@ class RatingTally:
                     self._given.append(rating)
 
     def report(self) -> PredictionReport:
-        """Return the report; its details have `mean` and `picked`.
-
-        `mean` is that of the ratings of what was shown (None without any). `picked` is a `Picked` as JSON; None unless
-        people rated two or more items of a list by the caller's score or at random (the control)."""
+        """Return the report on predicted ratings, with these details:
+        - `mean`: the mean of the ratings of what was shown; None without any
+        - `picked`: a `Picked` as JSON; None unless people rated two or more items of a list of the control (by the
+          caller's score or at random)"""
         self._given.sort()
         compared = [(each, mean) for each, mean in zip(self._given, self._item_means()) if each.shown]
         scored = [
@@ -111,10 +112,9 @@ class RatingTally:
         return prediction_report(scored, WORDING, self._high - self._low, details)
 
     def _picked(self) -> Picked | None:
-        """Return the mean rating of an item of a control list, chosen in three ways: by prediction, popularity, or at
-        random.
+        """Return the mean rating of one item of a control list, selected by prediction, by popularity, or at random.
 
-        Control lists are those that the model did not make. Return None without one that has two or more rated
+        Control lists are those that the model did not make. Return None if none of them has two or more rated
         items."""
         lists: dict[int, dict[str, _Rating]] = {}
         for each in self._given:
@@ -166,6 +166,7 @@ class _Means:
 
 
 def _given_to_best(expected: Array, given: Array) -> float:
-    """Return the rating in `given` (n,) of the item with the highest value in `expected` (n,); the mean if several
-    tie."""
+    """Return the rating that the item with the highest value in `expected` (n,) has in `given` (n,), for n items.
+
+    If several items tie, it is the mean of their ratings."""
     return float(given[expected == expected.max()].mean())

@@ -41,12 +41,15 @@ def propose_slate(
     settings: Settings,
     rng: np.random.Generator,
 ) -> Proposal:
-    """Return the list for the request `asked`, of the candidates `left` (indices, None for all), with its probability.
+    """Return the list for the request `asked`, with the probability of showing exactly that list.
 
     It is the best by `model`; if it is made for comparison (control), the best by the caller's score or, without
-    scores, a random sample. `shared` is the learner's state for all people, `own` the person's number, None for a new
-    person. `settings` gives the share of the control and the length of lists, `rng` is the generator of this
-    decision."""
+    scores, a random sample.
+
+    - `shared`, `own`: the state for all people, and the person's number, None for a new person
+    - `left`: indices of the candidates that may be shown; None for all
+    - `settings`: the loop's, with the share of the control and the length of lists
+    - `rng`: the random generator of this decision"""
     request, control, share = asked.request, asked.control, asked.shares(settings).control
     left = np.arange(len(request.x)) if left is None else left
     strangers, size = request.strangers, min(request.show or settings.k, left.size)
@@ -107,11 +110,11 @@ def _probability(
     there: int,
     control: float,
 ) -> float | None:
-    """Return the probability that the loop shows exactly the list `shown`; None if the learner cannot tell.
+    """Return the probability that the loop shows exactly the list `shown`; None if the `learner` cannot tell.
 
     With probability `control` the list is `by_score`, the best by the caller's score, or, if that is None, a random one
-    out of `there` candidates; otherwise it is `learned`, the learner's. `watched` knows whether the learner drew random
-    numbers."""
+    out of `there` candidates; otherwise it is `learned`, the learner's list. `watched` is a random generator that knows
+    whether the learner drew numbers from it."""
     chance = _chance(shown.size, there)
     aside = _by_control(shown, by_score, there)
     if control == 1.0:
