@@ -50,12 +50,7 @@ STEPS = 40
 
 class Change(NamedTuple):
     """Evidence that the mean of a sequence of values has risen from some value on, with the likeliest start of the
-    change.
-
-    `log_evidence` stays below log(1 / alpha) at all times with probability 1 - alpha if there is no change. `start` is
-    the number of values before the change, `before` the mean of these (or of their latter half, whichever tells more),
-    `after` the mean of the others; nan where there are none.
-    """
+    change."""
 
     log_evidence: float
     """the log of the evidence: below log(1 / alpha) at all times with probability 1 - alpha if there is no change"""
@@ -71,13 +66,16 @@ class _Sums(NamedTuple):
     """Sums over the values of each of G segments, (G,) each, on which the evidence depends."""
 
     n: Array
+    """the number of values in each segment"""
     total: Array
+    """the sum of the values in each segment"""
     squares: Array
     """sum of (x_i - m_i)^2, where m_i is the mean of the values before x_i"""
 
 
 def starts(n: int) -> npt.NDArray[np.int64]:
-    """Return numbers of values, rising and below n: a change is looked for after so many of n values."""
+    """Return the numbers of values after which a change is looked for in a sequence of `n` values; they rise and are
+    below n."""
     if n <= FIRST:
         return np.zeros(0, np.int64)
     count = int(math.log(n / FIRST) / math.log(GROWTH)) + 2
@@ -86,10 +84,10 @@ def starts(n: int) -> npt.NDArray[np.int64]:
 
 
 def rise(values: npt.NDArray[Any]) -> Change:
-    """Return the evidence that the mean of n values is higher from some value on than before it.
+    """Return the evidence that the mean of n values is higher from some value on than before it, with the likeliest
+    such value.
 
-    `values` (n,): in [0, 1], in order of arrival. Raise ValueError if a value is not in [0, 1].
-    """
+    `values` (n,): in [0, 1], in order of arrival. Raise ValueError if a value is not in [0, 1]."""
     x = _checked(values)
     found = starts(x.size)
     if not found.size:
@@ -111,8 +109,8 @@ def rise(values: npt.NDArray[Any]) -> Change:
 def excess(values: npt.NDArray[Any], limit: float) -> Change:
     """Return the evidence that the mean of n values is above `limit` from some value on, which may be the first.
 
-    `values` (n,): in [0, 1], in order of arrival. Raise ValueError if a value is not in [0, 1].
-    """
+    `values` (n,): in [0, 1], in order of arrival; `limit` is in [0, 1], too. Raise ValueError if a value is not in [0,
+    1]."""
     x = _checked(values)
     if not x.size:
         return Change(0.0, 0, math.nan, math.nan)
@@ -122,12 +120,11 @@ def excess(values: npt.NDArray[Any], limit: float) -> Change:
 
 
 def interval(values: npt.NDArray[Any], alpha: float = 0.05) -> tuple[float, float, float]:
-    """Return (mean, low, high) of n `values` (n,) in [0, 1], in order of arrival: low and high bound the average of the
-    expectations of the values, each given those before it.
+    """Return (mean, low, high) of n values: a confidence interval for the average of their expectations.
 
-    They fail to do so, at any time at all, with probability at most `alpha`; without values the result is (nan, 0, 1).
-    Raise ValueError if a value is not in [0, 1], or unless 0 < alpha < 1.
-    """
+    `values` (n,): in [0, 1], in order of arrival. The expectation of a value is that given all values before it. The
+    interval misses their average, at any time at all, with probability at most `alpha`; without values the result is
+    (nan, 0, 1). Raise ValueError if a value is not in [0, 1], or unless 0 < alpha < 1."""
     check_alpha(alpha)
     x = _checked(values)
     if not x.size:
@@ -138,7 +135,10 @@ def interval(values: npt.NDArray[Any], alpha: float = 0.05) -> tuple[float, floa
 
 
 def _lowest(sums: _Sums, mean: float, limit: float) -> float:
-    """Return the least p at which the log evidence that the mean is above p is below `limit`; at `mean` it is."""
+    """Return the least p in [0, 1] for which the log evidence that the mean is above p is below `limit`.
+
+    `sums` are the sums over the values, in one segment; `mean` is their mean, at which the evidence is below
+    `limit`."""
     low, high = 0.0, mean
     if float(_above(sums, np.zeros(1))[0][0]) < limit:
         return 0.0
@@ -164,7 +164,10 @@ def _mean(x: Array) -> float:
 
 
 def _sums(x: Array) -> _Sums:
-    """Return the sums over the first 0 to n of n values x (n,); the mean before the first is taken as 1/2."""
+    """Return the sums over the first j of n values x (n,), for j from 0 to n: n + 1 segments, all of which begin at the
+    first value.
+
+    Before the first value the mean is taken as 1/2."""
     n = np.arange(x.size + 1.0)
     total = np.concatenate([[0.0], np.cumsum(x)])
     expected = (total[:-1] + 0.5) / (n[:-1] + 1.0)
@@ -172,8 +175,10 @@ def _sums(x: Array) -> _Sums:
 
 
 def _segments(x: Array, firsts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> _Sums:
-    """Return the sums of the values from each of `firsts` to the one before each of `ends` (G,); the means begin again
-    in each segment."""
+    """Return the sums of the values x (n,) in each of G segments.
+
+    `firsts` (G,) are the indices of the first value of each, `ends` (G,) those after the last one. In each segment the
+    means of earlier values begin again."""
     parts = zip(firsts.tolist(), ends.tolist())
     return _Sums(*np.array([[each[-1] for each in _sums(x[first:end])] for first, end in parts]).T)
 
@@ -184,10 +189,10 @@ def _mirrored(sums: _Sums) -> _Sums:
 
 
 def _above(sums: _Sums, p: Array) -> tuple[Array, Array]:
-    """Return the log evidence that the mean is above p, and its derivative by p, for each of G segments and its p (G,).
+    """Return (log evidence that the mean is above p, its derivative by p), (G,) each, for each of G segments.
 
-    The evidence that it is below p is the same of the values 1 - x and 1 - p.
-    """
+    `sums` are the sums of the segments, `p` (G,) has the value of p for each. The evidence that the mean is below p is
+    that of the values 1 - x for 1 - p."""
     n, total, squares, p = (each[:, None] for each in (*sums, p))
     grown = np.expm1(ODDS)
     varied = RATES * (total - n * p) - PSI * squares

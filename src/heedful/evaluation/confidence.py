@@ -37,9 +37,11 @@ class Running(NamedTuple):
     """
 
     n: int
+    """the number of values in each sequence, including the first 1/2"""
     mean: Array
+    """the mean of the values of each sequence (...)"""
     squares: Array
-    """(...) sum of squared deviations from the mean"""
+    """the sum of squared deviations from the mean, for each sequence (...)"""
 
     @property
     def variance(self) -> Array:
@@ -64,18 +66,18 @@ def _start(shape: tuple[int, ...]) -> Running:
 
 
 class BettingState(NamedTuple):
-    """State of `Betting` for sequences of shape (...) and M candidate means.
-
-    `higher`, `lower` (..., M): log capital of the bets that the mean is higher, or lower, than each candidate;
-    `running`: mean and variance of the values so far; `low`, `high` (...): ends of the candidates that are not
-    rejected.
-    """
+    """State of `Betting` for sequences of shape (...) and M candidate means."""
 
     higher: Array
+    """the log capital of the bets that the mean is higher than each candidate (..., M)"""
     lower: Array
+    """the log capital of the bets that the mean is lower than each candidate (..., M)"""
     running: Running
+    """the mean and variance of the values so far"""
     low: Array
+    """the least candidate that is not rejected (...)"""
     high: Array
+    """the greatest candidate that is not rejected (...)"""
 
 
 class Betting(NamedTuple):
@@ -88,6 +90,7 @@ class Betting(NamedTuple):
     """
 
     alpha: float = 0.05
+    """the probability with which the interval may ever miss the mean"""
     candidates: int = 1001
     """the number M of candidate means; odd, so that one of them is 1/2"""
 
@@ -124,11 +127,10 @@ class Betting(NamedTuple):
         return state.low, state.high
 
     def log_evidence(self, state: BettingState, m: float) -> Array:
-        """Return the log of the capital of the bets against the mean being `m`, for each sequence, at the nearest
-        candidate.
+        """Return the log of the capital of the bets against the mean being `m`, for each sequence (...), at the
+        candidate nearest to m.
 
-        That mean is rejected once it reaches log(1 / alpha).
-        """
+        The mean m is rejected once this reaches log(1 / alpha)."""
         j = min(int(m * self.candidates), self.candidates - 1)
         evidence: Array = np.logaddexp(state.higher[..., j], state.lower[..., j]) - math.log(2.0)
         return evidence
@@ -152,14 +154,16 @@ def _hull(left: npt.NDArray[np.bool_], low: Array, high: Array, n: int) -> tuple
 
 
 class BetaBinomialState(NamedTuple):
-    """State of `BetaBinomial`: numbers of wins and losses of each sequence so far, and the ends `low`, `high` of its
-    interval.
-    """
+    """State of `BetaBinomial` for sequences of shape (...)."""
 
     wins: Array
+    """the number of wins of each sequence so far"""
     losses: Array
+    """the number of losses of each sequence so far"""
     low: Array
+    """the lower end of the interval of each sequence"""
     high: Array
+    """the upper end of the interval of each sequence"""
 
 
 class BetaBinomial(NamedTuple):
@@ -170,6 +174,7 @@ class BetaBinomial(NamedTuple):
     """
 
     alpha: float = 0.05
+    """the probability with which the interval may ever miss the share of wins"""
 
     def init(self, shape: tuple[int, ...] = ()) -> BetaBinomialState:
         """Return the state before any comparison, of sequences in an array of this `shape`; () is a single sequence.
@@ -232,16 +237,20 @@ def _log_evidence(wins: Array, losses: Array, p: Array) -> Array:
 
 
 class BernsteinState(NamedTuple):
-    """State of `EmpiricalBernstein`, for each sequence: sums of bets, of bets times values, and of the variance terms
-    of the bound (`chance`); the running mean and variance; and the ends `low`, `high` of the interval.
-    """
+    """State of `EmpiricalBernstein` for sequences of shape (...)."""
 
     bets: Array
+    """the sum of the bets, for each sequence"""
     gains: Array
+    """the sum of bet times value, for each sequence"""
     chance: Array
+    """the sum of the variance terms of the bound, for each sequence"""
     running: Running
+    """the mean and variance of the values so far"""
     low: Array
+    """the lower end of the interval of each sequence"""
     high: Array
+    """the upper end of the interval of each sequence"""
 
 
 class EmpiricalBernstein(NamedTuple):
@@ -251,6 +260,7 @@ class EmpiricalBernstein(NamedTuple):
     """
 
     alpha: float = 0.05
+    """the probability with which the interval may ever miss the mean"""
 
     def init(self, shape: tuple[int, ...] = ()) -> BernsteinState:
         """Return the state before any value, of sequences in an array of this `shape`; () is a single sequence.
@@ -279,12 +289,14 @@ class EmpiricalBernstein(NamedTuple):
 
 
 class DriftingState(NamedTuple):
-    """State of `Drifting`, for each sequence: the sum of the values, the sum of squared differences of each value from
-    the mean before it (`spread`), and the running mean and variance."""
+    """State of `Drifting` for sequences of shape (...)."""
 
     total: Array
+    """the sum of the values, for each sequence"""
     spread: Array
+    """the sum of squared differences between each value and the mean before it, for each sequence"""
     running: Running
+    """the mean and variance of the values so far"""
 
 
 class Drifting(NamedTuple):
@@ -300,6 +312,7 @@ class Drifting(NamedTuple):
     """
 
     alpha: float = 0.05
+    """the probability with which the interval may ever miss the average"""
 
     def init(self, shape: tuple[int, ...] = ()) -> DriftingState:
         """Return the state before any value, of sequences in an array of this `shape`; () is a single sequence.

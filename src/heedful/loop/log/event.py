@@ -36,18 +36,20 @@ class Event(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A stretch of the log that was written to a file of its own, as the database lists it."""
+    """A range of events of the log that was written to a file of its own, with what the database lists of that
+    file."""
 
     first: int
-    """the sequence number at which it begins"""
+    """the first sequence number of the range"""
     last: int
-    """the sequence number at which it ends, included"""
+    """the last sequence number of the range, included"""
     events: int
-    """how many events it has: fewer than there are numbers, if somebody was forgotten"""
+    """how many events it has; fewer than sequence numbers if a person was forgotten"""
     lessons: int
     """how many training examples it has in columns"""
     hash: str
-    """the SHA-256 of the file, hexadecimal; "" if it held somebody who was forgotten, and has to be written again"""
+    """the SHA-256 of the file, hexadecimal; "" if the file held events of a person who was forgotten, and has to be
+    written again"""
 
 
 COLUMNS = ", ".join((*Event._fields, "checked"))
@@ -57,14 +59,14 @@ WIDTH = len(Event._fields) + 1
 
 
 def checksum(event: Event) -> int:
-    """Return the CRC-32 of all fields of an event, which the row keeps in its last column."""
+    """Return the CRC-32 of all fields of `event`, which the table of events keeps in its last column."""
     return zlib.crc32(event.arrays or b"", zlib.crc32(repr(event[:-1]).encode("utf-8", "surrogatepass")))
 
 
 def to_event(row: tuple[object, ...], path: object) -> Event:
-    """Return a row of the log at `path`, its columns in the order of `COLUMNS`, as an event.
+    """Return a row of the table of events as an `Event`; its columns are in the order of `COLUMNS`.
 
-    Raise Damaged if its checksum does not fit."""
+    `path` names the log in error messages. Raise Damaged if the row's checksum does not fit."""
     event = Event._make(row[:-1])
     if checksum(event) != row[-1]:
         told = "its content was changed since it was written: the log is damaged, restore a back-up"

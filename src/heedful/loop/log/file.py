@@ -139,7 +139,7 @@ class LogFile:
         self._database.sync()
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Return the rows of a query that is part of the transaction."""
+        """Return the rows of the SQL `query` with these `parameters`, run within the transaction."""
         return self._writer.execute(query, parameters).fetchall()
 
     def head(self) -> int:
@@ -148,12 +148,12 @@ class LogFile:
         return int(seq)
 
     def known(self, columns: str, kind: str, ids: Sequence[str]) -> list[Any]:
-        """Return these columns of the events of `kind` with one of these `ids`."""
+        """Return the columns `columns` (SQL) of the events of the kind `kind` that have one of the ids `ids`."""
         query = f"SELECT {columns} FROM event WHERE kind = ? AND id IN (SELECT value FROM json_each(?))"
         return self._writer.execute(query, (kind, json.dumps(ids))).fetchall()
 
     def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Append rows of events."""
+        """Append `rows` of events, with the columns `COLUMNS`, to the table, within the transaction."""
         self.unmoved += COMMITTED + sum([1000 + len(row[7]) + len(row[8] or b"") for row in rows])
         # Many rows in a statement: between statements other threads take the interpreter, and this one waits.
         at = 0
@@ -165,8 +165,10 @@ class LogFile:
     # ------------------------------------------------------------------------ erasing
 
     def remove(self, seqs: Sequence[int], digests: Sequence[str], seq: int) -> None:
-        """Delete the events `seqs` and keep `digests` of their ids, as erased by event `seq`: the triggers are dropped
-        for that and put back."""
+        """Delete the events with the sequence numbers `seqs`, within the transaction, and keep `digests` of their ids.
+
+        `seq` is the sequence number of the event that records the deletion. The triggers that refuse to delete are
+        dropped for that and created again."""
         for name, _ in TRIGGERS:
             self._writer.execute(f"DROP TRIGGER {name}")
         insertion = "INSERT OR REPLACE INTO forgotten VALUES (?, ?)"
@@ -175,7 +177,7 @@ class LogFile:
         self._database.create_triggers(self._writer)
 
     def unreached(self) -> tuple[str, ...]:
-        """Return (): nothing but the file and what `rewrite` empties has deleted events."""
+        """Return (): `rewrite` removes the bytes of deleted events wherever they are."""
         return ()
 
     def rewrite(self) -> None:
@@ -227,10 +229,10 @@ class LogFile:
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def begin_write_ahead_anew(self) -> None:
-        """Run a checkpoint between two commits, so that the next commit starts at the beginning of the write-ahead
+        """Run a checkpoint between two commits, so that the next commit writes at the beginning of the write-ahead
         file.
 
-        It moves the few pages that came since the last checkpoint. Do nothing while a thread is writing."""
+        It moves the few pages that were written since the last checkpoint. Do nothing while a thread is writing."""
         if self._lock.acquire(blocking=False):
             try:
                 with self._errors():
@@ -241,19 +243,21 @@ class LogFile:
     # ------------------------------------------------------------------------ connections that read
 
     def one(self, query: str, parameters: Sequence[object] = ()) -> Any:
-        """Return the first row of a short query; None if there is none."""
+        """Return the first row of a short SQL `query` with these `parameters`; None if there is none."""
         with self._reading, self._errors():
             return self._reader.execute(query, parameters).fetchone()
 
     def few(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
-        """Return all rows of a short query."""
+        """Return all rows of a short SQL `query` with these `parameters`."""
         with self._reading, self._errors():
             return self._reader.execute(query, parameters).fetchall()
 
     @contextmanager
     def scanning(self) -> Iterator[Run]:
-        """Yield what runs queries on a connection for a long read, so that short reads need not wait for it; it is
-        closed when the block ends."""
+        """Yield a function that runs queries that may read much, on a connection of their own, so that short reads need
+        not wait.
+
+        The connection is closed when the block ends."""
         with self._scanner() as scanner:
 
             def run(query: str, parameters: Sequence[object] = ()) -> list[Any]:
@@ -273,7 +277,8 @@ class LogFile:
             scanner.close()
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the file, but for the content of events; [] if nothing is."""
+        """Return what is wrong with the file, a sentence each; [] if nothing is. The content of events is not
+        checked."""
         with self.scanning() as run:
             found = [row[0] for row in run("PRAGMA integrity_check") if row[0] != "ok"]
             there = dict(run("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))

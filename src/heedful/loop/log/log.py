@@ -24,11 +24,11 @@ class Log(LogReader):
     """
 
     def __init__(self, path: str | os.PathLike[str] | Address, *, create: bool = False, wait: float = WAIT) -> None:
-        """Open the log in the file or at the address `path`, or create it if `create` is True; a writer waits up to
-        `wait` seconds for others.
+        """Open the log in the file or at the address `path`; with `create` True, make a new one there instead.
 
-        Raise FileExistsError or FileNotFoundError if the file is there, or is not, and ValueError if it is no log, is
-        damaged, or was written by a newer heedful."""
+        A writer waits up to `wait` seconds for others. Raise FileExistsError if it is to be made and there is one,
+        FileNotFoundError if it is to be opened and there is none, and ValueError if it is no log, is damaged, or was
+        written by a newer heedful."""
         super().__init__(_store(path, create, wait))
         try:
             self.look_for_forgotten()
@@ -46,13 +46,11 @@ class Log(LogReader):
         """Begin a transaction, which is committed and on the disk when the `with` block ends, or rolled back if it
         raises.
 
-        Raise TimeoutError if another process keeps writing, Busy if another thread or process is writing and `patient`
-        is False, and Moved if the log was removed or replaced.
+        - `patient`: whether to wait for another thread or process that is writing; if not, raise Busy
+        - `durable`: whether the commit waits for the disk; if not, every process sees it when the block ends, and it
+          survives if this process is killed, but a power cut may take it until the next durable transaction or `sync`
 
-        If `durable` is False, the transaction is committed when the block ends, seen by every process, and kept if this
-        one is killed. It reaches the disk with the next durable transaction, or with `sync`. Until then a power cut may
-        take it, with all that came after it.
-        """
+        Raise TimeoutError if another process keeps writing, and Moved if the log was removed or replaced."""
         return self.store.writing(patient, durable)
 
     def sync(self) -> None:
@@ -73,21 +71,22 @@ class Log(LogReader):
         return self.store.head()
 
     def known(self, kind: str, ids: Sequence[str]) -> dict[str, Event]:
-        """Return the events of `kind` that have one of these `ids`, by id. To be called in a transaction
+        """Return the events of the kind `kind` that have one of the ids `ids`, by id. To be called in a transaction
         (`writing`)."""
         return {event.id: event for event in map(self._event, self.store.known(COLUMNS, kind, ids))}
 
     # ------------------------------------------------------------------------ forgetting
 
     def erase(self, subject: str, event: Callable[[int], Event]) -> int:
-        """Delete every decision for the person `subject`, all feedback on those, and what is about that; return how
-        many events.
+        """Delete every decision for the person `subject`, all feedback on those, and events about that feedback; return
+        how many events.
 
         One transaction deletes the rows, keeps digests of their ids (`is_forgotten`), and appends the event that
-        `event(count)` makes, as the record that `count` events were deleted. If there is nothing to delete, nothing is
-        written. The bytes are removed by `finish_erasing`; if the process dies in between, the next opening of the loop
-        calls it (`unfinished`).
-        """
+        `event(count)` returns, which records that `count` events were deleted. If there is nothing to delete, nothing
+        is written.
+
+        The bytes are removed by `finish_erasing`. If the process dies before that, `unfinished` is True, and the next
+        opening of the loop calls it."""
         with self.writing():
             rows = self.store.execute(
                 """WITH RECURSIVE gone (seq) AS (
@@ -109,8 +108,9 @@ class Log(LogReader):
         return len(rows)
 
     def unfinished(self) -> bool:
-        """Return whether events of a person were deleted whose bytes are still in the file (`finish_erasing` removes
-        them)."""
+        """Return True if events of a person were deleted from the table, but their bytes may still be in the file.
+
+        `finish_erasing` removes these bytes."""
         [last, done] = self._one(
             "SELECT coalesce(max(CASE kind WHEN 'forget' THEN seq END), 0), "
             "coalesce(max(CASE kind WHEN 'erased' THEN target END), 0) FROM event WHERE kind IN ('forget', 'erased')"
@@ -131,17 +131,19 @@ class Log(LogReader):
                 self.append([Event(seq, "erased", f"erased-{last}", now(), None, last, seq, "{}")])
 
     def list_segment(self, segment: Segment) -> None:
-        """List a segment, in place of the one that began at the same event. To be called in a transaction
-        (`writing`)."""
+        """Add a segment, a range of events in a file of its own, to the list; it replaces the one that begins at the
+        same event.
+
+        To be called in a transaction (`writing`)."""
         self.store.execute("INSERT OR REPLACE INTO segment VALUES (?, ?, ?, ?, ?)", list(segment))
 
     def look_for_forgotten(self) -> None:
-        """Read from the database whether any event was ever erased; if none was, `is_forgotten` need not look for its
-        digest."""
+        """Read from the database whether any event was ever deleted; if none was, `is_forgotten` is False without a
+        query."""
         self._any_forgotten = self._one("SELECT EXISTS (SELECT 1 FROM forgotten)")[0] == 1
 
     def is_forgotten(self, kind: str, id: str) -> bool:
-        """Return whether there was an event of this `kind` and `id` in the log that was deleted to forget a person."""
+        """Return whether an event of this `kind` with this `id` was in the log and was deleted to forget a person."""
         if not self._any_forgotten:
             return False
         return self._one("SELECT 1 FROM forgotten WHERE digest = ?", [self.digest(kind, id)]) is not None
@@ -151,10 +153,9 @@ class Log(LogReader):
         return self._any_forgotten and self.at(seq) is None
 
     def digest(self, kind: str, value: str) -> str:
-        """Return the keyed digest (HMAC-SHA256, hexadecimal) by which the log recognises `value`, an id, when it comes
-        again.
+        """Return the keyed digest (HMAC-SHA256, hexadecimal) of `value`, the id of an event of the kind `kind`.
 
-        The id cannot be read from it. `kind` is the kind of event that the id belongs to."""
+        With it the log recognises the id of a deleted event if it is used again, without keeping the id."""
         return hmac.new(self.store.secret, f"{kind}\0{value}".encode(), hashlib.sha256).hexdigest()
 
 

@@ -16,7 +16,7 @@ FEW = 2000
 
 
 class LogReader:
-    """The queries of a log. Those that may read much use a connection of their own, so that short ones need not
+    """The queries of a log. Those that may read much of it use a connection of their own, so that short ones need not
     wait."""
 
     def __init__(self, store: Store) -> None:
@@ -68,12 +68,11 @@ class LogReader:
         return self._event(row) if row else None
 
     def last(self, items: bool = False, decisions: bool = False) -> tuple[int, int]:
-        """Return (sequence number of the last event, that of the last event that changes the model), 0 where there is
-        none.
+        """Return (sequence number of the last event, sequence number of the last event that changes the model); 0 where
+        there is none.
 
-        Feedback, undos, rollbacks, promotions and forgetting change a model; `items` says whether items being put on
-        offer do, too, and `decisions` whether decisions do.
-        """
+        Feedback, undos, rollbacks, promotions and forgetting change a model. `items` says whether events of items (put
+        on offer, withdrawn) do, too, and `decisions` whether decisions do."""
         # The plus keeps SQLite on the table: from its end, the first that is met.
         others = (", 'item'" if items else "") + (", 'decision'" if decisions else "")
         kinds = f"'feedback', 'undo', 'forget', 'rollback', 'promote'{others}"
@@ -82,19 +81,20 @@ class LogReader:
         return head, version
 
     def is_superseded(self, position: int) -> bool:
-        """Return whether a model as of event `position` is outdated, as something up to there no longer counts.
+        """Return whether a model as of the event with the sequence number `position` is outdated.
 
-        That is so if anything up to there was undone or rolled back after it, or anybody was forgotten after it."""
+        It is if an event up to there was undone, rolled back or deleted to forget a person, and that happened after
+        `position`."""
         return self.forgot_after(position) or self.retractions().changes(position)
 
     def forgot_after(self, position: int) -> bool:
-        """Return whether anybody was forgotten after event `position`."""
+        """Return whether a person was forgotten after the event with the sequence number `position`."""
         forgot = "SELECT EXISTS (SELECT 1 FROM event WHERE kind = 'forget' AND seq > ?)"
         return bool(self._one(forgot, (position,))[0])
 
     def retractions(self, up_to: int | None = None) -> Retractions:
-        """Return which events are not in effect (undone or rolled back), as of event `up_to`, or of the last if it is
-        None."""
+        """Return which events do not count (undone or rolled back), given the events up to sequence number `up_to`;
+        None for all."""
         query = "SELECT seq, target, payload FROM event WHERE kind = ? AND seq <= ?"
         most = 2**62 if up_to is None else up_to
         undos = [(seq, target) for seq, target, _ in self._scan(query, ("undo", most)) if target is not None]
@@ -108,11 +108,13 @@ class LogReader:
         return next((end for to, end in spans if event is not None and to < event.seq < end), 0)
 
     def last_forgotten(self) -> int:
-        """Return the sequence number of the last event by which somebody was forgotten; 0 if nobody was."""
+        """Return the sequence number of the last event that records that a person was forgotten; 0 if there is
+        none."""
         return int(self._one("SELECT coalesce(max(seq), 0) FROM event WHERE kind = 'forget'")[0])
 
     def segments(self) -> list[Segment]:
-        """Return the segments that are listed, in order; [] where a store has none."""
+        """Return the segments, ranges of events in files of their own, that are listed, in order; [] if the database
+        lists none."""
         if not self.store.lists_segments:
             return []
         query = "SELECT first, last, events, lessons, hash FROM segment ORDER BY first"
@@ -121,15 +123,15 @@ class LogReader:
     # ------------------------------------------------------------------------ many events
 
     def places(self, kind: str, after: int = 0, up_to: int = 2**62) -> list[int]:
-        """Return the sequence numbers of the events of `kind` that come after sequence number `after`, up to `up_to`,
-        in order."""
+        """Return the sequence numbers, in order, of the events of the kind `kind` that are above `after` and at most
+        `up_to`."""
         query = "SELECT seq FROM event WHERE kind = ? AND seq > ? AND seq <= ? ORDER BY +seq"
         return [seq for [seq] in self._scan(query, (kind, after, up_to))]
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), page: int = 5000) -> Iterator[Event]:
-        """Yield the events after sequence number `after`, in order, of these `kinds`, or of all if it is empty.
+        """Yield the events with sequence numbers above `after`, in order.
 
-        `page` events are read at a time."""
+        They are of the kinds `kinds`, or of all kinds if that is empty. `page` events are read at a time."""
         chosen = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         # The plus keeps SQLite on the table, which is in order, and off the index, which would have to be sorted.
         chosen = chosen.replace("kind", "+kind")
@@ -166,7 +168,8 @@ class LogReader:
             before = rows[-1][0]
 
     def lessons(self, after: int = 0) -> Generator[tuple[Event, Event]]:
-        """Yield (feedback, the decision that it answers) after sequence number `after`, in the order of the feedback.
+        """Yield (feedback, the decision that it answers) for all feedback with a sequence number above `after`, in
+        order.
 
         Feedback that was undone is included."""
         one, two = (", ".join(f"{table}.{column}" for column in COLUMNS.split(", ")) for table in "fd")
@@ -194,16 +197,16 @@ class LogReader:
     # ------------------------------------------------------------------------ about the whole log
 
     def subjects(self, kind: str) -> list[tuple[int, str, bool]]:
-        """Return (sequence number, subject, whether it has bytes beside its JSON) of each event of `kind` with a
-        subject.
+        """Return (sequence number, subject, whether it has features as bytes besides its JSON) of each event of the
+        kind `kind` that has a subject, in order.
 
-        The subject is the name of the person or item that the event is about; events are in order."""
+        The subject is the name of the person or item that the event is about."""
         chosen = "WHERE kind = ? AND subject IS NOT NULL ORDER BY +seq"
         query = f"SELECT seq, subject, arrays IS NOT NULL FROM event {chosen}"
         return [(seq, subject, bool(there)) for seq, subject, there in self._scan(query, (kind,))]
 
     def counts(self) -> dict[str, int]:
-        """Return the number of events of each kind, by kind."""
+        """Return the number of events of each kind ("decision", "feedback", ...): {kind: number}."""
         return dict(self._scan("SELECT kind, count(*) FROM event GROUP BY kind ORDER BY kind"))
 
     def problems(self) -> list[str]:

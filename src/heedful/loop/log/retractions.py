@@ -31,21 +31,22 @@ class Retractions:
         return seq in self.undone or bool(self.spans and isinstance(seq, int) and self.is_rolled_back(seq))
 
     def is_rolled_back(self, seq: int) -> bool:
-        """Return whether a rollback leaves out the event with sequence number `seq`, whether or not it was undone as
-        well."""
+        """Return whether a rollback leaves out the event with the sequence number `seq`, even if the event was also
+        undone."""
         return any(to < seq < end for to, end in self.spans)
 
     def changes(self, position: int) -> bool:
-        """Return whether anything up to event `position` was retracted after it, so that a model of that time is
-        outdated."""
+        """Return whether an event up to the sequence number `position` was undone or rolled back by a later event.
+
+        If so, a model of that position is outdated."""
         return self.is_rolled_back(position) or any(target <= position < seq for target, seq in self.undone.items())
 
 
 def find_retractions(undos: Iterable[tuple[int, int]], rollbacks: Iterable[tuple[int, int]]) -> Retractions:
-    """Return which events do not count, given all undos and rollbacks of a log.
+    """Return which events of a log do not count, from all its undos and rollbacks.
 
-    `undos` are (sequence number, that of the event undone), `rollbacks` (sequence number, the version to go back to).
-    """
+    - `undos`: pairs (sequence number of the undo, that of the event undone)
+    - `rollbacks`: pairs (sequence number of the rollback, version of the model to go back to)"""
     spans: list[tuple[int, int]] = []
     for seq, to in sorted(rollbacks, reverse=True):
         if not spans or seq <= spans[-1][0]:  # otherwise a newer rollback leaves this one out
@@ -67,5 +68,6 @@ def rollback_event(id: str, to: int, reason: str, version: int, time: int) -> Ev
 
 
 def rollback_target(event_payload: str) -> int:
-    """Return the version of the model that a rollback goes back to, as the payload of its event in the log says."""
+    """Return the version of the model to which a rollback goes back; `event_payload` is the payload of its event in the
+    log."""
     return int(msgspec.json.decode(event_payload)["to"])

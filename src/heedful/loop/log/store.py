@@ -17,48 +17,53 @@ Run = Callable[..., Rows]
 
 
 class Shelf(Protocol):
-    """The place of the snapshots of one loop, each at a position: the sequence number of an event."""
+    """The place where the snapshots of one loop's model are stored, each at a position: the sequence number of an
+    event."""
 
     def positions(self) -> list[int]:
         """Return the positions of all snapshots, the newest first."""
 
     def name(self, position: int) -> str:
-        """Return the name of a snapshot, for messages."""
+        """Return a name for the snapshot at `position`, for messages."""
 
     def read(self, position: int) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return (arrays by name, the values about them) of a snapshot. Raise OSError or ValueError if it cannot be
-        read."""
+        """Return (arrays by name, other values by name) of the snapshot at `position`. Raise OSError or ValueError if
+        it cannot be read."""
 
     def prepare(self, arrays: dict[str, Any], about: dict[str, Any]) -> Any:
-        """Return what `write` takes for these arrays by name, and the values about them; before a transaction."""
+        """Return a snapshot, made of `arrays` and of the values `about` them, by name, in the form that `write` takes.
+
+        It is called before a transaction, as it may take long."""
 
     def write(self, position: int, prepared: object) -> Place:
-        """Write a snapshot within a transaction of the log; return where it is. Raise OSError if that fails."""
+        """Write the `prepared` snapshot at `position`, within a transaction of the log; return where it is.
+
+        Raise OSError if that fails."""
 
     def remove(self, positions: Sequence[int]) -> None:
-        """Remove these snapshots within a transaction of the log."""
+        """Remove the snapshots at these `positions`, within a transaction of the log."""
 
     def clear(self) -> None:
         """Remove all snapshots, also unfinished ones."""
 
 
 class Store(Protocol):
-    """The place of one log. Within a process one thread writes at a time; any thread may read."""
+    """The database of one log, SQLite or PostgreSQL. In a process one thread writes at a time; any thread may read."""
 
     secret: bytes
-    """the key of this log, with which digests of forgotten ids are made"""
+    """the key of this log, with which digests are made of the ids of deleted events"""
     lists_segments: bool
-    """whether it lists segments, stretches of the log in files next to it"""
+    """whether it keeps a list of segments, ranges of events in files next to the log"""
     unmoved: int
-    """about how many bytes this process wrote since `move_write_ahead` was called"""
+    """about how many bytes this process has written since `move_write_ahead` was last called"""
 
     @property
     def path(self) -> Place:
-        """where the log is"""
+        """the file or the address of the log"""
 
     @property
     def shelf(self) -> Shelf | None:
-        """where snapshots of the model are kept; None: as files in the folder of the log's file"""
+        """the place of snapshots of the model; None if they are files in the folder of the log's file"""
 
     locks_readers: bool
     """whether events that belong together are read in a transaction that keeps writers out; if not, anyone reads while
@@ -69,15 +74,17 @@ class Store(Protocol):
         """whether this process may write, as far as it knows; False while another process owns the loop"""
 
     def keep_owning(self, seconds: float, address: str) -> None:
-        """Stay the owner of the loop for `seconds` after a commit or `renew`, where stores have owners.
+        """Make this process stay the owner of the loop for `seconds` after each commit or `renew`, in databases where
+        loops have owners.
 
-        Other processes send clients to `address` meanwhile."""
+        Meanwhile other processes send clients to `address`, a URL."""
 
     def renew(self) -> bool:
-        """Stay the owner for as long again; return False if this process is not the owner."""
+        """Stay the owner of the loop for the same time again; return False if this process is not the owner."""
 
     def hand_over(self) -> None:
-        """Let another process become the owner at once; from now on, own the loop only while this process commits."""
+        """Give up owning the loop, so that another process can own it at once; from now on own it only during a
+        commit."""
 
     # ------------------------------------------------------------------------ writing
 
@@ -85,27 +92,30 @@ class Store(Protocol):
         """Begin a transaction, committed when the block ends and rolled back if it raises; see `Log.writing`."""
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> Rows:
-        """Return the rows of a query that is part of the transaction."""
+        """Return the rows of the SQL `query` with these `parameters`, run within the transaction."""
 
     def head(self) -> int:
         """Return the sequence number of the last event, 0 if there is none; within the transaction."""
 
     def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Append rows of events, whose columns are `COLUMNS`; within the transaction."""
+        """Append `rows` of events, whose columns are `COLUMNS`, within the transaction."""
 
     def known(self, columns: str, kind: str, ids: Sequence[str]) -> Rows:
-        """Return these columns of the events of `kind` with one of these `ids`; within the transaction."""
+        """Return the columns `columns` (SQL) of the events of the kind `kind` with one of the ids `ids`, within the
+        transaction."""
 
     def remove(self, seqs: Sequence[int], digests: Sequence[str], seq: int) -> None:
-        """Delete the events `seqs` and keep `digests` of their ids, as erased by event `seq`; within the transaction.
+        """Delete the events with the sequence numbers `seqs` and keep `digests` of their ids, within the transaction.
 
-        Every other way to delete an event is refused by the database."""
+        `seq` is the sequence number of the event that records the deletion. Every other way to delete an event is
+        refused by the database."""
 
     def rewrite(self) -> None:
         """Remove the bytes of deleted events from the disk. Raise TimeoutError if somebody is reading all the time."""
 
     def unreached(self) -> tuple[str, ...]:
-        """Return where bytes of deleted events may be that `rewrite` cannot remove, in words."""
+        """Return, in words, the places where bytes of deleted events may be that `rewrite` cannot remove; () if there
+        are none."""
 
     def sync(self) -> None:
         """Wait until all that was committed is on the disk."""
@@ -113,13 +123,13 @@ class Store(Protocol):
     # ------------------------------------------------------------------------ reading
 
     def one(self, query: str, parameters: Sequence[object] = ()) -> Any:
-        """Return the first row of a short query; None if there is none."""
+        """Return the first row of a short SQL `query` with these `parameters`; None if there is none."""
 
     def few(self, query: str, parameters: Sequence[object] = ()) -> Rows:
-        """Return all rows of a short query."""
+        """Return all rows of a short SQL `query` with these `parameters`."""
 
     def scanning(self) -> AbstractContextManager[Run]:
-        """Yield what runs queries that may read much, so that short reads need not wait for them."""
+        """Yield a function that runs queries that may read much, so that short reads need not wait for them."""
 
     def problems(self) -> list[str]:
         """Return what is wrong with the database, a sentence each; [] if nothing is."""
@@ -130,13 +140,17 @@ class Store(Protocol):
         """Return whether the log is where it was opened; False if it was removed, or another took its place."""
 
     def leave_write_ahead(self) -> None:
-        """Leave work between commits to the caller of `move_write_ahead`."""
+        """Stop commits from doing the work of `move_write_ahead`, which another thread of this process calls from now
+        on."""
 
     def move_write_ahead(self) -> None:
-        """Do the work that need not be done within a commit, while others read and write."""
+        """Move what commits wrote to a write-ahead file into the database file, while others read and write.
+
+        Do nothing where the database does so itself."""
 
     def begin_write_ahead_anew(self) -> None:
-        """Do what is left of that work between two commits."""
+        """Move the rest of the write-ahead file between two commits, so that the next commit writes at its
+        beginning."""
 
     def drop(self) -> None:
         """Delete a log that was just created."""

@@ -37,7 +37,8 @@ _TYPES = ("bigint", "text", "text", "bigint", "text", "bigint", "bigint", "text"
 
 @lru_cache(4000)
 def translate(number: int, query: str) -> str:
-    """Return a query of the log, as SQLite has it, for the events of loop `number` in the table of all loops."""
+    """Return the SQL `query` of a log, written for SQLite and one loop, for PostgreSQL and the events of the loop with
+    the number `number`."""
 
     def table(match: re.Match[str]) -> str:
         keyword, name, alias = match.groups()
@@ -47,19 +48,20 @@ def translate(number: int, query: str) -> str:
 
 
 class LogTable:
-    """The log of one loop in a database of many: a connection that writes, and one for short and one for long reads.
+    """The log of one loop in a PostgreSQL database of many, with connections for writing, for short and for long reads.
 
-    Any number of processes may have it open and read. `hold` is 0 if this process owns the loop only while it commits;
-    otherwise it is the seconds for which it stays the owner after a commit or `renew`, and it does not wait for another
-    owner.
-    """
+    Any number of processes may have it open and read; one at a time owns it and writes. `hold` is the number of seconds
+    for which this process stays the owner after a commit or `renew`, and then it does not wait for another owner; 0 if
+    it owns the loop only during a commit."""
 
     locks_readers = lists_segments = False
 
     def __init__(self, address: Address, *, create: bool = False, wait: float = WAIT) -> None:
-        """Open the log of the loop at `address`, or create it, with the tables of the database if there are none.
+        """Open the log of the loop at `address`; with `create` True, make a new one there, and the tables if there are
+        none.
 
-        Raise FileExistsError or FileNotFoundError if the loop is there, or is not."""
+        A writer waits up to `wait` seconds for others. Raise FileExistsError if the loop is to be made and is there,
+        FileNotFoundError if it is to be opened and is not."""
         self.path, self._wait = address, wait
         self.hold, self.address = 0.0, ""
         self.unmoved = 0
@@ -123,7 +125,7 @@ class LogTable:
             connection.close()
 
     def drop(self) -> None:
-        """Delete the loop with all that it has."""
+        """Delete the loop: its events and everything else that the database has of it."""
         with self._lock, self._server.errors():
             connection = self._server.connect()
             try:
@@ -136,7 +138,7 @@ class LogTable:
                 connection.close()
 
     def close(self) -> None:
-        """Give the lease back, and close all connections."""
+        """Let another process become the owner, and close all connections."""
         with suppress(Exception):
             self.release()
         with self._lock:
@@ -150,15 +152,19 @@ class LogTable:
 
     @property
     def owns(self) -> bool:
-        """whether this process owns the loop, as far as it knows, or may take it whenever it writes"""
+        """whether this process owns the loop, as far as it knows, or becomes the owner whenever it writes (`hold`
+        is 0)"""
         return self.hold == 0.0 or self._epoch >= 0
 
     def keep_owning(self, seconds: float, address: str) -> None:
-        """Stay the owner of the loop for `seconds` after a commit or `renew`, at the `address` for clients."""
+        """Make this process stay the owner of the loop for `seconds` after each commit or `renew`.
+
+        Meanwhile other processes send clients to `address`, a URL."""
         self.hold, self.address = seconds, address
 
     def renew(self) -> bool:
-        """Stay the owner for `hold` more seconds; return False if this process is not the owner any more."""
+        """Stay the owner of the loop for `hold` more seconds; return False if this process is not the owner any
+        more."""
         query = (
             "UPDATE heedful.lease SET expires = clock_timestamp() + make_interval(secs => ?) "
             "WHERE loop = ? AND epoch = ? AND owner = ? RETURNING 1"
@@ -183,7 +189,7 @@ class LogTable:
                 self._epoch = -1
 
     def hand_over(self) -> None:
-        """Let another process become the owner at once; from now on, own the loop only while this process commits."""
+        """Let another process become the owner at once; from now on own the loop only during a commit."""
         self._left, self.hold = True, 0.0
         self.release()
 
@@ -212,7 +218,10 @@ class LogTable:
             self._lock.release()
 
     def _begin(self, patient: bool, durable: bool) -> int:
-        """Begin a transaction that holds the lease; return its epoch, which counts once it is committed."""
+        """Begin a transaction that holds the lease; return the epoch of the lease, which is valid once this is
+        committed.
+
+        `patient` says whether to wait for other writers, `durable` whether the commit waits for the disk."""
         until = time.monotonic() + (self._wait if patient else 0.0)
         while True:
             try:
@@ -239,9 +248,10 @@ class LogTable:
                 self._end_stuck()
 
     def _end_stuck(self) -> None:
-        """End the transaction that holds the lease, if it has heard nothing from its client for as long as one lasts.
+        """End another session's transaction that holds the lease, if its client has sent nothing for as long as a lease
+        lasts.
 
-        The database itself does that between statements, but not while it waits for the rest of one."""
+        The database itself does so between statements, but not while it waits for the rest of one."""
         query = (
             "SELECT pg_terminate_backend(a.pid) FROM heedful.lease e "
             "JOIN pg_locks l ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = e.xmax "
@@ -350,7 +360,7 @@ class LogTable:
         return self._writer
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Return the rows of a query that is part of the transaction."""
+        """Return the rows of the SQL `query` with these `parameters`, run within the transaction."""
         with self._server.errors(writing=True):
             self._flush()
             rows: list[Any] = self._writing.execute(query, parameters).fetchall()
@@ -361,11 +371,11 @@ class LogTable:
         return self._head
 
     def known(self, columns: str, kind: str, ids: Sequence[str]) -> list[Any]:
-        """Return these columns of the events of `kind` with one of these `ids`."""
+        """Return the columns `columns` (SQL) of the events of the kind `kind` with one of the ids `ids`."""
         return self.execute(f"SELECT {columns} FROM event WHERE kind = ? AND id = ANY(?::text[])", [kind, list(ids)])
 
     def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Append rows of events; they are sent with the commit."""
+        """Append `rows` of events to the log, within the transaction; they are sent with the commit."""
         if rows:
             self._appended += rows
             self._buffered += rows
@@ -384,7 +394,9 @@ class LogTable:
     # ------------------------------------------------------------------------ erasing
 
     def remove(self, seqs: Sequence[int], digests: Sequence[str], seq: int) -> None:
-        """Delete the events `seqs` and all snapshots, and keep `digests` of their ids, as erased by event `seq`."""
+        """Delete the events with the sequence numbers `seqs` and all snapshots, and keep `digests` of the events' ids.
+
+        `seq` is the sequence number of the event that records the deletion."""
         self.execute("SELECT set_config('heedful.erasing', ?, true)", [str(self.number)])
         with self._server.errors(writing=True):
             db = self._writing
@@ -398,7 +410,8 @@ class LogTable:
             db.execute("SELECT set_config('heedful.erasing', '', true)")
 
     def unreached(self) -> tuple[str, ...]:
-        """Return what has deleted events besides the tables: the write-ahead log, its archive, standbys."""
+        """Return, in words, where bytes of deleted events may be besides the tables: the write-ahead log, its archive,
+        standbys."""
         found = ["the database's write-ahead log, until its files are used again"]
         [[archive]] = self._reader.rows("SELECT current_setting('archive_mode')")
         if archive != "off":
@@ -412,10 +425,10 @@ class LogTable:
         return tuple(found)
 
     def rewrite(self) -> None:
-        """Write the tables anew that held deleted events and snapshots: deleted bytes stay in PostgreSQL's pages
+        """Write anew the tables that held deleted events and snapshots, as their bytes stay in PostgreSQL's pages
         otherwise.
 
-        Raise TimeoutError if another session keeps the old ones visible, or reads all the time."""
+        Raise TimeoutError if another session still sees the old rows, or reads all the time."""
         with self._server.errors():
             db = self._server.connect()
             kept = [0]
@@ -440,7 +453,8 @@ class LogTable:
             )
 
     def _vacuum(self, db: Connection, table: str) -> None:
-        """Write a table anew. Raise TimeoutError if others read it all the time.
+        """Write the table with the name `table` anew, on the connection `db`. Raise TimeoutError if others read it all
+        the time.
 
         VACUUM runs in no transaction, so `lock_timeout` cannot be set for it alone; and as long as it waits for its
         lock, everybody else waits for it."""
@@ -466,21 +480,22 @@ class LogTable:
     # ------------------------------------------------------------------------ reading
 
     def one(self, query: str, parameters: Sequence[object] = ()) -> Any:
-        """Return the first row of a short query; None if there is none."""
+        """Return the first row of a short SQL `query` with these `parameters`; None if there is none."""
         rows = self._reader.rows(query, parameters)
         return rows[0] if rows else None
 
     def few(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
-        """Return all rows of a short query."""
+        """Return all rows of a short SQL `query` with these `parameters`."""
         return self._reader.rows(query, parameters)
 
     @contextmanager
     def scanning(self) -> Iterator[Run]:
-        """Yield what runs queries that may read much, on a connection that only these use."""
+        """Yield a function that runs queries that may read much, on a connection that only such queries use."""
         yield self._scanner.rows
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the tables, but for the content of events; [] if nothing is."""
+        """Return what is wrong with the tables, a sentence each; [] if nothing is. The content of events is not
+        checked."""
         found = []
         triggers = {
             name
@@ -515,10 +530,10 @@ class LogTable:
 
 
 class Directory:
-    """The loops that are in a database."""
+    """The list of the loops in a PostgreSQL database."""
 
     def __init__(self, address: Address) -> None:
-        """List the loops in the database of `address`; nothing is opened yet."""
+        """Prepare to list the loops in the database of `address`; nothing is opened yet."""
         self._server = Server(Address(address.url), STEPS)
         self._reader = Reader(self._server)
 
@@ -527,7 +542,7 @@ class Directory:
         return [name for [name] in self._read("SELECT name FROM heedful.loop ORDER BY name")]
 
     def owned(self) -> list[str]:
-        """Return the names of the loops that some process owns now."""
+        """Return the names of the loops that a process, this one or another, owns now."""
         leases = "heedful.lease ON lease.loop = loop.number WHERE lease.expires > clock_timestamp()"
         return [name for [name] in self._read(f"SELECT name FROM heedful.loop JOIN {leases}")]
 
@@ -541,7 +556,8 @@ class Directory:
 
 
 class Shelf:
-    """The snapshots of a loop in the table of its database."""
+    """The snapshots of one loop's model in a table of its PostgreSQL database, each at a position: the sequence number
+    of an event."""
 
     def __init__(self, table: LogTable) -> None:
         """Keep the snapshots of the loop whose log is `table`."""
@@ -553,11 +569,12 @@ class Shelf:
         return [position for [position] in self._table.few(query)]
 
     def name(self, position: int) -> str:
-        """Return the name of a snapshot, for messages."""
+        """Return a name for the snapshot at `position`, for messages."""
         return f"snapshot {position}"
 
     def read(self, position: int) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return (arrays by name, the values about them) of a snapshot. Raise ValueError if it is damaged."""
+        """Return (arrays by name, other values by name) of the snapshot at `position`. Raise ValueError if it is
+        damaged."""
         query = f"SELECT content FROM heedful.snapshot WHERE loop = {self._table.number} AND position = ?"
         with self._table.scanning() as run:
             rows = run(query, [position])
@@ -566,11 +583,14 @@ class Shelf:
         return unpack_arrays(rows[0][0], self.name(position))
 
     def prepare(self, arrays: dict[str, Any], about: dict[str, Any]) -> bytes:
-        """Return a snapshot as bytes. That may take long, and the lock of a transaction is not held for long."""
+        """Return a snapshot, made of `arrays` and of the values `about` them, by name, as bytes for `write`.
+
+        It is called before a transaction, as it may take long."""
         return pack_arrays(arrays, about)
 
     def write(self, position: int, prepared: Any) -> Address:
-        """Write a snapshot, as part of the transaction; return where it is. Raise OSError if it is too large."""
+        """Write the `prepared` snapshot at `position`, within the transaction; return where it is. Raise OSError if it
+        is too large."""
         content: bytes = prepared
         if len(content) > LARGEST:
             raise OSError(
@@ -584,7 +604,7 @@ class Shelf:
         return self._table.path
 
     def remove(self, positions: Sequence[int]) -> None:
-        """Remove these snapshots, as part of the transaction."""
+        """Remove the snapshots at these `positions`, within the transaction."""
         if positions:
             query = "DELETE FROM heedful.snapshot WHERE loop = ? AND position = ANY(?::bigint[]) RETURNING 1"
             self._table.execute(query, [self._table.number, list(positions)])
