@@ -73,8 +73,8 @@ def _of_two(choices: ComparisonTable) -> tuple[PairRows, list[Comparison[int]]]:
 
 
 def win_counts(choices: ComparisonTable, tie: float = 0.5) -> Array:
-    """Return how often item i was placed above item j in a table `choices` of n items: an (n, n) matrix, row i, column
-    j.
+    """Return how often each item was placed above each other in a table `choices` of n items, as a matrix (n, n): row i
+    and column j have the count for item i above item j.
 
     Answers "cannot judge" are left out. In a ranking each item wins against all items of all later tiers. An answer
     that all its items are equally good adds `tie` to both directions of each pair; items that merely share a tier of a

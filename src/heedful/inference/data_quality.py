@@ -178,9 +178,8 @@ def _two_sided_p(k: int, n: int) -> float:
 
 
 def _random_answers(found: Estimate, person: int | None) -> list[Remark]:
-    """Return warnings about people who probably answer at random; with only one person, whether all answers look
-    random.
-    """
+    """Return warnings about people who probably answer at random; if the table has only one person, a warning if all
+    their answers look random. With `person` (a number), only about this person."""
     from scipy.special import logit
 
     choices, random = found.choices, found.belief.noise.random

@@ -37,10 +37,10 @@ class Scores(NamedTuple):
 
 
 def scores(posterior: Posterior | Mixture, anchor: tuple[int, float] | None = None) -> Scores:
-    """Return the Elo scores of n items under a posterior over their utilities, with intervals.
+    """Return the Elo scores of n items under a posterior over their utilities, with 90 % intervals.
 
-    The average of all items has the score MIDDLE (1,000); or, with `anchor` (item number, score), this item has exactly
-    that score, and the others are as uncertain as their difference from it.
+    The average of all items has the score 1,000; or, with `anchor` (item number, score), this item has exactly that
+    score, and the others are as uncertain as their difference from it. Elo points are 277 times utilities.
     """
     whole = posterior.whole()
     if anchor is None:

@@ -27,8 +27,8 @@ Array = npt.NDArray[np.float64]
 
 
 class ThresholdLearner(Protocol):
-    """A learner of ordinal grades that has one direction of the N features and thresholds: instances x (N,), ranks from
-    1."""
+    """Protocol: a learner of ordinal grades (ranks from 1) that scores an instance x (N,) with one weight vector over N
+    features, and cuts the scores at thresholds."""
 
     @property
     def n_features(self) -> int:
@@ -42,18 +42,22 @@ class ThresholdLearner(Protocol):
         """Return the state before the first instance."""
 
     def weights(self, state: Any, /) -> Array:
-        """Return the direction (N,)."""
+        """Return the weight vector w (N,) in `state`; the score of an instance x (N,), with N features, is w . x."""
 
     def thresholds(self, state: Any, /) -> Array:
-        """Return the thresholds (k - 1,) between k ranks, rising."""
+        """Return the thresholds (k-1,) in `state`, rising: the scores at which the predicted rank changes, for k
+        ranks."""
 
     def update(self, state: Any, x: Floats, y: int, feedback: int, /) -> Any:
-        """Return the state after the true rank `feedback` of the instance `x`, for which `y` was predicted."""
+        """Return the state after learning that the true rank of the instance `x` (N,), N features, is `feedback`, where
+        `y` was predicted."""
 
 
 class Offset(NamedTuple):
-    """The difference between one person's scores of instances x (N,) with N features and the scores shared by all
-    people, v . x - a: a direction `v` (N,) and a level `a`.
+    """What one person's scores add to the scores shared by all people: v . x - a for an instance x (N,) with N
+    features.
+
+    `v` (N,) is a weight vector, `a` a number.
     """
 
     v: Array
@@ -127,9 +131,8 @@ class Personal(NamedTuple):
         return PersonalState(self.learner.update(state.shared, x, y, feedback), own, n)
 
     def nobody(self) -> Offset:
-        """Return the offset, all zeros, of a person who has not given any rank yet: their scores are the shared
-        ones.
-        """
+        """Return the offset of a person who has not given any rank yet: v = 0 and a = 0, so that their scores are the
+        shared ones."""
         return Offset(np.zeros(self.learner.n_features), 0.0)
 
     def share(self, lessons: int) -> float:

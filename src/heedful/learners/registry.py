@@ -263,7 +263,12 @@ def unwrap(value: object) -> Any:
 
 
 def _pack(value: object) -> tuple[str, Any, Any]:
-    """Return (a word for how to unpack it, the class as text, the parts) of a learner or a mapping of learners."""
+    """Return the pickled form of a learner, of a mapping of learners, or of any other value: (how, class, parts).
+
+    `how` says how to rebuild it. "mapping": parts are (key, packed value). "own": the class is FILE:NAME, a file of the
+    user's own, and parts are the packed fields. "tuple": the same with the class itself. "value": parts is the value as
+    it is.
+    """
     if isinstance(value, Mapping):
         return "mapping", "", [(key, _pack(each)) for key, each in value.items()]
     module = sys.modules.get(type(value).__module__)

@@ -148,7 +148,8 @@ def _damp(t: Array, n: Array, to_t: Array, to_n: Array, share: float) -> tuple[A
 
 
 def _fresh(of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None, D: int) -> tuple[Messages, None]:
-    """Return the messages before any answer, which are those of the priors, and None in place of the factors of W H.
+    """Return the messages before any answer, which are those of the priors, and None: there are no Gaussians over
+    weights and functions yet from which to continue.
 
     `of` is the table of answers; `items` and `people` are the priors of the D functions and of people's weights (None:
     independent standard normal).

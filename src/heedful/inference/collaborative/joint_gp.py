@@ -136,11 +136,11 @@ class _Product(NamedTuple):
     B: Array
 
     def under(self, T: Array, h: Array) -> tuple[Array, Array, float]:
-        """Return the posterior of the utilities f (U x n) of U people for n items, given Gaussian factors: three
-        results.
+        """Return the posterior of the utilities f (U x n) of U people for n items, given one Gaussian factor for each
+        person: (means (U x n), covariances (U x n x n), log determinant of the precision of Z).
 
-        They are means (U x n), covariances (U x n x n) and the log determinant of the precision of the latent variables
-        Z. The factor of person u is exp(-f_u' T_u f_u / 2 + h_u' f_u), with `T` (U x n x n) and `h` (U x n).
+        The factor of person u is exp(-f_u' T_u f_u / 2 + h_u' f_u), with `T` (U x n x n) and `h` (U x n); Z are the
+        latent variables of the prior.
         """
         from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 

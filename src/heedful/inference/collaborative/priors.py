@@ -174,7 +174,7 @@ def gaps(mean: Array, cov: Array, a: Ints, b: Ints) -> tuple[Array, Array]:
     """Return mean and variance, (D x P) each, of the differences f_a - f_b of D functions f at P pairs of items.
 
     `mean` (D x n) and `cov` (D x n x n) are those of the functions over n items; `a`, `b` (P,) are the item numbers of
-    each pair. Variances are at least LEAST.
+    each pair. Variances are at least 1e-9.
     """
     var = np.diagonal(cov, axis1=1, axis2=2)
     v = (var[:, a] - cov[:, a, b]) + (var[:, b] - cov[:, b, a])

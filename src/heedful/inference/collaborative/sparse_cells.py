@@ -118,18 +118,22 @@ class SiteSums(NamedTuple):
     n: Array
 
     def by_user(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Yield for some people at a time the sums over each person's answers (a tuple `Sums`) from which the person's
-        weights of D functions are updated.
+        """Yield, for some people at a time, the sums over each person's answers from which the person's weights of D
+        functions are updated: (numbers of g people, A (g x D x D), b (g x D), c (g x D)).
 
-        `m`, `v` (P x D): means and variances of the values of the D functions at P pairs of items.
+        With the precision t and precision times mean n of an answer's site, and the row of `m` and `v` of its pair of
+        items, A sums t m m', b sums t v, and c sums n m. `m`, `v` (P x D) are means and variances of the D functions at
+        P pairs.
         """
         return self._batch_sums(0, self.of.pair, m, v) if self.of.lists else _whole(self.t, self.n, m, v)
 
     def by_pair(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Yield for some pairs of items at a time the sums over the answers about each pair (a tuple `Sums`) from which
-        the values of D functions at the pair are updated.
+        """Yield, for some pairs of items at a time, the sums over the answers about each pair from which the values of
+        D functions at the pair are updated: (numbers of g pairs, A (g x D x D), b (g x D), c (g x D)).
 
-        `m`, `v` (U x D): means and variances of the weights that each of U people gives the D functions.
+        With the precision t and precision times mean n of an answer's site, and the row of `m` and `v` of its person, A
+        sums t m m', b sums t v, and c sums n m. `m`, `v` (U x D) are means and variances of the weights that U people
+        give the functions.
         """
         return self._batch_sums(1, self.of.user, m, v) if self.of.lists else _whole(self.t.T, self.n.T, m, v)
 
@@ -143,9 +147,10 @@ class SiteSums(NamedTuple):
             yield who, cross, (t[:, None] @ v.take(at, axis=0))[:, 0], (self.n[rows][:, None] @ M)[:, 0]
 
     def score(self, n: int) -> Array:
-        """Return a score of each of n items for each of U people (U x n): the sum of the mean
-        preferences of the person over the pairs whose first item it is, minus that over pairs whose second item it
-        is.
+        """Return for each of U people a score of each of n items (U x n), from the means of the person's sites.
+
+        A site's mean says by how much the person prefers the first item of a pair to the second. The score is the sum
+        of these means over the pairs in which the item is first, minus their sum over the pairs in which it is second.
         """
         of = self.of
         u, p, g = self.means()

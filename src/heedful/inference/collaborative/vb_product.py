@@ -85,8 +85,8 @@ def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, 
     """Return new means and variances, (A x D) each, of the weights of A people, or of the values at A pairs, for D
     functions.
 
-    `sums` are the tuples `Sums` over the answers of each; `x` (A x D) are the present means; `t0`, `n0` (A x D) are
-    precision, and precision times mean, of the prior.
+    `sums` yields the sums over the answers of each person or pair, made by `SiteSums.by_user` or `SiteSums.by_pair`.
+    `x` (A x D) are the present means; `t0`, `n0` (A x D) are precision, and precision times mean, of the prior.
     """
     mean, var = n0 / t0, 1.0 / t0  # for people or pairs without answers
     for who, cross, spread, pull in sums:

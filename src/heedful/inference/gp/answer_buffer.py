@@ -70,7 +70,7 @@ class AnswerBuffer(NamedTuple):
 
 
 def empty_buffer() -> AnswerBuffer:
-    """Return a buffer without rows, with capacity for ROOM rows."""
+    """Return a buffer without rows, with capacity for 16 rows."""
     whole, real = np.zeros(ROOM, np.int64), np.zeros(ROOM)
     pairs = np.zeros((ROOM, 2), np.int64)
     return AnswerBuffer(

@@ -90,9 +90,8 @@ class Hyperparameters(NamedTuple):
 
 
 class QuadratureNode(NamedTuple):
-    """The posterior of `people` at one point `hyper` of the hyperparameters, with its `weight` in the integral over
-    them. Weights sum to 1.
-    """
+    """One node of the quadrature over the hyperparameters: `weight`, its weight in the integral (all weights sum to 1),
+    `hyper`, the hyperparameters there, and `people`, the posterior of the utilities given these."""
 
     weight: float
     hyper: Hyperparameters
@@ -250,12 +249,12 @@ class MarginalLikelihood:
         return 0.5 * (H + H.T)
 
     def find_random(self, x: Array) -> bool:
-        """Estimate for each person the probability that they always answer at random; return True if any exceeds
-        RANDOM.
+        """Estimate for each person the probability that they always answer at random; return True if any is above 0.5
+        (RANDOM).
 
-        The other hyperparameters are x (4,): log spread, logit share, logit lapse rate, log tie width. The fraction of
-        random people is estimated by EM along with the probabilities, which are stored: later evaluations give almost
-        no weight to the answers of people above RANDOM.
+        The other hyperparameters are `x` (4,): log spread, logit share, logit lapse rate, log tie width. The fraction
+        of random people is estimated by EM along with the probabilities, which are stored: later evaluations give
+        almost no weight to the answers of people above 0.5.
         """
         from scipy.special import expit, logit
 

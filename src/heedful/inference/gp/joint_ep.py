@@ -171,8 +171,8 @@ def infer_joint(
 
 
 def user_batches(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
-    """Return the people with answers in batches (`batches_of_users`), so small that the covariances of each hold at
-    most AT_ONCE numbers.
+    """Return the people with answers in batches (as `batches_of_users` makes them), so small that the covariances of a
+    batch hold at most 2 million numbers.
 
     `rows`: comparisons by the people 0 to `users` - 1.
     """

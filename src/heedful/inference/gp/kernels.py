@@ -68,7 +68,7 @@ class Kernel(NamedTuple):
 
 
 def check_amplitude(value: float) -> None:
-    """Raise ValueError unless `value`, a standard deviation of utilities, is above 0 and at most MOST."""
+    """Raise ValueError unless `value`, a standard deviation of utilities, is above 0 and at most 1000."""
     check_positive("amplitude", value)
     if value > MOST:
         raise ValueError(f"amplitude: expected a number above 0, at most {MOST:.0f}, got {describe(value)}")

@@ -111,10 +111,11 @@ def estimate_remaining(
 
 
 def _items_in_play(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, float]:
-    """Return the numbers of the items that rollouts compare (rising, at most PLAYED), and how many real questions one
-    among them stands for.
+    """Return the numbers of the items that simulations compare (rising, at most 40), and a factor: the number of
+    questions that each simulated question stands for.
 
-    For "ranking" they are evenly spaced over the ranking, else those most likely to be the best.
+    For the goal "ranking" the items are evenly spaced over the ranking, and the factor is above 1 if not all take part.
+    Otherwise they are the items most likely to be the best, drawn with `seed`, and the factor is 1.
     """
     n = posterior.mean.size
     if n <= PLAYED:
@@ -142,10 +143,10 @@ def _plain_choices(seen: AnswerSites | None, items: Ints) -> AnswerSites | None:
 
 
 def _start(posterior: Posterior, seen: AnswerSites | None, futures: int, rng: np.random.Generator) -> _Rollouts:
-    """Return `futures` simulations of future answers before their first question, with true utilities drawn from the
-    posterior.
+    """Return `futures` simulations of future answers, before their first question.
 
-    If the answers `seen` are given, it is the exact posterior, by importance sampling; else the Gaussian.
+    Each has utilities of its own, which are taken as true. They are drawn from the Gaussian `posterior` or, if the
+    answers `seen` are given, from the exact posterior after these answers, by importance sampling.
     """
     truth = posterior.draws(futures if seen is None else 2000, int(rng.integers(2**31)))
     pairs, tau, nu = np.empty((0, 2), np.int64), np.empty(0), np.empty(0)
@@ -211,9 +212,11 @@ def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generato
 
 
 def _best(played: _Rollouts, normal: Array) -> Array:
-    """Return in each of F simulations (F,) the probability that its most probable best item is the best.
+    """Return for each of F simulations (F,) the probability that some item is the best, for the item where it is
+    highest.
 
-    It is from importance-weighted draws; `normal` (draws x n): standard normals for n items, the same for all.
+    It is a share of importance-weighted draws; `normal` (draws x n) are standard normal numbers for n items, the same
+    in all simulations.
     """
     from scipy.special import ndtr
 

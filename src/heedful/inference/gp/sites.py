@@ -74,9 +74,10 @@ def site_steps(m: Array, v: Array, slope: Array, bend: Array, tau: Array, nu: Ar
 
 
 def site_changes(to_tau: Array, to_nu: Array, tau: Array, nu: Array) -> Array:
-    """Return the size (p,) of the change of each of p sites, from `tau`, `nu` (p,) by `to_tau`, `to_nu` (p,).
+    """Return the size (p,) of the change of each of p sites, Gaussian factors with the parameters `tau` and `nu` (p,).
 
-    It is relative for large sites, absolute for small.
+    `to_tau`, `to_nu` (p,) are the amounts by which the two change. The size is relative for large sites, absolute for
+    small.
     """
     return np.maximum(np.abs(to_tau) / (1.0 + np.abs(tau)), np.abs(to_nu) / (1.0 + np.abs(nu)))
 
@@ -296,10 +297,12 @@ def _two(u: Ints, a: Ints, b: Ints, n: int) -> Ints:
 
 
 def perception_covariance(tau: Array, N: Array) -> tuple[Array, Array]:
-    """Return G = (I + N T)^-1 and C = G N, (o x r x r) each, for o answers of r rows with shared noise.
+    """Return the matrices G = (I + N T)^-1 and C = G N, (o x r x r) each, for o answers of r rows whose noise is
+    correlated.
 
-    `tau` (o x r): precision of the rows' EP sites, T = diag(tau); `N` (o x r x r): covariance of the noise. C is the
-    covariance of the perceived differences y given the utilities f and the sites.
+    `tau` (o x r) are the precisions of the rows' EP sites (Gaussian factors), and T = diag(tau); `N` (o x r x r) are
+    the covariances of the noise. C is the covariance of the perceived differences (utility difference plus noise),
+    given the utilities and the sites.
     """
     G = np.linalg.inv(np.eye(N.shape[1]) + N * tau[:, None, :]).astype(np.float64, copy=False)
     C = G @ N
@@ -312,10 +315,10 @@ def sum_by(where: Ints, values: Array, size: int) -> Array:
 
 
 def _gap_covariances(cov: Array, where: Ints, count: int) -> Array:
-    """Return `count` covariances of f_a - f_b with f_c - f_d, for items a to d.
+    """Return k = `count` covariances, (k,), of f_a - f_b with f_c - f_d, the differences in utility of items a to d.
 
-    `cov` (U x n x n): of n utilities for U people; `where`: the indices of the four entries, made by `_four`. The
-    result is the same to the last bit if a and b are exchanged.
+    `cov` (U x n x n): covariances of n utilities of U people; `where` (4 k,): flat indices into it of (a, c), (b, d),
+    (a, d) and (b, c), made by `_four`. The result is the same to the last bit if a and b are exchanged.
     """
     ac, bd, ad, bc = cov.take(where).reshape(4, count)
     return (ac - ad) + (bd - bc)

@@ -148,11 +148,11 @@ def log_likelihoods(f: Array, seen: AnswerSites) -> tuple[Array, Array]:
 
 
 def contenders(posterior: Posterior | Mixture) -> Ints:
-    """Return the numbers of the items that may be the best under `posterior`, rising: all but some that together are
-    the best with probability below NEGLIGIBLE.
+    """Return the numbers of the items that may be the best under `posterior`, rising: all except some that have a total
+    probability of being the best below 1e-4 (NEGLIGIBLE).
 
     P(an item is the best) is at most P(it is better than the item with the highest mean); the items with the lowest
-    bounds are dropped as long as their bounds add up to less.
+    such bounds are left out, as long as their bounds add up to less than this.
     """
     top = int(posterior.mean.argmax())
     bound = posterior.better(np.arange(posterior.mean.size), np.full(posterior.mean.size, top))

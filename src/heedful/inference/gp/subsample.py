@@ -32,11 +32,11 @@ def sample_people(rows: PairRows, users: int, most: int) -> tuple[PairRows, int]
 
 
 def sample_items(rows: PairRows) -> PairRows:
-    """Return the comparisons of `rows` among NEAR items that are well connected by them; all, if there are no more
-    items.
+    """Return the comparisons of `rows` among at most 150 items (NEAR) that are well connected by them; all of `rows`,
+    if there are no more items.
 
-    The most compared item comes first, then those reached from it, breadth first. Rankings and best-of-k answers are
-    kept only as a whole.
+    The most compared item comes first, then the items that are linked to it by comparisons, breadth first. Rankings and
+    best-of-k answers are kept only if all their items are.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order

@@ -83,11 +83,11 @@ def next_set(
 ) -> Ints:
     """Choose the `size` items to show together in the next question; return their numbers, rising.
 
-    For two, it is the pair with the highest score under `posterior` and `rule` ("bald", "mes", "eubo", "random"). For
-    more, this pair is extended one item at a time by the item that gives the highest score. `items`: numbers of the
-    candidates, None for all. `skip` (q x size): sets that are never returned; if they rule out all that are found so,
-    the first set left is returned. "random" draws uniformly with `rng`. Raise ValueError, naming the argument, if one
-    is invalid or no set is left.
+    For two items, it is the pair with the highest score under `posterior` and `rule` ("bald", "mes", "eubo", "random").
+    For more, this pair is extended one item at a time by the item that gives the highest score. "random" draws
+    uniformly with `rng`. `items`: numbers of the candidates, None for all. `skip` (q x size): q sets that are never
+    returned; if this search leads only to such sets, the first set in order that is not in `skip` is returned. Raise
+    ValueError, naming the argument, if one is invalid or no set is left.
     """
     check_rule(rule, rng)
     check_count("size", size, least=2)

@@ -140,13 +140,14 @@ class FairPairs(NamedTuple):
             self.space.add_pairs(out, w, x, better, worse, weights)
 
     def drafted(self, state: FairPairsState, x: Floats, pairs: Ints, feedback: Ints) -> Array:
-        """Return the gradient (N,), for N features, of `feedback` (clicked candidates) on a list of the candidates `x`
-        (m x N) in which something else put neighbours in either order with probability 1/2, as two rankers do where
-        they pick in turns (team draft).
+        """Return the gradient (N,), for N features, of `feedback` (clicked candidates) on a list in which something
+        other than this learner put pairs of neighbours in either order with probability 1/2, such as two rankers that
+        pick in turns (team draft).
 
-        `pairs` (p, 2) are the candidates of p such pairs, the upper one first. Each counts .5 / P = 1 if exactly one of
-        it was clicked. What else the clicks imply is left out, whatever `implied` is, as most of the list was not drawn
-        at random."""
+        `x` (m x N) are the m candidates, and `pairs` (p, 2) the candidates of p such pairs, the upper one first. A pair
+        counts with weight 1 if exactly one of its two candidates was clicked, else 0. The other pairs that the clicks
+        imply are left out, whatever `implied` is, as most of the list was not drawn at random.
+        """
         clicked = np.zeros(x.shape[0], np.bool_)
         clicked[feedback[: self.space.positions()]] = True
         better, worse, weights = fair_pairs(pairs.reshape(-1), 0, np.zeros(len(pairs), np.bool_), clicked, 0.5)
@@ -177,8 +178,8 @@ class FairPairs(NamedTuple):
         return min(m, most)
 
     def chance(self, order: Ints, shown: Ints) -> float:
-        """Return the probability that random swaps of the learner's own order `order` of m candidates, (m,), make a
-        list that begins with `shown`; both are candidate indices, best first."""
+        """Return the probability that random swaps of `order`, the learner's own order of m candidates (m,), make a
+        list that begins with `shown`, which may be shorter. Both are candidate indices, best first."""
         depth, size = self.depth(order.size), shown.size
         learned, seen = order[: max(size, depth)].tolist(), shown.tolist()  # lists are faster here
         if self.swap == 0.0 or depth < 2:
@@ -212,8 +213,8 @@ def _swap_pairs_loop(order: Ints, start: int, swapped: Bools) -> None:
 
 @primitive(_swap_pairs_loop)
 def swap_pairs(order: Ints, start: int, swapped: Bools) -> None:
-    """Swap the neighbours at positions start + 2p and start + 2p + 1 of `order` in place, for every pair p with
-    swapped[p] True."""
+    """Swap neighbours in `order` in place: for every pair number p with `swapped`[p] True, those at the positions
+    `start` + 2p and `start` + 2p + 1, from 0."""
     for p, other in enumerate(swapped.tolist()):
         if other:
             i = start + 2 * p
@@ -235,12 +236,13 @@ def _fair_pairs_loop(shown: Ints, start: int, swapped: Bools, clicked: Bools, sw
 
 @primitive(_fair_pairs_loop)
 def fair_pairs(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: float) -> tuple[Ints, Ints, Array]:
-    """Return (winners, losers, weights), (p,) each, for the p pairs of neighbours of which exactly one was clicked:
-    that candidate, the other one, and what the pair counts.
+    """Return (winners, losers, weights), (p,) each, for the p pairs of neighbours of which exactly one candidate was
+    clicked: the clicked candidate, the other one, and the weight of the pair.
 
-    The pairs are those of the order `shown` (candidate indices) from position `start` on; `swapped` says which of them
-    were swapped, each with probability `swap`, and `clicked` (m,) which of m candidates were clicked. The weight is .5
-    / P(the pair was shown in this order).
+    `shown` (n,) is the order shown, candidate indices after the swaps; its pairs are at positions `start` and `start` +
+    1, `start` + 2 and `start` + 3, ... `swapped` says which of them were swapped, each with probability `swap`, and
+    `clicked` (m,) which of m candidates were clicked. The weight is .5 / P, where P is the probability that the two
+    candidates were shown in this order.
     """
     order, hit = shown.tolist(), clicked.tolist()
     better, worse, weights = [], [], []
@@ -265,10 +267,12 @@ def _swap_probability_loop(swapped: Bools, start: int, depth: int, swap: float) 
 
 @primitive(_swap_probability_loop)
 def swap_probability(swapped: Bools, start: int, depth: int, swap: float) -> float:
-    """Return the probability of showing an order whose pairs from position `start` on were swapped as `swapped` says,
-    each with probability `swap`, within the first `depth` positions.
+    """Return the probability of showing an order that was made by swapping pairs of neighbours at random, within the
+    first `depth` positions.
 
-    Pairs from the other start cannot make this order, unless nothing was swapped: then both starts show it.
+    Pairs begin at position 0 or 1 with probability 1/2 each, and each pair is swapped with probability `swap`. In the
+    order shown they began at `start`, and `swapped` says which were swapped. If none was, both starts make the same
+    order, and their probabilities are added.
     """
     these, this = swapped.tolist(), 0.5
     for each in these:

@@ -113,8 +113,8 @@ class OnlineConvex(NamedTuple):
         return self.rule.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RuleState, D: Array) -> RuleState:
-        """Return the state after the rule's update in direction `D` (N,), a difference of the N features of two
-        objects. It may overwrite the arrays of `state`."""
+        """Return the state after the rule's update in direction `D` (N,), the N joint features of the feedback object
+        less those of the object shown. It may overwrite the arrays of `state`."""
         return self.rule.step(state, D)
 
     def weights(self, state: RuleState) -> Array:

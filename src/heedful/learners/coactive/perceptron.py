@@ -75,15 +75,15 @@ class PreferencePerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: PerceptronState, D: Array) -> PerceptronState:
-        """Return the state after an update in direction `D` (N,), a difference of the N features of two objects. It
-        overwrites the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,), the N joint features of the feedback object less
+        those of the object shown. It overwrites the arrays of `state`."""
         into = state.w if self.batch == 1 else state.pending
         into += D
         return self.finish_round(state)
 
     def finish_round(self, state: PerceptronState) -> PerceptronState:
-        """Return the state after the update direction of a round was added: count the round, and add the batch to the
-        weights where it is complete."""
+        """Return the state after the last part of a round, when its update direction was added to `state.pending`: the
+        round is counted and, if it completes a batch, the sum of the batch is added to the weights."""
         t = state.t + 1
         if self.batch > 1 and t % self.batch == 0:
             state.w[:] += state.pending
@@ -91,8 +91,11 @@ class PreferencePerceptron(NamedTuple):
         return PerceptronState(state.w, state.pending, t)
 
     def merge(self, state: PerceptronState, sums: Array, rounds: int) -> PerceptronState:
-        """Return the state after so many `rounds` in whole batches, whose update directions add up to the rows of
-        `sums` (b, N), in order; `state` is one at the end of a batch. It overwrites the arrays of `state`."""
+        """Return the state after `rounds` more rounds, which make up b whole batches.
+
+        `sums` (b, N) are the sums of the update directions of each batch, in order, for N features; `state` must be at
+        the end of a batch. Its arrays are overwritten.
+        """
         for D in sums:
             state.w[:] += D
         return PerceptronState(state.w, state.pending, state.t + rounds)
@@ -102,12 +105,12 @@ class PreferencePerceptron(NamedTuple):
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """Return the bound of Theorem 1 and Lemma 4 on the average regret after `t` rounds (n numbers of rounds, (n,)),
-        as an array (n,).
+        """Return the bound of Theorem 1 and Lemma 4 on the average regret after each of n numbers of rounds `t` (n,),
+        as (n,).
 
-        It holds for strictly `alpha`-informative feedback (each answer gains at least alpha times the regret) under
-        true weights `w_star` (N,) of N features and |phi(x, y)| <= `R`; `S`, the bound on the largest entry of phi, is
-        not used.
+        It holds for strictly `alpha`-informative feedback (each answer gains at least alpha times the regret of the
+        object shown) under true utility weights `w_star` (N,), if no vector of N joint features is longer than `R`
+        (Euclidean norm). `S`, the bound on the largest feature, is not used.
         """
         return 2.0 * R * float(np.linalg.norm(w_star)) * np.sqrt(self.batch / t) / alpha
 
@@ -153,7 +156,7 @@ def _simplex_weights_loop(theta: Array, w: Array) -> None:
 @primitive(_simplex_weights_loop)
 def simplex_weights(theta: Array, w: Array) -> None:
     """Write into `w` the softmax w_i = e^theta_i / sum_j e^theta_j; `theta` and `w` are (N,), for N features. exp is
-    libm's, as in `signed_weights`."""
+    libm's, as in `signed_weights`, so that results are the same on all processors."""
     each = np.array([math.exp(v) for v in (theta - theta.max()).tolist()])
     w[:] = each / np.add.accumulate(each)[-1]
 
@@ -217,8 +220,8 @@ class ExponentiatedPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ExponentiatedState, D: Array) -> ExponentiatedState:
-        """Return the state after an update in direction `D` (N,), a difference of the N features of two objects. It
-        overwrites the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,), the N joint features of the feedback object less
+        those of the object shown. It overwrites the arrays of `state`."""
         state.theta[:] += self.rate(state.t + 1) * D
         return self.finish_round(state)
 
@@ -231,8 +234,8 @@ class ExponentiatedPerceptron(NamedTuple):
         return 1.0 / (2.0 * self.bound * math.sqrt(float(self.horizon if self.horizon > 0 else t)))
 
     def finish_round(self, state: ExponentiatedState) -> ExponentiatedState:
-        """Return the state after the scaled update direction of a round was added to theta: count the round, and
-        compute the weights anew."""
+        """Return the state after the last part of a round, when learning rate times update direction was added to
+        `state.theta`: the round is counted, and the weights are computed from theta."""
         if self.signed:
             signed_weights(state.theta, state.w)
         else:
@@ -244,14 +247,14 @@ class ExponentiatedPerceptron(NamedTuple):
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """Return the bound of Theorem 5 on the average regret after `t` rounds (n numbers of rounds, (n,)), as an array
-        (n,).
+        """Return the bound of Theorem 5 on the average regret after each of n numbers of rounds `t` (n,), as (n,).
 
-        It holds for strictly `alpha`-informative feedback (each answer gains at least alpha times the regret) under
-        true weights `w_star` (N,) of N features and |phi|_inf <= `S`; `R` is not used. For a horizon T the proof gives,
-        at every t, the bound (2 S sqrt(T) ln N + S t / sqrt(T)) |w*|_1 / (alpha t), with the learner's `bound` as S.
-        NaN if it does not hold: without a horizon, where `bound` is less than `S`, or where w* has a negative weight
-        and the learner's weights are not signed.
+        It holds for strictly `alpha`-informative feedback (each answer gains at least alpha times the regret of the
+        object shown) under true utility weights `w_star` (N,), if no joint feature exceeds `S` in absolute value; `R`,
+        the bound on the length of feature vectors, is not used. For the learner's `horizon` T and `bound` B, the proof
+        gives (2 B sqrt(T) ln N + B t / sqrt(T)) |w*|_1 / (alpha t) at every t, with N = `dimension()` and w* = w_star.
+        The result is NaN where it does not hold: without a horizon, where B is less than S, or where w* has a negative
+        weight and the learner's weights are not signed.
         """
         if self.horizon == 0 or self.bound < S or not (self.signed or bool((w_star >= 0.0).all())):
             return np.full(t.shape, np.nan)
@@ -303,14 +306,14 @@ class ConvexPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ConvexState, D: Array) -> ConvexState:
-        """Return the state after an update in direction `D` (N,), a difference of the N features of two objects. It
-        overwrites the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,), the N joint features of the feedback object less
+        those of the object shown. It overwrites the arrays of `state`."""
         state.w[:] += 1.0 / math.sqrt(float(state.t + 1)) * D
         return self.finish_round(state)
 
     def finish_round(self, state: ConvexState) -> ConvexState:
-        """Return the state after the scaled update direction of a round was added: count the round, and project the
-        weights onto the ball."""
+        """Return the state after the last part of a round, when its scaled update direction was added to the weights:
+        the round is counted, and the weights are projected onto the ball |w| <= `radius`."""
         norm = math.sqrt(squared_norm(state.w))
         if norm > self.radius:
             state.w[:] *= self.radius / norm
@@ -321,12 +324,13 @@ class ConvexPerceptron(NamedTuple):
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """Return the bound of Theorem 6, for the linear loss, on the average regret after `t` rounds (n numbers of
-        rounds, (n,)), as an array (n,).
+        """Return the bound of Theorem 6, for the linear loss, on the average regret after each of n numbers of rounds
+        `t` (n,), as (n,).
 
-        It holds for strictly `alpha`-informative feedback (each answer gains at least alpha times the regret) under
-        true weights `w_star` (N,) of N features and |phi(x, y)| <= `R`; `S`, the bound on the largest entry of phi, is
-        not used. NaN if w* lies outside the ball.
+        It holds for strictly `alpha`-informative feedback (each answer gains at least alpha times the regret of the
+        object shown) under true utility weights `w_star` (N,), if no vector of N joint features is longer than `R`
+        (Euclidean norm). `S`, the bound on the largest feature, is not used. The result is NaN if w_star is longer than
+        the learner's `radius`.
         """
         if np.linalg.norm(w_star) > self.radius:
             return np.full(t.shape, np.nan)

@@ -78,11 +78,11 @@ class PerturbedPerceptron(NamedTuple):
         return PerturbedState(state.w, state.t + 1)
 
     def correction(self, x: Floats, y: PerturbedRanking, feedback: Ints) -> Ints:
-        """Return the order ybar that `feedback` (clicked or preferred candidates) stands for: the order shown by `y`,
-        where the two of a pair change places if only the lower one was clicked.
+        """Return the order that `feedback` (clicked or preferred candidates) stands for: the order shown by `y`, in
+        which the two of a swapped or unswapped pair of neighbours change places if only the lower one was clicked.
 
-        If y has no random swaps, it is the feedback, then the rest as shown. Entries are rows of the candidates `x` (m
-        x N).
+        If `y` has no such pairs (start = -1), it is the feedback, followed by the other candidates as shown. Entries
+        are row indices of the candidates `x` (m x N), best first.
         """
         clicked = np.zeros(x.shape[0], np.bool_)
         if y.start < 0:
@@ -106,13 +106,16 @@ class PerturbedPerceptron(NamedTuple):
         return out
 
     def direction(self, state: PerturbedState, x: Floats, y: PerturbedRanking, feedback: Ints) -> Array:
-        """Return D = phi(x, ybar) - phi(x, y) (N,), for N features, the direction of the update after `feedback`
-        (clicked or preferred candidates) on the proposal `y`; ybar is its `correction`. `state` is not used."""
+        """Return the direction (N,) of the update after `feedback` (clicked or preferred candidates) on the proposal
+        `y`: the N joint features of the order `correction(x, y, feedback)` less those of the order shown.
+
+        `x` (m x N) are the m candidates. `state` is not used.
+        """
         return difference(self.space, self.n_features, x, self.correction(x, y, feedback), y.shown)
 
     def step(self, state: PerturbedState, D: Array) -> PerturbedState:
-        """Return the state after an update in direction `D` (N,), a difference of the N features of two objects. It
-        overwrites the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,), the N joint features of the corrected order less
+        those of the order shown. It overwrites the arrays of `state`."""
         state.w[:] += D
         return PerturbedState(state.w, state.t + 1)
 
@@ -131,8 +134,8 @@ class PerturbedPerceptron(NamedTuple):
         return self.pairs().truncate(y, size)
 
     def chance(self, order: Ints, shown: Ints) -> float:
-        """Return the probability that random swaps of the learner's own order `order` of m candidates, (m,), make a
-        list that begins with `shown`; both are candidate indices, best first."""
+        """Return the probability that random swaps of `order`, the learner's own order of m candidates (m,), make a
+        list that begins with `shown`, which may be shorter. Both are candidate indices, best first."""
         return self.pairs().chance(order, shown)
 
     def order(self, y: PerturbedRanking) -> Ints:

@@ -103,8 +103,11 @@ class RankingSVM(NamedTuple):
         return self.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RankingSVMState, D: Array) -> RankingSVMState:
-        """Return the state with one more difference `D` (N,) of the N features of two objects, trained again if there
-        are enough new ones; a D of zeros only counts the round. It may overwrite the arrays of `state`."""
+        """Return the state with one more training vector `D` (N,), the N joint features of the feedback object less
+        those of the object shown; the SVM is trained again if there are enough new ones.
+
+        A `D` of zeros only counts the round. The arrays of `state` may be overwritten.
+        """
         if not D.any():
             return state._replace(t=state.t + 1)
         state.pairs[state.n % self.capacity] = D

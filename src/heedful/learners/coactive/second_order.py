@@ -76,8 +76,8 @@ class SecondOrderPerceptron(NamedTuple):
         return self.step(state, state.D)
 
     def step(self, state: SecondOrderState, D: Array) -> SecondOrderState:
-        """Return the state after an update in direction `D` (N,), a difference of the N features of two objects. It
-        overwrites the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,), the N joint features of the feedback object less
+        those of the object shown. It overwrites the arrays of `state`."""
         w, A_inv, v = state.w, state.A_inv, state.v
         symmetric_times(A_inv, D, v)
         along = scores(D.reshape(1, -1), v)[0]  # D^T A_{t-1}^-1 D, 0 only where D is
@@ -97,12 +97,13 @@ class SecondOrderPerceptron(NamedTuple):
 
 @kernel
 def project_onto_ball(A_inv: Array, w_bar: Array, radius: float) -> Array:
-    """Return the projection (N,) of the N weights `w_bar` (N,), which is longer than `radius`, onto the ball |w| <=
-    radius in the norm of A.
+    """Return the point (N,) of the ball |w| <= `radius` that is nearest to the N weights `w_bar` (N,) in the norm of a
+    matrix A; `w_bar` is longer than `radius`.
 
-    `A_inv` is A^-1 (N x N), of which only the lower triangle is read. The projection is the argmin of (w - w_bar)^T A
-    (w - w_bar) over the ball: w(mu) = (I + mu A^-1)^-1 w_bar with |w(mu)| = radius. 1/|w(mu)| is concave and increases,
-    so Newton steps on 1/|w(mu)| - 1/radius from mu = 0 approach the root from below; they converge after 4 to 6 steps.
+    `A_inv` is A^-1 (N x N), of which only the lower triangle is read. The point minimises (w - w_bar)^T A (w - w_bar)
+    over the ball: it is w(mu) = (I + mu A^-1)^-1 w_bar for the mu > 0 with |w(mu)| = radius. 1/|w(mu)| is concave and
+    increases, so Newton steps on 1/|w(mu)| - 1/radius from mu = 0 approach the root from below; they converge after 4
+    to 6 steps.
     """
     n = w_bar.size
     mu = 0.0

@@ -90,13 +90,14 @@ class PRank(NamedTuple):
 
 @kernel
 def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
-    """Update the direction `w` (N,), for N features, and the thresholds `b` (k-1,) of k ranks in place as PRank does
-    ([P01] Figure 2), for an instance `x` (N,) with the true rank `feedback`; return sum tau, the factor such that w has
-    moved by (sum tau) x.
+    """Do one PRank update ([P01] Figure 2) in place for an instance `x` (N,), N features, whose true rank is
+    `feedback`.
 
-    The sum is 0 where the predicted rank was right. With exact ties w . x = b_r counts as wrong for ranks above r too,
-    so more thresholds move than the rank was off; some move up and some down, and the sum may be 0 though thresholds
-    moved.
+    `w` (N,) is the direction and `b` (k-1,) the thresholds of k ranks. Each threshold r on whose wrong side the score w
+    . x lies moves by -tau_r, with tau_r = 1 or -1, and w moves by (sum tau) x. Return the sum of all tau_r.
+
+    It is 0 if the predicted rank was right. A score equal to a threshold counts as wrong for ranks above r too, so more
+    thresholds may move than the rank was off, some up and some down; then the sum may be 0 although thresholds moved.
     """
     score = dot(x, w)
     if rank_at(score, b) == feedback:
@@ -220,8 +221,8 @@ class MulticlassPerceptron(NamedTuple):
 
 @kernel
 def best_row(W: Array, x: Floats) -> int:
-    """Return the index r of the row of `W` (k x N) with the greatest W_r . x, for the N features `x` (N,) of an
-    instance; ties to the lowest."""
+    """Return the index r of the row of `W` (k x N) with the greatest inner product W_r . x with the N features `x` (N,)
+    of an instance; of equal products the lowest index."""
     best, most = 0, dot(x, W[0])
     for r in range(1, W.shape[0]):
         s = dot(x, W[r])

@@ -194,8 +194,8 @@ class CollaborativeGP(NamedTuple):
         return utility_gradient(self, state.X, self.posterior(state, user).mean, item)
 
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:
-        """Return the state without the answers to questions that showed the item of index `item`, everything else
-        learned again; the item itself stays."""
+        """Return the state without the answers to questions that showed the item of index `item`. Functions and weights
+        are learned again from the other answers; the item itself stays."""
         said = state.said
         return self.relearn(state._replace(said=drop_rows(said, rows_about(said, item))))
 

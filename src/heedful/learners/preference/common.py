@@ -169,8 +169,12 @@ def answer_noise(learner: GPHyperparameters, said: AnswerBuffer, user: int) -> t
 def with_answer(
     learner: GPHyperparameters, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Answer
 ) -> PreferenceGPState:
-    """Return the state with one more answer, `feedback` on the items `y` shown from the pool `x`; its sites of
-    expectation propagation (EP) are still 0. It may overwrite the arrays of `state`."""
+    """Return the state with one more answer, `feedback` on the items with the indices `y` (k,), which were shown from
+    the pool of candidates `x`.
+
+    The new sites, the answer's Gaussian factors in expectation propagation (EP), are still 0. It may overwrite the
+    arrays of `state`.
+    """
     said = state.said
     width, lapse = answer_noise(learner, said, x.user)
     order = order_of(feedback, y.size)
@@ -221,12 +225,12 @@ def update_state(
     every: int,
     learn_noise: bool,
 ) -> PreferenceGPState:
-    """Return the state after one answer, `feedback` on the items `y` shown from the pool `x`, with the sites of the
-    person's answers updated by expectation propagation (EP): until they converge after every `every` comparisons of the
-    person, in one sweep otherwise.
+    """Return the state after one answer, `feedback` on the items with the indices `y` (k,), which were shown from the
+    pool of candidates `x`.
 
-    With `learn_noise`, the person's tie width and lapse rate are learned whenever EP runs until it converges. It may
-    overwrite the arrays of `state`.
+    The sites of the person's answers are updated by expectation propagation (EP): until they converge after every
+    `every` comparisons of the person, in one sweep otherwise. With `learn_noise`, the person's tie width and lapse rate
+    are learned whenever EP runs until it converges. It may overwrite the arrays of `state`.
     """
     before = state.said.of(x.user).size
     state = with_answer(learner, state, x, y, feedback)
@@ -236,8 +240,11 @@ def update_state(
 
 
 def propose(learner: GPHyperparameters, state: PreferenceGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
-    """Return the row (k,) of the pool `x`, k item indices, with the highest value of the learner's acquisition
-    function, ties to the first; a random row, from `rng`, for the rule "random"."""
+    """Return the next question: the row of `x.pairs` (p x k; p candidate sets of k item indices) with the highest value
+    of the learner's acquisition function, as (k,).
+
+    Of equal values the first row wins. For the rule "random" it is a row drawn with `rng`.
+    """
     at = int(rng.integers(len(x.pairs))) if learner.rule == "random" else 0
     if learner.rule != "random" and len(x.pairs) > 1:
         items, local = np.unique(x.pairs, return_inverse=True)
@@ -265,9 +272,9 @@ def question(
 ) -> Ints:
     """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
 
-    For two, it is the pair of the highest value of the learner's acquisition function; more are added one at a time. It
-    is not among the rows of item indices in `skip` (q x size), the q sets asked before. `rng` is for the rule "random".
-    Raise ValueError if nothing is left to ask.
+    For two items, it is the pair with the highest value of the learner's acquisition function; for more, further items
+    are added to this pair one at a time. The sets in `skip` (q x size), q sets of item indices, are never returned.
+    `rng` is for the rule "random". Raise ValueError if nothing is left to ask.
     """
     offered = np.unique(items)
     rows = np.asarray(skip, np.int64).reshape(-1, size)
@@ -282,10 +289,11 @@ def question(
 def group_posterior(
     learner: GPHyperparameters, state: PreferenceGPState, users: Ints, pooled: bool
 ) -> Posterior | Mixture:
-    """Return the posterior of the mean utility of each item over the people `users` (u,), with the kernel and the noise
-    inferred from the answers too.
+    """Return the posterior of the mean utility of each item over the people with the indices `users` (u,).
 
-    Answers of other people are used as well, except for a single person without `pooled`: then only that person's.
+    The kernel and the noise are inferred from the answers too, so their uncertainty is included. The answers of people
+    who are not in `users` are used as well, with one exception: for a single person and `pooled` False, only that
+    person's.
     """
     said = state.said
     at = np.arange(said.n) if pooled or users.size > 1 else said.of(int(users[0]))

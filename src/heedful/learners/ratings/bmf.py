@@ -72,10 +72,11 @@ class BMFState(NamedTuple):
     """The state of `BMF`: all ratings (`pairs`), and two models of them, without factors (`plain`) and with factors
     (`factored`).
 
-    `told` (3 P,) has three numbers for each of P pairs of user and item: the sum of squares of its ratings about their
-    mean, the number of repeated ratings in it, and the number of ratings. `facts` (9,) are statistics of all ratings,
-    such as the mean. Counts and sums in `pairs` and `told` are stored divided by facts[SCALE], the factor by which old
-    ratings are discounted. `seed` is for the initial item factors, `t` the number of rounds learned from.
+    `told` (3 P,) has three numbers for each of P pairs of user and item: the sum of squares of the pair's ratings about
+    their mean, the number of its ratings that repeat an earlier one, and the number of all its ratings. `facts` (9,)
+    are statistics of all ratings, such as the mean. facts[SCALE] is the factor by which old ratings are discounted;
+    counts and sums in `pairs` and `told` are stored divided by it. `seed` is for the initial item factors, `t` the
+    number of rounds learned from.
     """
 
     pairs: InteractionMatrix
