@@ -36,20 +36,16 @@ Gain = Callable[[int], float]
 
 
 class Draft(NamedTuple):
-    """A list that the rankings A and B drafted together, with what is needed to credit clicks on it.
-
-    `items` are those of the list, best first; `teams` the side that picked each, 0 (A) or 1 (B); `coins` the side that
-    picked first in each round of two picks; `probability` is that of drafting exactly this list, whichever side picked
-    which item.
-    """
+    """A list that the rankings of sides A and B drafted together, with what is needed to credit clicks on it."""
 
     items: tuple[int, ...]
+    """the items of the list, best first"""
     teams: tuple[int, ...]
-    """the side that picked each item"""
+    """the side that picked each item: 0 (A) or 1 (B)"""
     coins: tuple[int, ...]
-    """the side that picked first in each round"""
+    """the side that picked first in each round of two picks: 0 (A) or 1 (B)"""
     probability: float
-    """probability that a draft of these two rankings shows exactly this list, whoever picked which item"""
+    """the probability that a draft of these two rankings shows exactly this list, whichever side picked which item"""
 
 
 def interleave(
@@ -57,13 +53,14 @@ def interleave(
 ) -> Draft:
     """Draft a list of `size` items (or of all, if there are fewer) from two rankings of item numbers, `a` and `b`.
 
-    In each round a coin decides which side picks first. Each side then picks its best item that is not yet in the list;
-    if it has none left, the other side picks instead. A round takes one number from `rng`, so from a generator in the
-    same state a longer draft continues a shorter one. The second page of a list is drafted from the rankings without
-    the items of the first page, by the same generator; if the first page ended in the middle of a round, `opening` is
-    the side that has a pick left in it, which comes first. Both pages together are then the draft of one long list.
-    Raise ValueError if a ranking has an item twice.
-    """
+    In each round a coin, drawn with `rng`, decides which side picks first. Each side then picks its best item that is
+    not yet in the list; if it has none left, the other side picks instead. A round takes one number from `rng`, so with
+    a generator in the same state a longer draft continues a shorter one.
+
+    The second page of a list is drafted from the rankings without the items of the first page, with the same generator.
+    If the first page ended in the middle of a round, `opening` is the side (0 or 1) that has a pick left in it, which
+    comes first. Both pages together are then the draft of one long list. Raise ValueError if a ranking has an item
+    twice."""
     for name, ranking in (("a", a), ("b", b)):
         if len(set(ranking)) < len(ranking):
             raise ValueError(f"{name}: expected each item once, got one twice")
@@ -99,13 +96,13 @@ def draft_probability(a: Sequence[int], b: Sequence[int], items: Sequence[int], 
 def slot_probabilities(
     a: Sequence[int], b: Sequence[int], size: int, opening: int | None = None
 ) -> dict[tuple[int, int], float]:
-    """Return the probability of each (item, slot), slots from 0, in a team draft of `size` items from the rankings `a`
-    and `b` (item numbers, best first).
+    """Return the probability that a team draft has an item in a slot: {(item, slot from 0): probability}.
 
-    `opening` is the side that picks alone first, as in `interleave`; None if there is none.
+    The draft is of `size` items from the rankings `a` and `b` (item numbers, best first). `opening` is the side that
+    picks alone first, as in `interleave`; None if there is none.
+
     What comes after a round depends only on the set of items in the list. Such a set is the top of `a` and the top of
-    `b`, so there are at most `size` + 1 sets of each size, and the sum over all coins takes polynomial time.
-    """
+    `b`, so there are at most `size` + 1 sets of each size, and the sum over all coins takes polynomial time."""
     first = _items(_open(a, b, size, opening))
     found: dict[tuple[int, int], float] = {(item, slot): 1.0 for slot, item in enumerate(first)}
     lists: dict[frozenset[int], float] = {frozenset(first): 1.0}
@@ -122,11 +119,9 @@ def slot_probabilities(
 
 
 def _round(a: Sequence[int], b: Sequence[int], taken: frozenset[int], room: int) -> list[list[Pick]]:
-    """Return the picks that a round adds to a list of the items `taken`: if A picks first, and if B does; `room` at
-    most.
+    """Return the picks that a round adds to a list of the items `taken`: [picks if A picks first, picks if B does].
 
-    Return [] if there is no room, or no item left.
-    """
+    `a` and `b` are the rankings; at most `room` items are picked. Return [] if there is no room, or no item left."""
     found = []
     for order in ((0, 1), (1, 0)):
         picks: list[Pick] = []
@@ -137,14 +132,17 @@ def _round(a: Sequence[int], b: Sequence[int], taken: frozenset[int], room: int)
 
 
 def _best(a: Sequence[int], b: Sequence[int], side: int, gone: frozenset[int]) -> list[Pick]:
-    """Return [what `side` picks next, when the items `gone` are in the list]; [] if no item is left."""
+    """Return [the next pick of `side`] if the items `gone` are in the list; [] if no item is left.
+
+    `a` and `b` are the rankings of the two sides."""
     left = ((item, team) for team in (side, 1 - side) for item in (a, b)[team] if item not in gone)
     return [pick for pick in (next(left, None),) if pick]
 
 
 def _open(a: Sequence[int], b: Sequence[int], size: int, opening: int | None) -> list[Pick]:
-    """Return the pick with which a list of `size` items begins, if the side `opening` has one left of a round before;
-    else []."""
+    """Return [the pick with which the list begins] if the side `opening` has one left of a round before; otherwise [].
+
+    `a` and `b` are the rankings, `size` is the length of the list."""
     return [] if opening is None or size < 1 else _best(a, b, opening, frozenset())
 
 
@@ -179,12 +177,15 @@ def position_credit(
     """Return how much better B ranks the items with credit than A: the sum of credit (gain(rank in B) - gain(rank in
     A)) / P.
 
-    For each item of the list that was shown, in order: `ranks` are its ranks in A and in B, from 1, and `places` is P,
-    the probability that a draft of A and B shows it in the slot where it was (`slot_probabilities`). `credit` is what
-    an answer says for items, {slot from 0: credit}: 1 for a click. `gain` maps ranks to their worth. The mean over
-    sessions weights answers as if each item had been in each slot that a draft can show it in. Raise ValueError for a
-    slot that the list does not have.
-    """
+    The sum is over the items of the list that was shown.
+    - `ranks`: their ranks, from 1, in A and in B, in the order shown
+    - `places`: P, the probability that a draft of A and B has the item in the slot where it was shown
+      (`slot_probabilities`)
+    - `credit`: what an answer says for items, {slot from 0: credit}: 1 for a click
+    - `gain`: a function of a rank that returns what it is worth
+
+    The mean over sessions weights answers as if each item had been in each slot that a draft can show it in. Raise
+    ValueError for a slot that the list does not have."""
     _check_slots(credit, len(places))
     a, b = ranks
     return sum((value * (gain(b[slot]) - gain(a[slot])) / places[slot] for slot, value in credit.items()), 0.0)
@@ -207,16 +208,17 @@ MOST = 700.0
 
 
 class Person(NamedTuple):
-    """What a `Match` of rankers A and B stores of one person: the numbers of `sessions`, of `wins` and `losses` of B,
-    and `net`, wins minus losses, stopped at plus and minus each of the J numbers of LIMITS (J,).
-    """
+    """What a `Match` of rankers A and B stores of one person, with J limits at which the count of wins stops."""
 
     sessions: int
+    """the number of the person's sessions"""
     wins: int
-    """sessions that B won"""
+    """how many of them B won"""
     losses: int
+    """how many of them A won"""
     net: Ints
-    """(J,) wins minus losses, for each of LIMITS; it stays where it is once it reaches plus or minus the limit"""
+    """wins minus losses, for each of LIMITS (J,); the count stays where it is once it reaches plus or minus the
+    limit"""
 
 
 MatchState = dict[Hashable, Person]
@@ -224,26 +226,24 @@ MatchState = dict[Hashable, Person]
 
 
 class Verdict(NamedTuple):
-    """The result of a `Match` of rankers A and B so far: the `verdict`, and the evidence for it (`e_value`), which
-    decides once it is 1 / alpha.
-
-    `share` is that of B among the sessions that one side won (1/2 if there are none), `low` and `high` its interval,
-    valid at any time if the share is the same in all sessions. `sessions` and `people` are counts, `largest` is the
-    share of the sessions that the most active person has.
-    """
+    """The result of a `Match` of rankers A and B so far, with the evidence for it."""
 
     verdict: Literal["a", "b", "undecided"]
+    """the ranker that people prefer: "a" or "b"; "undecided" until the evidence suffices"""
     e_value: float
     """evidence that people prefer one side; a match is decided once it reaches 1 / alpha"""
     share: float
     """share of B among the sessions that one side won; 1/2 if there are none"""
     low: float
-    """ends of a confidence sequence for that share, provided it is the same in all sessions"""
+    """the lower end of a confidence sequence for that share, provided it is the same in all sessions"""
     high: float
+    """the upper end of it"""
     sessions: int
+    """the number of sessions, ties included"""
     people: int
+    """the number of people who had a session"""
     largest: float
-    """share of the sessions of the person who has most of them"""
+    """the share of all sessions that the person with the most sessions has"""
 
 
 class Match(NamedTuple):
@@ -354,14 +354,12 @@ def _log_capital(logs: Array) -> Array:
 
 
 class Plan(NamedTuple):
-    """The result of `plan`, simulated matches of rankers A and B: `a` and `b` are the shares of the runs with the
-    verdict "a" and "b", `sessions` the median number of sessions until a verdict (None if fewer than half of the runs
-    had one).
-    """
+    """The result of `plan`: how simulated matches of rankers A and B ended."""
 
     a: float
-    """share of the runs with the verdict "a"; `b` likewise"""
+    """the share of the runs with the verdict "a\""""
     b: float
+    """the share of the runs with the verdict "b\""""
     sessions: int | None
     """median number of sessions until a verdict; None if fewer than half of the runs had one"""
 
@@ -378,13 +376,14 @@ def plan(
     runs: int = 1000,
     busy: Array | None = None,
 ) -> Plan:
-    """Simulate `runs` runs of `match`, a comparison of rankers A and B, each of `sessions` sessions by `people` people;
-    return how many are decided, and when.
+    """Simulate `runs` runs of `match`, a comparison of rankers A and B; return how many are decided, and when.
 
-    Each session is of a person drawn with `rng`, uniformly or in proportion to how often each comes, `busy` (people,).
-    It is a tie with probability `ties`; otherwise B wins it with probability `share`, which is higher by `spread` for
-    about half of the people and lower by it for the others.
-    """
+    - `people`, `sessions`: the numbers of people, and of sessions in each run
+    - `busy` (people,): how often each person comes; None for equally often
+    - `ties`: the probability that a session is a tie
+    - `share`: the probability that B wins a session that is no tie
+    - `spread`: by how much that is higher for about half of the people, and lower for the others
+    - `rng`: draws the people and the outcomes"""
     often = None if busy is None else np.cumsum(busy)
     rates = share + spread * rng.choice([-1.0, 1.0], (runs, people))
     net = np.zeros((runs, people, LIMITS.size), np.int64)
@@ -409,12 +408,10 @@ def plan(
 
 
 def split_evidence(a: int, b: int, expected: float = 0.5) -> float:
-    """Return the e-value against the hypothesis that chance gave side B the share `expected`, for counts `a` and `b` of
-    the two sides.
+    """Return the e-value against the hypothesis that chance gives side B the share `expected` of what it splits.
 
-    The counts are of what chance splits: coins of drafts, or people assigned to sides. Under the hypothesis the e-value
-    ever reaches 1 / alpha with probability at most alpha. If it does, do not believe any verdict: drafts or logs are
-    wrong.
-    """
+    `a` and `b` are the counts of the two sides: coins of drafts, or people assigned to sides. Under the hypothesis the
+    e-value ever reaches 1 / alpha with probability at most alpha. If it does, do not believe any verdict: drafts or
+    logs are wrong."""
     counts = BetaBinomialState(np.array(float(b)), np.array(float(a)), np.zeros(()), np.ones(()))
     return math.exp(min(float(BetaBinomial().log_evidence(counts, expected)), MOST))

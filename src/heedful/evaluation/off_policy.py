@@ -33,28 +33,20 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Estimate(NamedTuple):
-    """The estimated `value` of a target ranker (the one whose lists were not shown): the expected sum of the rewards of
-    its list of k slots, from 0 to k, with an interval and what it rests on.
-
-    `low` and `high` are an interval that is valid at all looks while new people come (see
-    `heedful.evaluation.ratio`); what the log does not support counts 0 at the lower end, and all of its probability at
-    the upper one. `mean_weight` is the mean importance weight, near 1 if
-    the log supports all that the target shows; `effective` the effective sample size (sum w)^2 / sum w^2, the least
-    over slots; `unsupported` the probability, per slot, of what is not in the log. `warning` says why not to
-    trust it, "" if there is no reason.
-    """
+    """The estimated value of a target ranker, whose lists were not shown: the expected sum of the rewards of its list
+    of k slots."""
 
     value: float
-    """E sum_i r_i, the expected sum of the rewards of a list, between 0 and k"""
+    """the estimate of E sum_i r_i, where r_i in [0, 1] is the reward of slot i; between 0 and k"""
     low: float
-    """lower end (`high`: upper end) of an interval that is valid at all looks while new people come. For what the log
-    does not support, the lower end counts 0, and the upper one all of its probability
-    """
+    """the lower end of an interval that is valid at all looks while new people come (see `heedful.evaluation.ratio`);
+    what the log does not support counts 0 here"""
     high: float
+    """the upper end of that interval; what the log does not support counts with all of its probability here"""
     mean_weight: float
     """mean importance weight; near 1 if the log supports all that the target shows"""
     effective: float
-    """effective sample size (sum w)^2 / sum w^2, the least over slots"""
+    """effective sample size (sum w)^2 / sum w^2 of the importance weights w, the least over slots"""
     unsupported: float
     """probability, per slot, that the target shows something that is not in the log"""
     warning: str
@@ -62,9 +54,10 @@ class Estimate(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Result in place of an estimate: the `reason` why the log cannot tell the value of the ranker."""
+    """The result in place of an estimate if the log cannot tell the value of the ranker."""
 
     reason: str
+    """why the log cannot tell it"""
     remedy: str
     """what would make it possible in future, as a sentence"""
 
@@ -123,11 +116,13 @@ def value(weights: Array, rewards: Array, *, share: Array | None = None, normali
 def doubly_robust(weights: Array, rewards: Array, predicted: Array, expected: Array) -> float:
     """Return the Cascade-DR estimate of a ranker's value (Kiyohara et al., WSDM 2022), from n decisions of k slots.
 
-    It is the mean over decisions of sum_i [w_i (r_i - Q_i) + w_{i-1} V_i], w_0 = 1. `weights` w (n, k): from
-    `prefix_weights`; `rewards` r (n, k). `predicted` Q (n, k): a prediction of the sum of rewards from slot i on, given
-    the items up to there; `expected` V (n, k): its mean over what the target would show in slot i. The estimate is
-    unbiased for any Q that was not fitted to these decisions; a good Q makes its variance small.
-    """
+    It is the mean over decisions of sum_i [w_i (r_i - Q_i) + w_{i-1} V_i], with w_0 = 1.
+    - `weights` w (n, k): from `prefix_weights`
+    - `rewards` r (n, k): in [0, 1]
+    - `predicted` Q (n, k): a prediction of the sum of rewards from slot i on, given the items up to there
+    - `expected` V (n, k): the mean of Q over what the target ranker would show in slot i
+
+    The estimate is unbiased for any Q that was not fitted to these decisions; a good Q makes its variance small."""
     before = np.hstack([np.ones((len(weights), 1)), weights[:, :-1]])
     return float((weights * (rewards - predicted) + before * expected).sum(axis=1).mean())
 
@@ -168,18 +163,21 @@ def estimate(
     most: float | None = None,
     alpha: float = 0.05,
 ) -> Estimate | Refusal:
-    """Estimate the value of a ranker, the expected sum of rewards of its list, from n logged decisions of k slots, or
+    """Estimate the value of a ranker, the expected sum of rewards of its list, from n logged decisions of k slots; or
     say why it cannot be estimated.
 
-    `weights` (n, k): importance weights; `rewards` (n, k), in [0, 1]. `unsupported` (n,): for each decision, the
-    probability of what the ranker shows and is not in the log, per slot. `people` (n,): who received each decision;
-    then the value is a mean over people, each with the same weight, however many decisions they had. `normalise`:
-    divide the sum of each slot by its mean weight. `most`: the greatest possible weight, if there is a bound, which
-    narrows the interval; `alpha`: its error probability. Return a `Refusal` if the unsupported probability exceeds
-    MOST_UNSUPPORTED, the effective sample size is below LEAST, or a weight is above GREATEST. The interval is empty,
-    `low` > `high`, if no value agrees with all of the log, whose probabilities are then wrong. Raise ValueError, naming
-    the argument, if the shapes differ or rewards lie outside [0, 1].
-    """
+    - `weights` (n, k): importance weights; `rewards` (n, k), in [0, 1]
+    - `unsupported` (n,): for each decision the probability, per slot, of what the ranker shows and is not in the log
+    - `people` (n,): who received each decision; the value is then a mean over people, each with the same weight,
+      however many decisions they had
+    - `normalise`: whether to divide the sum of each slot by its mean weight
+    - `most`: the greatest possible weight, if there is a bound, which narrows the interval
+    - `alpha`: the error probability of the interval
+
+    Return a `Refusal` if the unsupported probability exceeds MOST_UNSUPPORTED, the effective sample size is below
+    LEAST, or a weight is above GREATEST. The interval is empty, `low` > `high`, if no value agrees with all of the log,
+    whose probabilities are then wrong. Raise ValueError, naming the argument, if the shapes differ or rewards lie
+    outside [0, 1]."""
     weights, rewards = _checked(weights, rewards)
     n = len(rewards)
     if weights.max() > GREATEST:
@@ -250,10 +248,10 @@ def limits(gains: Array, losses: Array, most: float | None, alpha: float) -> tup
 
 
 def _last(rejected: Callable[[Array], Bools], grid: Array, otherwise: float) -> float:
-    """Return the last candidate before the first that is not `rejected`, in the `grid` of M candidates (M,).
+    """Return the last of M candidates, in the order of `grid` (M,), before the first that is not `rejected`.
 
-    Return `otherwise` if none is rejected. Only every STRIDE-th candidate is tried first, and then those in between.
-    """
+    `rejected` is a function of candidates that returns a mask. Return `otherwise` if none is rejected. Only every
+    STRIDE-th candidate is tried first, and then those in between."""
     coarse = grid[::STRIDE]
     left = int(np.argmin([*rejected(coarse), False]))
     if left == 0:
@@ -280,18 +278,16 @@ def _peaks(bets: Sequence[Bets]) -> Array:
 
 
 def _higher(x: Array, m: Array) -> Bets:
-    """Yield the log growth of the bet that the mean of n values x (n,) >= 0 is higher than each of M
-    candidates m (M,).
-    """
+    """Yield the log growth (rows, M) of the bet that the mean of n values `x` (n,) >= 0 is higher than each of M
+    candidates `m` (M,)."""
     for values, mean, variance in _known(x):
         gap = np.maximum(mean - m, 0.0)
         yield np.log1p(np.minimum(gap / (variance + gap * gap), HEADROOM / m) * (values - m))
 
 
 def _lower(x: Array, m: Array, most: float) -> Bets:
-    """Yield the log growth of the bet that the mean of n values x (n,), from 0 to `most`, is lower than each of M
-    candidates m (M,).
-    """
+    """Yield the log growth (rows, M) of the bet that the mean of n values `x` (n,), from 0 to `most`, is lower than
+    each of M candidates `m` (M,)."""
     for values, mean, variance in _known(x):
         gap = np.maximum(m - mean, 0.0)
         yield np.log1p(

@@ -35,10 +35,9 @@ def draw(m: int, size: int, temperature: float, rng: np.random.Generator) -> Int
 
 
 def probability(ranks: Ints, m: int, temperature: float) -> float:
-    """Return the probability that `draw` at this `temperature` gives a list of k out of m items.
+    """Return the probability that `draw` at this `temperature` gives one particular list of k out of m items.
 
-    `ranks` (k,): the list, by ranks from 0. The result is 0 if it is below 1e-308.
-    """
+    `ranks` (k,): the ranks, from 0, of the items of the list, in order. The result is 0 if it is below 1e-308."""
     left, each = _left(ranks, m, temperature)
     return float(np.exp((np.log(each) - np.log(left)).sum()))
 
@@ -46,10 +45,9 @@ def probability(ranks: Ints, m: int, temperature: float) -> float:
 def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
     """Return a weight for each pair of neighbours (k // 2,), at positions (1, 2), (3, 4), ..., of a list of k items.
 
-    It is 1/2 / P, where P is the probability, in `draw` at this `temperature`, of the order in which the two were shown
-    rather than the other, given the rest of the list; so both orders count as if they were equally likely. `ranks`
-    (k,): the list, by ranks from 0 out of m items.
-    """
+    The weight is 1 / (2 P), where P is the probability that `draw` at this `temperature` puts the two in the order
+    shown rather than the other, given the rest of the list. With it both orders count as if they were equally likely.
+    `ranks` (k,): the ranks, from 0 out of m items, of the items of the list."""
     left, each = _left(ranks, m, temperature)
     pairs = ranks.size // 2
     before, first, second = left[: 2 * pairs : 2], each[: 2 * pairs : 2], each[1 : 2 * pairs : 2]
@@ -60,8 +58,10 @@ def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
 
 @lru_cache(maxsize=256)
 def place_probabilities(m: int, temperature: float) -> Array:
-    """Return the probability that `draw` at this `temperature` puts each of m >= 3 items in each of the first three
-    places (m, 3): row r is the item at rank r, from 0. Nobody may write to it."""
+    """Return the probability (m, 3) that `draw` at this `temperature` puts each of m >= 3 items in each of the first
+    three places.
+
+    Row r is the item at rank r, from 0. The array is shared between calls and read-only."""
     w = weights_of(m, temperature)
     total = w.sum()
     second = w / (total * (total - w))  # first s, divided by what is left: P(r in place 2 | s in place 1) = w_r / left
@@ -76,19 +76,20 @@ def place_probabilities(m: int, temperature: float) -> Array:
 
 
 def step_probabilities(ranks: Ints, m: int, temperature: float) -> Array:
-    """Return the probability that `draw` puts each item of a list in its place, given those before it (k,).
+    """Return the probability (k,) that `draw` puts each of the k items of a list in its place, given the items before
+    it.
 
-    `ranks` (k,): the list, by ranks from 0 out of m items; the product is `probability`."""
+    `ranks` (k,): the ranks, from 0 out of m items, of the items of the list. The product of the result is
+    `probability`."""
     left, each = _left(ranks, m, temperature)
     return np.asarray(each / left, np.float64)
 
 
 def _left(ranks: Ints, m: int, temperature: float) -> tuple[Array, Array]:
-    """Return for each position of a list of k out of m items: the weight of all items not placed before it, and that of
-    the item placed at it, (k,) each.
+    """Return (weight of all items not placed before it, weight of the item placed there), (k,) each, for each position
+    of a list of k out of m items.
 
-    `ranks` (k,): the list, by ranks from 0.
-    """
+    `ranks` (k,): the ranks, from 0, of the items of the list."""
     weights = weights_of(m, temperature)
     each = weights[ranks]
     rest = weights.sum() - weights[np.sort(ranks)].sum() if ranks.size < m else 0.0

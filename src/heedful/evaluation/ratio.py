@@ -35,13 +35,16 @@ ROWS = 4096
 def ratio(
     part: npt.NDArray[np.floating[Any]], whole: npt.NDArray[np.floating[Any]], most: float = 1.0, alpha: float = 0.05
 ) -> tuple[float, float, float]:
-    """Return (value, low, high): the ratio E part / E whole with its interval, from n people in order of arrival.
+    """Return (value, low, high): the ratio E part / E whole with its confidence interval, from n people in order of
+    arrival.
 
-    `part`, `whole` (n,): for each person, the weight that counts and all the weight, at most `most`. If people are
-    independent of each other, the interval contains the ratio for all n at once with probability 1 - `alpha`, as long
-    as the numbers of each person stay as they are; with all weights 0 it is (1/2, 0, 1). Raise ValueError unless
-    0 < alpha < 1 and 0 <= part <= whole <= most.
-    """
+    - `part` (n,): for each person, the weight that counts
+    - `whole` (n,): for each person, all the weight, at most `most`
+    - `alpha`: the probability with which the interval may miss
+
+    If people are independent of each other, the interval contains the ratio for all n at once with probability 1 -
+    `alpha`, as long as the numbers of each person stay as they are; with all weights 0 it is (1/2, 0, 1). Raise
+    ValueError unless 0 < alpha < 1 and 0 <= part <= whole <= most."""
     a, w = np.asarray(part, float) / most, np.asarray(whole, float) / most
     if a.ndim != 1 or a.shape != w.shape:
         raise ValueError(f"part: expected one number for each of whole {w.shape}, got shape {a.shape}")

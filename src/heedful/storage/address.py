@@ -13,7 +13,7 @@ _PARTS = re.compile(r"(\w+://)(?:([^:@/?]*)(?::[^@/?]*)?@)?([^?]*)")
 
 @dataclass(frozen=True)
 class Address:
-    """A loop, or the folder of loops if `key` is empty, in a PostgreSQL database."""
+    """The address of a loop in a PostgreSQL database, or, if `key` is empty, of the database as a folder of loops."""
 
     url: str = field(repr=False)
     """the URL of the database as psycopg takes it; it may contain a password"""
@@ -49,7 +49,8 @@ def is_address(given: object) -> bool:
 
 
 def place_of(given: str | os.PathLike[str] | Address) -> Place:
-    """Return the place that `given` names: a folder's path, or "postgresql://HOST/DATABASE#NAME"."""
+    """Return the place that `given` names: the path of a folder, or the `Address` for
+    "postgresql://HOST/DATABASE#NAME"."""
     if isinstance(given, Address):
         return given
     if isinstance(given, str) and is_address(given):

@@ -27,8 +27,9 @@ class Unreachable(TimeoutError):
 
 
 class Owned(TimeoutError):
-    """Another process owns the loop and writes to it; nothing was changed. `owner` is its address, "" if it has
-    none."""
+    """Another process owns the loop and writes to it; nothing was changed.
+
+    The attribute `owner` is the URL of that process, "" if it has none."""
 
     def __init__(self, told: str, owner: str = "") -> None:
         super().__init__(told)

@@ -31,7 +31,7 @@ _INSTALLING = 0x68656564
 
 
 def driver() -> ModuleType:
-    """Return psycopg. Raise ModuleNotFoundError, which says how to install it, if it is not there."""
+    """Return the module psycopg. Raise ModuleNotFoundError, which says how to install it, if it is not installed."""
     try:
         import psycopg
     except ModuleNotFoundError as error:
@@ -43,14 +43,15 @@ def driver() -> ModuleType:
 
 
 class Connection:
-    """A connection in autocommit mode, for one thread at a time, which takes the SQL that SQLite takes."""
+    """A connection to PostgreSQL in autocommit mode, for one thread at a time, which takes the SQL that SQLite
+    takes."""
 
     def __init__(self, raw: Any, translate: Callable[[str], str]) -> None:
-        """Execute on the connection `raw` of psycopg, after `translate` has translated the SQL."""
+        """Execute SQL on psycopg's connection `raw`, after the function `translate` has translated each statement."""
         self.raw, self._translate = raw, translate
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> Any:
-        """Execute one statement with `?` for its parameters, and return psycopg's cursor."""
+        """Execute one statement, `query`, with a `?` for each of `parameters`, and return psycopg's cursor."""
         return self.raw.execute(self._translate(query), parameters)
 
     def script(self, statements: str) -> Any:
@@ -59,7 +60,7 @@ class Connection:
 
     @property
     def broken(self) -> bool:
-        """whether it was closed or lost"""
+        """whether the connection was closed or lost"""
         return bool(self.raw.closed or self.raw.broken)
 
     @property
@@ -68,14 +69,14 @@ class Connection:
         return bool(self.raw.info.transaction_status != 0)
 
     def close(self) -> None:
-        """Close it; errors are ignored."""
+        """Close the connection; errors are ignored."""
         with suppress(Exception):
             self.raw.close()
 
 
 @lru_cache(1000)
 def plain(query: str) -> str:
-    """Return SQL with `?` for parameters as psycopg takes it."""
+    """Return the SQL `query`, with `?` for parameters, in the form that psycopg takes."""
     return query.replace("%", "%%").replace("?", "%s")
 
 
@@ -83,16 +84,18 @@ class Server:
     """A PostgreSQL database with heedful's tables. It keeps no connection open."""
 
     def __init__(self, address: Address, steps: Sequence[Sequence[str]], *, wait: float = WAIT) -> None:
-        """Describe the database of `address` with the tables that the numbered `steps` of SQL create.
+        """Describe the database of `address`, without opening it.
 
-        Nothing is opened. Statements wait up to `wait` seconds for others."""
+        `steps` are the migrations that create its tables, the oldest first, each a sequence of SQL statements.
+        Statements wait up to `wait` seconds for others."""
         self.address, self.wait, self._steps = address, wait, steps
         self._checked = False
         self._checking = threading.Lock()
 
     def connect(self, translate: Callable[[str], str] = plain) -> Connection:
-        """Return a new connection. Raise Unreachable if there is none to be had, and Damaged for a URL that makes no
-        sense."""
+        """Return a new connection, which passes SQL through `translate`.
+
+        Raise Unreachable if the server cannot be reached, and Damaged if the URL is not valid."""
         psycopg = driver()
         try:
             raw = psycopg.connect(
@@ -118,7 +121,7 @@ class Server:
     # ------------------------------------------------------------------------ the schema
 
     def version(self, connection: Connection) -> int:
-        """Return how many steps the database has had; 0 if it has no tables of ours."""
+        """Return how many of the migration steps the database has had; 0 if it has none of heedful's tables."""
         [[there]] = connection.execute(f"SELECT to_regclass('{SCHEMA}.version') IS NOT NULL").fetchall()
         if not there:
             return 0
@@ -126,9 +129,8 @@ class Server:
         return int(found)
 
     def check(self, connection: Connection) -> bool:
-        """Return whether our tables are there, of the newest version.
-
-        Raise Damaged if a newer heedful made them."""
+        """Return whether heedful's tables are there, of the newest version. Raise Damaged if a newer heedful made
+        them."""
         found, newest = self.version(connection), len(self._steps)
         if found > newest:
             raise Damaged(
@@ -138,7 +140,7 @@ class Server:
         return found == newest
 
     def install(self, connection: Connection) -> None:
-        """Create our tables, or bring them up to the newest version; all or nothing."""
+        """Create heedful's tables, or bring them up to the newest version, in one transaction."""
         with self._checking:
             if self._checked or self.check(connection):
                 self._checked = True
@@ -168,7 +170,9 @@ class Server:
 
     @contextmanager
     def transaction(self, connection: Connection, *, seconds: float | None = None) -> Iterator[None]:
-        """Run the block in a transaction: commit when it ends, roll back if it raises."""
+        """Run the block in a transaction: commit when it ends, roll back if it raises.
+
+        A statement waits for others at most `seconds`; None for the `wait` of this database."""
         connection.script(self.settings(self.wait if seconds is None else seconds))
         try:
             yield
@@ -192,7 +196,7 @@ class Server:
         """Run the block and raise psycopg's errors as TimeoutError, Unreachable, OSError, Damaged or Closed.
 
         If the block is `writing`, the error of a statement that the database refuses is raised unchanged; otherwise
-        such a statement means that the tables are not ours."""
+        such a statement means that the tables are not heedful's, and Damaged is raised."""
         psycopg = driver()
         refused = psycopg.errors
         try:
@@ -232,18 +236,18 @@ class Server:
 
 
 class Reader:
-    """A connection for reading that is made when it is first used, and made again if it is lost. Any thread may use
-    it."""
+    """A connection for reading, made when it is first used, and again if it is lost. Any thread may use it."""
 
     def __init__(self, server: Server, translate: Callable[[str], str] = plain) -> None:
-        """Read from `server`, after `translate` has translated the SQL."""
+        """Read from `server`, after the function `translate` has translated the SQL."""
         self._server, self._translate = server, translate
         self._connection: Connection | None = None
         self._lock = threading.Lock()
         self._closed = False
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Return all rows of a query, which changes nothing. Raise Unreachable if there is no connection to be had."""
+        """Return all rows of the SQL `query` with these `parameters`. Raise Unreachable if the server cannot be
+        reached."""
         until = time.monotonic() + self._server.wait
         with self._lock, self._server.errors():
             while True:

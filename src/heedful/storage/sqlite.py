@@ -42,15 +42,16 @@ Objects = dict[str, tuple[Any, ...]]
 
 
 class Schema(NamedTuple):
-    """What a database file has to contain: its tables, as the migrations that create them, and its triggers."""
+    """The contents that a database file must have: its tables, as the migrations that create them, and its
+    triggers."""
 
     noun: str
     """what error messages call the file, such as "log" """
     steps: tuple[tuple[str, ...], ...]
-    """SQL statements of each migration, the oldest first; the file's `user_version` says how many it has had. A step
-    that has been released is never edited."""
+    """the SQL statements of each migration, the oldest first; the file's `user_version` says how many it has had. A
+    step that has been released is never edited."""
     triggers: tuple[tuple[str, str], ...] = ()
-    """(name, SQL): created again after every migration"""
+    """(name, SQL) of each trigger; they are created again after every migration"""
     application: int = 0
     """the number in the file's header (`application_id`) that says which application it belongs to"""
 
@@ -61,7 +62,7 @@ class Schema(NamedTuple):
 
 
 class Database:
-    """A database file with its schema. It keeps no connection open: the caller of `connect` closes what it got."""
+    """A SQLite file with its schema. It keeps no connection open: the caller of `connect` closes the connection."""
 
     def __init__(self, path: Path, schema: Schema, *, wait: float = WAIT) -> None:
         """Describe the file `path` with the tables of `schema`. It need not exist, and is neither created nor opened
@@ -175,9 +176,9 @@ class Database:
     def transaction(self, connection: Connection, *, writes: bool = True, patient: bool = True) -> Iterator[None]:
         """Run the block in a transaction: commit when it ends, roll back if it raises.
 
-        `writes` takes the lock for writing at the beginning. With `patient`, wait for another process that is writing,
-        as long as the connection does; otherwise take the lock for writing at once, or raise Busy.
-        """
+        With `writes`, the lock for writing is taken at the beginning. With `patient`, wait for another process that is
+        writing, as long as the connection does. Without it, take the lock for writing at once, whatever `writes` is, or
+        raise Busy."""
         if not patient:
             self._begin_at_once(connection)
         else:

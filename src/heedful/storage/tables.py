@@ -10,7 +10,8 @@ with thousands of loops, and a single one would be written anew as a whole when 
 
 
 def _refuse(table: str) -> tuple[str, ...]:
-    """Return statements by which the database refuses to change a table, unless its loop is erasing."""
+    """Return SQL statements that create triggers by which the database refuses to change the table `table`, except to
+    forget a person."""
     return (
         f"CREATE TRIGGER {table}_stays BEFORE UPDATE OR DELETE ON heedful.{table} "
         "FOR EACH ROW EXECUTE FUNCTION heedful.refuse()",
