@@ -46,7 +46,7 @@ class LabelPosterior(NamedTuple):
         return across @ hold[:, -1], np.maximum(variance - np.einsum("mi,ij,mj->m", across, hold[:, :-1], across), 0.0)
 
     def predict_proba(self, across: Array, variance: Array) -> Array:
-        """Return P(y = 1) (m,) at m new inputs.
+        """Return the probability (m,) that the label is 1 at each of m new inputs.
 
         `across` (m x n): their prior covariances with the n labelled inputs; `variance` (m,): their prior variances.
         """
@@ -54,9 +54,10 @@ class LabelPosterior(NamedTuple):
 
 
 def fit_labels(K: Array, y: npt.ArrayLike, times: npt.ArrayLike | None = None) -> LabelPosterior:
-    """Fit f ~ N(0, K) to labels `y` (n,) of -1 or 1 at n inputs by EP; `K` (n x n) is the prior covariance.
+    """Return the posterior of a latent function f at n inputs, given their labels `y` (n,) of -1 or 1, by EP.
 
-    `times` (n,): how often each label was given; None: once. Raise ValueError if `y` is not n labels.
+    The prior is f ~ N(0, `K`), K (n x n), and P(label y) = Phi(y f). `times` (n,): how often each label was given;
+    None: once. Raise ValueError if `y` is not n labels.
     """
     signs = np.asarray(y, np.float64)
     if signs.shape != (len(K),) or not (np.abs(signs) == 1.0).all():
@@ -68,9 +69,11 @@ def fit_labels(K: Array, y: npt.ArrayLike, times: npt.ArrayLike | None = None) -
 
 
 def label_acquisition(mean: Array, var: Array, rule: str, rng: np.random.Generator | None = None) -> Array:
-    """Return the score (m,) of asking for the label at each of m inputs; ask at the highest score, the first of equals.
+    """Return the score (m,) of asking for the label at each of m inputs: ask where it is highest, at the first of equal
+    scores.
 
-    `mean`, `var` (m,): of f at the inputs. `rule`: "bald" (mutual information of label and f, [H12] Eq. 11) or "mes"
+    The label y = -1 or 1 at an input has P(y) = Phi(y f), for a latent function f whose posterior means and variances
+    at the inputs are `mean` and `var` (m,). `rule`: "bald" (mutual information of label and f, [H12] Eq. 11) or "mes"
     (entropy of the label), both in bits, or "random" (uniform draws from `rng`). Raise ValueError for another rule, or
     if "random" has no `rng`.
     """

@@ -17,12 +17,13 @@ Array = npt.NDArray[np.float64]
 
 
 class UserCovariance(NamedTuple):
-    """Prior of people's weights by their q features, made by `user_covariance`.
+    """The prior of people's weights of one function by their q features, made by `user_covariance`.
 
-    `shared`: prior of the weights of U people for one function. The other fields are for the prior of people who come
-    later: `centre` (q,) is subtracted from their features, which are then divided by `unit` (q,); `pseudo` (m x q) are
-    such features of the m pseudo-inputs (people), and `back` (m x k) maps covariances with them to rows of `shared.R`;
-    `amount` is the variance that features explain, `alone` the rest.
+    `shared` is the prior of the weights of the U people that it was made for. The other fields are for people who come
+    later. Their features are rescaled: `centre` (q,) is subtracted, and they are divided by `unit` (q,), the standard
+    deviation times the length-scale. `pseudo` (m x q) are rescaled features of the m pseudo-inputs, which are people;
+    `back` (m x k) maps covariances with these to rows of `shared.R` (U x k). `amount` is the variance of a weight that
+    features explain, `alone` the rest of it.
     """
 
     shared: FactorPrior
@@ -37,8 +38,8 @@ class UserCovariance(NamedTuple):
     alone: float
 
     def of(self, Z: npt.ArrayLike) -> FactorPrior:
-        """Return the prior of the weights of v other people with q features Z (v x q), with the same latent z as the U
-        people.
+        """Return the prior of the weights of v other people, with q features `Z` (v x q), as a factor model with the
+        same latent variables as that of the U people (`shared`).
 
         Raise ValueError if the number of features differs.
         """

@@ -78,9 +78,9 @@ def bald(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
 def eubo(first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Array:
     """Return the expected utility of the better of two items, E max(f_a, f_b), elementwise.
 
-    `first`, `second`: means of f_a and f_b; `var`: variance of f_a - f_b. With s = sqrt(var) and z = |first - second| /
-    s, it is max(first, second) + s (phi(z) - z Phi(-z)). The noise of a choice plays no part, only which utility is
-    higher.
+    `first`, `second`: means of f_a and f_b; `var`: variance of f_a - f_b; numbers or arrays of one shape. With s =
+    sqrt(var) and z = |first - second| / s, it is max(first, second) + s (phi(z) - z Phi(-z)), phi and Phi being the
+    normal density and distribution function. The noise of a choice plays no part, only which utility is higher.
     """
     from scipy.special import ndtr
 
@@ -262,11 +262,11 @@ def posterior_after(posterior: Posterior, winner: int, loser: int) -> Posterior:
 
 
 def expected_change(gap: npt.ArrayLike, var: npt.ArrayLike) -> tuple[Array, Array]:
-    """Return by how much one observed choice moves the mean and shrinks the covariance of a Gaussian over utilities.
+    """Return two factors (alpha, beta), elementwise, by which one observed choice changes a Gaussian over utilities.
 
-    `gap`, `var`: mean and variance of f_winner - f_loser before the choice, elementwise. With c the covariances of the
-    utilities with f_winner - f_loser, the mean moves by c times the first result, and the covariance by -c c' times the
-    second.
+    `gap`, `var`: mean and variance of the utility difference f_winner - f_loser before the choice, numbers or arrays of
+    one shape. With c (n,) the covariances of the n utilities with this difference, the choice adds alpha c to the mean
+    and subtracts beta c c' from the covariance.
     """
     from scipy.special import log_ndtr
 

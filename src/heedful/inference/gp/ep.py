@@ -65,12 +65,12 @@ class EPResult(NamedTuple):
 
 
 class UserPosteriors(NamedTuple):
-    """Posteriors of U people over the same n items: `mean` (U x n), `cov` (U x n x n), `log_evidence` (U,), and the
-    `sites`, the Gaussian factors of the p comparisons.
+    """Posteriors of U people over the utilities f of the same n items: `mean` (U x n) and `cov` (U x n x n).
 
-    The sites of a person together are exp(-d' T d / 2 + r' d), d = f - prior mean for the utilities f, with `T` (U x n
-    x n) and `r` (U x n). `cavities`: for each of p comparisons, mean and variance, (p,) each, of the difference that it
-    is about, given everything but this comparison.
+    `sites` are EP's Gaussian factors of the p comparisons. Those of a person together are exp(-d' T d / 2 + r' d), with
+    d = f - prior mean, `T` (U x n x n) and `r` (U x n). `log_evidence` (U,) is log P(answers of the person), in nats.
+    `cavities` are mean and variance, (p,) each, of the difference of utilities that a comparison is about, given
+    everything except this comparison.
     """
 
     mean: Array
@@ -290,10 +290,11 @@ def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
 
 
 def moments(of: Likelihood, m: Array, v: Array) -> tuple[Array, Array, Array]:
-    """Return for each of p rows log Z, its first derivative by m, and minus its second, (p,) each.
+    """Return for each of p rows log Z, its first derivative by m, and minus its second derivative by m, (p,) each.
 
-    Z is the integral of the row's likelihood over its cavity, the Gaussian with mean m and variance v; `m`, `v` (p,).
-    `of`: the constants of the likelihoods, from `likelihood_of`.
+    Z is the integral of the row's likelihood over its cavity, N(m, v): the Gaussian over the row's difference of
+    utilities without the row's own site. `m`, `v` (p,) are its means and variances; `of` are the constants of the
+    likelihoods, made by `likelihood_of`.
     """
     s = np.sqrt(v + of.noise)
     out = choice_moments(m, s, of.width)
@@ -349,9 +350,10 @@ def infer(
 
 
 def extend_to_items(many: UserPosteriors, K: Array, prior_mean: Array, met: Ints) -> EPResult:
-    """Return the result for one person over all n items, from `many`: the result over the q items in the answers.
+    """Return the result for one person over all n items, from a result over only the q items that occur in the answers.
 
-    `K` (n x n), `prior_mean` (n,): the prior over all items; `met` (q,): the numbers of the q items, rising.
+    `many` is the latter, of one person (U = 1); `met` (q,) are the numbers of the q items, rising. `K` (n x n) and
+    `prior_mean` (n,) are the prior over all items.
     """
     posterior = many.of(0)
     if met.size < len(prior_mean):
@@ -377,11 +379,12 @@ def infer_rows(
 
 
 def extend_posterior(K: Array, prior_mean: Array, across: Array, among: Array, T: Array, r: Array) -> Posterior:
-    """Return the posterior over n items with the prior N(prior_mean (n,), K (n x n)), given answers about q items.
+    """Return the posterior over the utilities f of n items, given answers about q items; the prior is N(`prior_mean`
+    (n,), `K` (n x n)).
 
     `across` (n x q): prior covariances of the n items with the q items; `among` (q x q): those of the q items, possibly
-    singular; T (q x q), r (q,): the answers stand for the factor exp(-d' T d / 2 + r' d), with d the utilities of the q
-    items less their prior mean.
+    singular. The answers stand for the factor exp(-d' T d / 2 + r' d), `T` (q x q) and `r` (q,), where d are the
+    utilities of the q items less their prior means.
     """
     hold = np.linalg.solve(np.eye(len(T)) + T @ among, np.column_stack([T, r]))  # among may be singular
     cov = K - across @ hold[:, :-1] @ across.T

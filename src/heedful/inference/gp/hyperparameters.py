@@ -356,10 +356,10 @@ def integrate(problem: MarginalLikelihood, x: Array, H: Array) -> tuple[Quadratu
 
 
 def _moves(node: QuadratureNode, k: int, sd: float) -> float:
-    """Return about how far utilities move, relative to their standard deviation, if hyperparameter k moves by `sd`.
+    """Return about how far utilities move, relative to their standard deviation, if one hyperparameter changes by `sd`.
 
-    k: 0 log spread, 1 logit share, 2 logit lapse rate. A larger spread shrinks utilities less; share and lapse rate
-    scale them.
+    `k` is the index of the hyperparameter: 0 log spread, 1 logit share, 2 logit lapse rate; `node` has their values and
+    the posterior there. A larger spread shrinks utilities less; share and lapse rate scale them.
     """
     spread, share, noise = node.hyper
     people = node.people

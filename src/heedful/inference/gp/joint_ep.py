@@ -42,11 +42,11 @@ LEAST_STEP.
 
 
 class Message(NamedTuple):
-    """A Gaussian factor exp(-m' A m / 2 + b' m) that answers contribute to the posterior of the mean utilities m of n
-    items.
+    """A Gaussian factor exp(-m' A m / 2 + b' m) of the mean utilities m of n items, which stands for what the answers
+    of a person say about m.
 
-    A (n x n) and b (n,), for one person or summed over several; or, stacked for u people over q items each, A (u x q x
-    q) and b (u x q).
+    `A` is n x n and `b` is (n,), for one person or summed over several; or, stacked for u people over q items each, `A`
+    is u x q x q and `b` is u x q.
     """
 
     A: Array
@@ -54,15 +54,17 @@ class Message(NamedTuple):
 
 
 class JointPosterior(NamedTuple):
-    """The result of joint EP: the Gaussian over the mean utilities m of n items, `mean` (n,) and `cov` (n x n), and
-    what follows for each of U people.
+    """The result of joint EP for U people with utilities f_u ~ N(m, S) of n items, and the prior m ~ N(0, P) of their
+    mean.
 
-    P is the prior covariance of m, S (`own`, n x n) that of a person's utilities around m, A_u and b_u the Gaussian
-    message about m from the answers of person u; `message` is their sum. `sites` and `cavities`: of the p comparisons;
-    the latter are mean and variance, (p,) each, of a difference of utilities given all other answers. `log_evidence`:
-    log P(all answers); `each` (U,): log P(answers of a person | all others); `gradient`: derivatives of the log
-    evidence by log a and log b for P scaled by a^2 and S by b^2; `apart` (n x n): an EM step sets S to S + S apart S /
-    U.
+    `mean` (n,) and `cov` (n x n) are the posterior of m; `own` (n x n) is S. `message` is the sum over all people of
+    the Gaussian messages about m, with matrix A_u and vector b_u, that stand for the answers of person u. `sites` are
+    the Gaussian factors of the p comparisons, and `cavities` the mean and variance, (p,) each, of the difference of
+    utilities that each is about, given all other comparisons.
+
+    `log_evidence` is log P(all answers); `each` (U,) is log P(answers of a person | answers of all others), both in
+    nats. `gradient` has the derivatives of the log evidence by log a and by log b, if P is scaled by a^2 and S by b^2.
+    `apart` (n x n) is for learning S: one EM step sets S to S + S apart S / U.
     """
 
     mean: Array
@@ -219,10 +221,11 @@ def person_prior(joint: JointPosterior, few: UserBatch, tau: Array, nu: Array) -
 
 
 def _messages(few: UserBatch, own: Array, tau: Array, nu: Array) -> Message:
-    """Return the message of each of the u people in the batch, over the q items they met: A (u x q x q), b (u x q).
+    """Return what the answers of each of the u people in the batch `few` say about the mean utilities m: a stacked
+    Gaussian message, with A (u x q x q) and b (u x q), over the q items that each compared.
 
-    `own` (n x n): covariance of a person's utilities of n items around their mean; `tau`, `nu` (p,): sites of all p
-    rows.
+    A person's utilities of n items are N(m, S), where `own` (n x n) is S; `tau`, `nu` (p,) are the sites (Gaussian
+    factors) of all p rows.
     """
     T, h = few.table.natural(tau[few.at], nu[few.at])
     S = few.prior(np.zeros(len(own)), own)[1]
@@ -232,10 +235,11 @@ def _messages(few: UserBatch, own: Array, tau: Array, nu: Array) -> Message:
 
 
 def _cavity_priors(few: UserBatch, m: Array, V: Array, own: Array, message: Message) -> tuple[Array, Array]:
-    """Return the prior of the utilities of each of u people given the answers of all others, over the q items they met.
+    """Return the distribution of each person's utilities given the answers of all other people: means (u x q) and
+    covariances (u x q x q), for the u people in the batch `few`, over the q items that each compared.
 
-    It is means (u x q) and covariances (u x q x q). `m` (n,), `V` (n x n): posterior of the mean utilities of n items;
-    `own` (n x n): covariance of a person's utilities around them; `message`: what these people contributed to m.
+    `m` (n,), `V` (n x n): posterior of the mean utilities of n items; `own` (n x n): covariance of a person's utilities
+    around them; `message`: what these people's own answers say about the mean, which is removed.
     """
     mean, S = few.prior(m, own)
     cov = _of_mean(few, V)
@@ -246,9 +250,8 @@ def _cavity_priors(few: UserBatch, m: Array, V: Array, own: Array, message: Mess
 
 
 def _of_mean(few: UserBatch, V: Array) -> Array:
-    """Return the part of V (n x n), over n items, for the q items that each of u people met (u x q x q); 0 in the
-    padding.
-    """
+    """Return the rows and columns of `V` (n x n) for the q items that each of u people in the batch `few` compared, (u
+    x q x q); 0 in the padding."""
     there = few.there[:, :, None] & few.there[:, None, :]
     return np.where(there, V[few.items[:, :, None], few.items[:, None, :]], 0.0)
 
@@ -258,8 +261,10 @@ def _places(few: UserBatch, n: int) -> Ints:
 
 
 def _mean_of(L: Array, message: Message) -> tuple[Array, Array]:
-    """Return covariance V (n x n) and mean (n,) of the mean utilities m of n items, from the prior N(0, L L') and the
-    Gaussian `message` exp(-m' A m / 2 + b' m) of all people.
+    """Return the posterior covariance V (n x n) and mean (n,) of the mean utilities m of n items.
+
+    The prior is N(0, L L'), for `L` with n rows; `message` is the factor exp(-m' A m / 2 + b' m) of the answers of all
+    people.
     """
     V = L @ np.linalg.solve(np.eye(L.shape[1]) + L.T @ message.A @ L, L.T)
     V = 0.5 * (V + V.T)
@@ -267,10 +272,10 @@ def _mean_of(L: Array, message: Message) -> tuple[Array, Array]:
 
 
 def _integral(cov: Array, mean: Array, message: Message) -> Array:
-    """Return for each of u people (u,) the log integral over m of N(m; mean, cov) exp(-m' A m / 2 + b' m), over q
-    items.
+    """Return for each of u people (u,) the log of the integral over m of N(m; `mean`, `cov`) times the factor exp(-m' A
+    m / 2 + b' m), where m are mean utilities of q items.
 
-    `cov` (u x q x q), `mean` (u x q); A and b are the `message` of each person.
+    `cov` (u x q x q), `mean` (u x q); A (u x q x q) and b (u x q) are the person's `message`.
     """
     A, b = message
     pull = (A @ mean[:, :, None])[:, :, 0]

@@ -71,7 +71,7 @@ class UserBatch(NamedTuple):
         )  # fmt: skip
 
     def split(self, most: int) -> list[UserBatch]:
-        """Return the batch split into batches of at most `most` people."""
+        """Return the same people in batches of at most `most` people each."""
         if self.who.size <= most:
             return [self]
         rows, out = self.table.rows, []
@@ -189,10 +189,11 @@ def infer_per_user(
 
 
 def pull_sums(people: PerUserPosteriors) -> tuple[Array, Array]:
-    """Return the sums over people u of vectors a_u (n,) and of matrices a_u a_u' - W_u (n x n), for n items, as an EM
-    step needs them.
+    """Return two sums over people u that an EM step of the population needs: sum a_u (n,), and sum (a_u a_u' - W_u) (n
+    x n).
 
-    a_u and W_u are defined by the posterior of a person, N(m + S a_u, S - S W_u S), where N(m, S) is the common prior.
+    The posterior of person u over n items is N(m + S a_u, S - S W_u S), where N(m, S) is the prior of all people; this
+    defines the vector a_u (n,) and the matrix W_u (n x n).
     """
     n = people.prior_mean.size
     a, A = np.zeros(n), np.zeros((n, n))
