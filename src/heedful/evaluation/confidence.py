@@ -355,13 +355,13 @@ _BETS = 0.9 / 1.6 ** np.arange(10)
 
 
 def asymptotic(mean: Array, sd: Array, n: int, alpha: float = 0.05, best_at: int = 1000) -> tuple[Array, Array]:
-    """Return (low, high) for the mean of n values by Robbins' normal mixture, from their `mean` and standard deviation
-    `sd`.
+    """Return (low, high): an interval for the mean of n values that holds at all times at once, but only for large
+    samples.
 
-    Arrays of means give arrays of limits. It is narrowest at n = `best_at`. It holds only if n is large and the values
-    are not rare: for clicks on 2 % of what is shown it misses the mean in 41 % of the runs where 5 % (`alpha`) is
-    stated. Show it next to another sequence; do not decide by it. Raise ValueError unless 0 < alpha < 1.
-    """
+    It is Robbins' normal mixture, computed from the `mean` of the n values and their standard deviation `sd`; arrays of
+    means give arrays of limits. It is narrowest at n = `best_at`. It holds only if n is large and the values are not
+    rare: for clicks on 2 % of what is shown it misses the mean in 41 % of the runs where 5 % (`alpha`) is stated. Show
+    it next to another sequence; do not decide by it. Raise ValueError unless 0 < alpha < 1."""
     from scipy.special import lambertw
 
     check_alpha(alpha)

@@ -12,7 +12,7 @@ class Measure(NamedTuple):
     of these were."""
 
     name: str
-    """the name of the measure: "mean absolute error\""""
+    """the name of the measure: "mean error\""""
     about: str
     """a sentence that says what the measure is the mean of"""
     missing: str

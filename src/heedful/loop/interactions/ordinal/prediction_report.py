@@ -38,7 +38,7 @@ class GradeTally:
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """Add one decision, whose record holds the predicted grade of each item shown.
 
-        `given` is the feedback on it that was not undone: pairs (event, decoded feedback)."""
+        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, decoded feedback)."""
         predicted = dict(zip(decision.record.shown, decision.record.predicted))
         who = decision.seq if decision.person is None else decision.person
         for event, feedback in given:

@@ -80,7 +80,7 @@ class RatingTally:
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """Add one decision, whose record holds the rating predicted for each item shown.
 
-        `given` is the feedback on it that was not undone: pairs (event, decoded feedback)."""
+        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, decoded feedback)."""
         record = decision.record
         predicted = dict(zip(record.shown, record.predicted))
         who = decision.seq if decision.person is None else decision.person
