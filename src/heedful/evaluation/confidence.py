@@ -195,9 +195,9 @@ class BetaBinomial(NamedTuple):
         return BetaBinomialState(wins, losses, np.maximum(low, state.low), np.minimum(high, state.high))
 
     def log_evidence(self, state: BetaBinomialState, p: float = 0.5) -> Array:
-        """Return for each sequence the log of the evidence that the share of wins is not `p`; the share p is rejected
-        once it reaches log(1 / alpha).
-        """
+        """Return for each sequence (...) the log of the evidence that the share of wins is not `p`.
+
+        The share p is rejected once this reaches log(1 / alpha)."""
         return _log_evidence(state.wins, state.losses, np.asarray(p))
 
     def interval(self, state: BetaBinomialState) -> tuple[Array, Array]:

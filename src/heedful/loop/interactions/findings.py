@@ -82,11 +82,14 @@ class Picture(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A part of the findings with a heading (`title`), sentences and perhaps a picture."""
+    """One part of the findings, under a heading of its own."""
 
     title: str
+    """the heading, or the sentence with the main result"""
     sentences: tuple[str, ...]
+    """the sentences below it"""
     picture: Picture | None = None
+    """a picture of values over time; None for none"""
 
 
 class Findings(NamedTuple):

@@ -601,10 +601,10 @@ class Interaction(Protocol[M]):
         return copy_arrays(model.shared)
 
     def predictor(self, model: M, person: str | None) -> list[bytes] | None:
-        """Return the arrays that predictions for `person` are computed from, as bytes; None if any feedback changes
-        them.
+        """Return the arrays from which `model` computes its predictions for `person`, as bytes; None if every piece of
+        feedback changes them.
 
-        They are compared before and after learning, to count the feedback that changed no prediction."""
+        A caller compares them before and after learning, to count the feedback that changed no prediction."""
         return None
 
     def columns(self, model: M) -> Columns | None:

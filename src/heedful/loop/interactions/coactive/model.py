@@ -336,7 +336,7 @@ def _order(learner: Any, state: Any, x: Floats) -> Ints:
 
 
 def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
-    """Return the state of `learner` after it has learned the training example `lesson` in `state`."""
+    """Return the state of `learner` after it has learned from the training example `lesson`, starting from `state`."""
     if isinstance(lesson, Thumb):
         # At margin m the chance of this thumb is sigma(m): a logistic step, along phi of what was shown.
         margin = lesson.sign * float(
