@@ -84,9 +84,8 @@ def standing(posterior: Posterior | Mixture, seed: int = 0, *, at: float = 0.9) 
 
 
 def _descending(f: Array) -> Ints:
-    """Return for each of d rows of n values f (d x n) the columns by value, highest first; of equal values the lower
-    column comes first. f is overwritten.
-    """
+    """Return for each of d rows of `f` (d x n) its n column indices by value, highest first (d x n); of equal values
+    the lower column comes first. `f` is overwritten."""
     order = np.negative(f, out=f).argsort(axis=1)  # faster than a stable sort; ties are sorted again below
     rising = np.take_along_axis(f, order, axis=1)
     tied = (rising[:, 1:] == rising[:, :-1]).any(axis=1)

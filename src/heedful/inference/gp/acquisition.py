@@ -229,10 +229,11 @@ def _of_pool(posterior: Posterior, rule: str, pairs: Ints, skip: Ints, rng: np.r
 
 
 def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]:
-    """Draw a pair of the n items uniformly with `rng`, among those not in `skip` (q x 2, the lower item first, each
-    pair once).
+    """Return a pair of the n items (lower number first), drawn uniformly with `rng` among all pairs that are not in
+    `skip`.
 
-    The draw is the number of a pair among those that are left, in the order (0, 1), (0, 2), ...
+    `skip` (q x 2) has q pairs, the lower item first, each pair once. The draw takes one random number, the index of a
+    pair in the order (0, 1), (0, 2), ... of those that are left.
     """
     before = np.concatenate(([0], np.cumsum(np.arange(n - 1, 0, -1))))  # pairs whose first item is lower
     k = int(rng.integers(before[-1] - len(skip)))

@@ -88,7 +88,8 @@ class Mixture(NamedTuple):
 
 
 def mixture(weights: Sequence[float], parts: Sequence[Posterior]) -> Posterior | Mixture:
-    """Mix Gaussians `parts` over the same items; `weights`, one for each, need not sum to 1.
+    """Return the mixture of the Gaussians `parts`, all over the same items, with `weights`, one for each, which need
+    not sum to 1.
 
     A single Gaussian is returned unchanged.
     """

@@ -62,12 +62,12 @@ def cavities(m: Array, v: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
 
 
 def site_steps(m: Array, v: Array, slope: Array, bend: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-    """Return by how much tau and nu of each of p rows, (p,) each, must change for its site, exp(-tau g^2 / 2 + nu g),
-    to match the moments of its likelihood.
+    """Return by how much `tau` and `nu` of each of p rows, (p,) each, must change so that the row's site, the Gaussian
+    factor exp(-tau g^2 / 2 + nu g), matches the moments of its likelihood.
 
-    `m`, `v` (p,): mean and variance of the cavities, the Gaussians of g without the row's site; `slope`, `bend` (p,):
-    first and minus the second derivative of log Z by m, with Z the integral of the likelihood over the cavity; `tau`,
-    `nu` (p,): the present sites.
+    g is the row's difference of utilities. `m`, `v` (p,): mean and variance of the cavities, the Gaussians of g without
+    the row's site. `slope`, `bend` (p,): first and minus the second derivative by m of log Z, where Z is the integral
+    of the likelihood over the cavity.
     """
     ends = 1.0 - v * bend
     return bend / ends - tau, (slope + m * bend) / ends - nu

@@ -330,8 +330,8 @@ def fit_item(learner: ALB, pairs: InteractionMatrix, A: Array, B: Array, columns
 
 
 def _mark_due(state: ALBState, users: list[int]) -> None:
-    """Make the factors of the users with indices `users` due for computation at their next rating: `is_due` is True for
-    them."""
+    """Mark the users with indices `users` in `state`, in place, so that their factors are computed at their next rating
+    (`is_due` returns True for them)."""
     state.growth[[user for user in users if user < state.growth.size]] = np.inf
 
 

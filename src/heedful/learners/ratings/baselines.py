@@ -197,8 +197,11 @@ def item_means(count: Array, total: Array, items: Ints, mean: float, prior: floa
 @noinline
 @kernel
 def put_own_means(scores: Array, pairs: InteractionMatrix, user: int, items: Ints) -> None:
-    """Replace in `scores` (n,), in place, the score of each of `items` (n,) that the user rated by the mean of the
-    user's own ratings of it in `pairs`."""
+    """Overwrite the scores of the items that the user with index `user` has rated, in place: each becomes the mean of
+    the user's own ratings of the item in `pairs`.
+
+    `scores` (n,) are those of `items` (n,), ascending item indices. Other scores stay as they are.
+    """
     p = pairs.of_user[user] if user < pairs.of_user.size else -1
     while p >= 0:
         if pairs.count[p] > 0.0:

@@ -261,10 +261,11 @@ def add_own_ratings(
     """Condition the predictive `mean` and `var` of one user's ratings of c items on the user's own earlier ratings, in
     place.
 
-    The own ratings of an item tell about the pair term, which is the same in all ratings of this pair of user and item.
-    `x` is the context (the user and the c items), `pairs` are all ratings, `facts` (9,) their statistics
+    Own ratings of an item tell about the pair term, which is the same in all ratings of this pair of user and item. `x`
+    is the context (the user and the c items), `pairs` are all ratings, `facts` (9,) their statistics
     (`BMFState.facts`), `hyper` the hyperparameters of the model (`FactorModel.hyper`). `mean` is (c,); `var` is (c,),
-    or (0,) to leave it out. The variance of the pair term is added times the share of ratings that repeat a pair.
+    or (0,) to leave it out. For items that the user never rated, `var` grows by the variance of the pair term times the
+    share of all ratings that repeat a pair: knowing this term is worth something only where pairs are rated repeatedly.
     """
     # Knowing a single pair better is worth something only where pairs are rated repeatedly.
     again = facts[AGAIN] / max(facts[RATINGS], 1.0)

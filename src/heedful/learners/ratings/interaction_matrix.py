@@ -88,8 +88,8 @@ def with_room(pairs: InteractionMatrix, user: int, item: int) -> InteractionMatr
 
 @kernel
 def place_of(pairs: InteractionMatrix, user: int, item: int) -> int:
-    """Return the position of a user's and an item's pair in the arrays of `pairs`, or -1 if the user never rated the
-    item."""
+    """Return the position in the arrays of `pairs` of the pair of the user and the item with these indices, or -1 if
+    the user never rated the item."""
     if user >= pairs.of_user.size:
         return -1
     p = pairs.of_user[user]
@@ -186,7 +186,11 @@ def users_of(pairs: InteractionMatrix, item: int) -> Ints:
 
 
 def _places(newest: Ints, after: Ints, one: int) -> Ints:
-    """Return the positions of the pairs in the linked list of the user or item with index `one`, the newest first."""
+    """Return the positions (n,) of the n pairs of the user (or item) with index `one`, the newest first.
+
+    `newest` has the position of the newest pair of each user (or item), `after` that of the next older one of each
+    pair.
+    """
     places = []
     p = newest[one] if one < newest.size else -1
     while p >= 0:

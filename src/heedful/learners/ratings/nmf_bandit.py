@@ -113,10 +113,11 @@ def scale_factors(F: Array, by: Array) -> None:
 @noinline
 @kernel
 def with_positive(F: Array, rows: int, seed: int, side: int) -> Array:
-    """Return the k factors `F` (n x k) of n users or items, or a longer copy if they have fewer than `rows` rows; new
-    rows are uniform between 0 and 1, a function of `seed`.
+    """Return non-negative factors of at least `rows` users or items: `F` (n x k) itself if n is enough, else a longer
+    copy.
 
-    `side` is 0 for users and 1 for items, so that the two get different numbers.
+    The new rows are uniform between 0 and 1, and depend only on `seed`, the index of the row and `side`, which is 0 for
+    users and 1 for items.
     """
     n, k = F.shape
     if n >= rows:
@@ -189,8 +190,10 @@ class NMFBandit(NamedTuple):
         return best_items(self.scores(state, x), x.items, self.space.size)
 
     def scores(self, state: NMFState, x: SlateContext) -> Array:
-        """Return the predicted rating of each item of `x.items` by the user of the context `x`, relative to the lowest
-        rating that is possible, or was given: (c,) for c items."""
+        """Return the predicted rating of each of the c items of the context `x` by its user, less `state.low`: (c,).
+
+        `state.low` is the lowest possible rating or, if the space gives none, the lowest so far.
+        """
         U = with_positive(state.U, x.user + 1, state.seed, 0)
         V = with_positive(state.V, x.items[-1] + 1, state.seed, 1)
         return row_scores(V, x.items, U[x.user])

@@ -104,8 +104,12 @@ def draw_gaussian(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> No
 @noinline
 @kernel
 def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
-    """Return the k factors `F` (D x n x k) of n users or items in D particles, or a longer copy if they have fewer than
-    `rows` rows; new rows are normal with standard deviation `scale`, a function of `seed`."""
+    """Return factors of at least `rows` users or items in each of D particles: `F` (D x n x k) itself if n is enough,
+    else a longer copy.
+
+    The factors in new rows are normal with mean 0 and standard deviation `scale`, and depend only on `seed`, the
+    particle and the index of the row.
+    """
     D, n, k = F.shape
     if n >= rows:
         return F
@@ -125,10 +129,10 @@ def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
 @noinline
 @kernel
 def systematic_resampling(log_weights: Array, start: float) -> Ints:
-    """Return the number of copies of each of D particles (D,) in systematic resampling, from their `log_weights` (D,).
+    """Return how many copies of each of D particles systematic resampling makes, (D,), from their `log_weights` (D,).
 
-    It is the number of the points (start + i) / D, i = 0..D-1, that fall into the particle's share of the total weight;
-    0 <= start < 1.
+    The particles share the interval from 0 to 1 by weight, in order. The result is the number of the points (start + i)
+    / D, i = 0..D-1, in the part of each; 0 <= `start` < 1 is a random number.
     """
     D = log_weights.size
     most, total = log_weights.max(), 0.0

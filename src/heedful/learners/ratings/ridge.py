@@ -366,8 +366,8 @@ def with_items(B: Array, seed: int, scale: float, k: int, items: int) -> Array:
 @noinline
 @kernel
 def with_users(A: Array, users: int) -> Array:
-    """Return the k factors `A` (n x k) of n users, or a longer copy if they have fewer than `users` rows; new rows are
-    0."""
+    """Return factors of at least `users` users: `A` (n x k) itself if n is enough, else a longer copy, whose new rows
+    are 0."""
     n, k = A.shape
     if n >= users:
         return A
