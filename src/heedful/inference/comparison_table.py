@@ -26,7 +26,7 @@ def pairwise_rows(choices: ComparisonTable) -> PairRows:
     An answer about two items is one independent row (group -1); identical ones of a person are merged into one row,
     whose `times` is their number, whichever item was shown first. A ranking, best-of-k answer or tie of more than two
     items gives several rows with a group number of their own: each item of a tier beats each of the next tier; a single
-    tier ties all its items. Raise ValueError if one answer would have more than MOST_ROWS rows.
+    tier ties all its items. Raise ValueError if one answer would have more than MOST_ROWS (400) rows.
     """
     (whose, pairs, equal, counts, _), rest = _of_two(choices)
     alone = pair_rows(np.empty((0, 2)))

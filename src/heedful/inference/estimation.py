@@ -196,7 +196,7 @@ def estimate(choices: ComparisonTable, X: npt.ArrayLike | None = None) -> Estima
     """Estimate the utilities of the n items of a comparison table `choices`, for its person or people.
 
     `X` (n x d): d features of the items; None: items are independent. Raise ValueError with fewer than two items, with
-    too many (MOST_ITEMS, MOST_ITEMS_OF_MANY), without a judged answer, or if X has another shape.
+    too many (over 3000 of one person, 1000 of several), without a judged answer, or if X has another shape.
     """
     n, U = len(choices.items), len(choices.people)
     most = MOST_ITEMS if U == 1 else MOST_ITEMS_OF_MANY

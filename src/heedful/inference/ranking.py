@@ -210,7 +210,7 @@ class PreferenceRanking(NamedTuple):
         """Return the matrices of wins, of ties, and of the probability that row beats column in the next choice, as
         lists.
 
-        Rows and columns are items, best first. Return None with more than MATRIX items.
+        Rows and columns are items, best first. Return None with more than MATRIX (200) items.
         """
         order, n = self.standing.order, len(self.names)
         if n > MATRIX:

@@ -94,7 +94,7 @@ def fit_joint(
     `K_items` (n x n), `K_users` (U x U): covariances of items and of people; people with the same features have the
     same utilities, but for the diagonal of K_users. `sites`: where an earlier fit ended, on the first of these rows.
     Sweeps end when no site moves by more than the fraction `tolerance`. The cost is cubic in U n: raise ValueError if
-    that exceeds MOST.
+    that exceeds MOST (6000).
 
     Each site concerns one person, so only the diagonal blocks of the posterior covariance are needed: a sweep costs one
     Cholesky factor and its inverse. The result is that of `infer` over people times items.

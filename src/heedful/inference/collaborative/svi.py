@@ -70,11 +70,11 @@ def fit_streaming(
     """Fit the collaborative model CP of [H12] to the answers `rows` of U = `users` people in batches of people.
 
     `K` (n x n): covariance over n items of each of `D` functions that people share. People are shuffled with `seed` and
-    come `batch` at a time, `passes` times. `cp.fit` fits at most FIRST people of the first batch, as step 1; step t
-    then moves the functions by the fraction t^-slower, 0.5 < slower <= 1. `start`: an earlier fit of the same people,
-    or of the first of them, to continue from; then `cp.fit` is not run. `width`: how much better an item must be
-    perceived not to tie; `lapse`: the probability of a random answer. Raise ValueError, naming the argument, if one is
-    invalid.
+    come `batch` at a time, `passes` times. `cp.fit` fits at most FIRST (1000) people of the first batch, as step 1;
+    step t then moves the functions by the fraction t^-slower, 0.5 < slower <= 1. `start`: an earlier fit of the same
+    people, or of the first of them, to continue from; then `cp.fit` is not run. `width`: how much better an item must
+    be perceived not to tie; `lapse`: the probability of a random answer. Raise ValueError, naming the argument, if one
+    is invalid.
     """
     for name, value in (("D", D), ("batch", batch), ("passes", passes), ("users", users)):
         check_count(name, value)
@@ -185,11 +185,13 @@ def _step(
     scale: float,
     share: float,
 ) -> None:
-    """Move D functions towards a batch of people in place, one after the other: their `sites` at P pairs of items, (D x
-    P) each, and the means and variances `h` of their values, (P x D) each.
+    """Move the posterior of D functions by the fraction `share` towards what a batch of people says about them, in
+    place, one function after the other.
 
-    `told`: sites of the preferences of the batch; `mw`, `vw`: weights of its people; `scale`: number of all people over
-    that of the batch; `share`: the fraction by which to move.
+    `sites` are the parameters tau and nu, (D x P) each, of the Gaussian factors of the functions' values at P pairs of
+    items, and `h` the means and variances of these values, (P x D) each; both are overwritten. `items` is the prior of
+    the values. `told` are the sites of the preferences of the batch, `mw` and `vw` means and variances of its people's
+    weights. `scale` is the number of all people divided by that of the batch.
     """
     (tau, nu), (mh, vh) = sites, h
     P, D = mh.shape

@@ -117,10 +117,10 @@ def next_question(
 ) -> Question:
     """Return the pair with the highest acquisition score, under a posterior over the utilities of n items.
 
-    `rule`: one of RULES; "random" draws a pair uniformly with `rng`, which the other rules ignore. `pairs`: item
-    numbers of p candidate pairs (p x 2); None allows all pairs. `skip`: q pairs (q x 2) that are never returned, in
-    either order. Raise ValueError, naming the argument, for an unknown rule, malformed pairs or a missing `rng`, and if
-    no pair is left.
+    `rule`: "bald", "mes", "eubo" or "random"; "random" draws a pair uniformly with `rng`, which the other rules ignore.
+    `pairs`: item numbers of p candidate pairs (p x 2); None allows all pairs. `skip`: q pairs (q x 2) that are never
+    returned, in either order. Raise ValueError, naming the argument, for an unknown rule, malformed pairs or a missing
+    `rng`, and if no pair is left.
     """
     n = posterior.mean.size
     check_rule(rule, rng)
@@ -309,7 +309,9 @@ def next_batch(
 
 
 def check_rule(rule: str, rng: np.random.Generator | None) -> None:
-    """Raise ValueError unless `rule` is one of RULES and, for "random", `rng` is a numpy Generator."""
+    """Raise ValueError unless `rule` is "bald", "mes", "eubo" or "random" and, for "random", `rng` is a numpy
+    Generator.
+    """
     if rule not in RULES:
         raise ValueError(f"rule: expected one of {', '.join(RULES)}, got {describe(rule)}")
     if rule == "random" and not isinstance(rng, np.random.Generator):

@@ -46,8 +46,8 @@ def diagnose_ep(
     """Compare EP's posterior of one person with importance sampling of the exact posterior.
 
     `prior`: the person's prior; `posterior`: EP's result; `seen`: the answers with their sites. The probabilities of
-    choices between compared items are checked, at most those of the MOST_ITEMS items compared most often. The number of
-    draws is `draws`, half of them from the prior, made with `seed`.
+    choices between compared items are checked, at most those of the MOST_ITEMS (60) items compared most often. The
+    number of draws is `draws`, half of them from the prior, made with `seed`.
     """
     from scipy.special import ndtr
 

@@ -134,7 +134,7 @@ class MarginalLikelihood:
         (U,) each.
 
         x (4,): log spread, logit share, logit lapse rate, log tie width. The lapse rate of people who always answer at
-        random is MOST_LAPSES; without ties the width is 0.
+        random is MOST_LAPSES (0.99); without ties the width is 0.
         """
         lapse = np.where(self.random > RANDOM, MOST_LAPSES, _expit(x[2])) if 2 in self.free else np.zeros(self.users)
         width = np.full(self.users, np.exp(x[3]) if 3 in self.free else 0.0)
@@ -272,8 +272,8 @@ class MarginalLikelihood:
         ones, by EM; the result is stored.
 
         The other hyperparameters are x (4,): log spread, logit share, logit lapse rate, log tie width. The prior is
-        inverse-Wishart around K, with the weight of nu0 = NU0 q people. A step sets R = (nu0 K + sum_u E[d_u d_u'] /
-        (spread^2 share)) / (nu0 + U) for U people. It stops after `steps`, or when no element moves by `tolerance`.
+        inverse-Wishart around K, with the weight of nu0 = 4 q people. A step sets R = (nu0 K + sum_u E[d_u d_u']
+        / (spread^2 share)) / (nu0 + U) for U people. It stops after `steps`, or when no element moves by `tolerance`.
         """
         nu0, U = NU0 * len(self.K), self.users
         for _ in range(steps):
@@ -324,9 +324,9 @@ def integrate(problem: MarginalLikelihood, x: Array, H: Array) -> tuple[Quadratu
     """Return quadrature nodes around the mode x of the marginal likelihood `problem`, most probable first.
 
     x (4,): log spread, logit share, logit lapse rate, log tie width; H (4 x 4): minus the Hessian there. Only
-    hyperparameters whose uncertainty matters (MATTERS) are integrated over: 5 Gauss-Hermite nodes for one, 3 in each
-    direction for several, scaled by H and reweighted by the actual density; weights sum to 1. If none matters, the only
-    node is the mode.
+    hyperparameters whose uncertainty matters (MATTERS = 0.2) are integrated over: 5 Gauss-Hermite nodes for one, 3 in
+    each direction for several, scaled by H and reweighted by the actual density; weights sum to 1. If none matters, the
+    only node is the mode.
     """
     value, _, node = problem.at(x)
     values, Q = np.linalg.eigh(H[np.ix_(problem.free, problem.free)])

@@ -85,10 +85,10 @@ def estimate_remaining(
     with noise; each answer updates the Gaussian as `posterior_after` does, until the goal is reached or `most`
     questions were asked. `seed` makes the draws. `stop`: the result of `stopping`, if known already.
 
-    The result is approximate. P(best) in a rollout is from DRAWS draws and is checked less often the longer the rollout
-    takes; the answers `seen` count only if all are plain choices between compared items. Rollouts compare at most
-    PLAYED items: those most likely to be the best or, for "ranking", evenly spaced ones, with the count scaled up.
-    Raise ValueError, naming the argument, if one is invalid.
+    The result is approximate. P(best) in a rollout is from DRAWS (400) draws and is checked less often the longer the
+    rollout takes; the answers `seen` count only if all are plain choices between compared items. Rollouts compare at
+    most PLAYED (40) items: those most likely to be the best or, for "ranking", evenly spaced ones, with the count
+    scaled up. Raise ValueError, naming the argument, if one is invalid.
     """
     rule = rule or GOALS.get(goal, "")
     check_goal(posterior, goal, at)

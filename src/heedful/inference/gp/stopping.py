@@ -74,11 +74,12 @@ def stopping(
     """Decide whether the goal, "best" or "ranking", is reached with probability `at`.
 
     P(best) is a share of `draws` draws from the posterior, made with `seed`; its standard error at .9 is .005 for 4000
-    draws, plus at most NEGLIGIBLE for items left out. Checking after every answer would sooner or later stop by luck,
-    so a probability that is high enough must be confirmed by four times as many other draws; then theirs is returned.
+    draws, plus at most NEGLIGIBLE (1e-4) for items left out. Checking after every answer would sooner or later stop by
+    luck, so a probability that is high enough must be confirmed by four times as many other draws; then theirs is
+    returned.
 
     With `seen`, P(best) is that of the exact posterior given these answers; but it is that of the Gaussian if fewer
-    than FEW effective draws remain, or if there are rankings or best-of-k answers, whose rows share noise. For
+    than FEW (200) effective draws remain, or if there are rankings or best-of-k answers, whose rows share noise. For
     "ranking" the result is exact for the Gaussian. Items with identical utilities count as best together, and as in the
     right order. Raise ValueError, naming the argument, if one is invalid.
     """
