@@ -254,12 +254,14 @@ def maximise_population(
 
 
 def _maximise_from_sums(K: Array, people: PerUserPosteriors, nu0: float, kappa0: float) -> tuple[Array, Array]:
-    """Do the M step of `maximise_population` for people whose posteriors are stored over only the items that they
-    compared.
+    """Do the M step of `maximise_population` (same arguments and results) for people whose posteriors are stored over
+    only the items that they compared.
 
-    Arguments are as there. The posterior of u is N(m + S a_u, S - S W_u S) with the old m and S. With e = the new m -
-    m, Sigma_u + d d' = S - S W_u S + (S a_u - e) (S a_u - e)'. Let A = sum (a_u a_u' - W_u) and p = S sum a_u; then the
-    sum over people is U S + S A S - p e' - e p' + U e e', to which kappa0 m m' is added with the new m.
+    With the old mean m and covariance S of the population, the posterior of person u has the mean mu_u = m + S a_u and
+    the covariance Sigma_u = S - S W_u S, for a vector a_u and a matrix W_u. Let e be the new mean less m, and d = mu_u
+    less the new mean; then Sigma_u + d d' = S - S W_u S + (S a_u - e) (S a_u - e)'. With A = sum (a_u a_u' - W_u) and p
+    = S sum a_u over U people, the sum of this is U S + S A S - p e' - e p' + U e e', to which kappa0 m m' is added with
+    the new m.
     """
     U, S, m = len(people.place), people.prior_cov, people.prior_mean
     a, A = pull_sums(people)

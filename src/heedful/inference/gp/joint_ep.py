@@ -185,11 +185,11 @@ def user_batches(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
 
 
 def message_of(own: Array, parts: tuple[UserBatch, ...], tau: Array, nu: Array) -> Message:
-    """Return the sum of the Gaussian messages about the mean utilities m of n items that the people in the batches
-    `parts` send.
+    """Return what the answers of all people in the batches `parts` say about the mean utilities m of n items: the
+    Gaussian factor exp(-m' A m / 2 + b' m), with A (n x n) and b (n,).
 
-    `own` (n x n): covariance of a person's utilities around m; `tau`, `nu`: for each of p rows, precision, and
-    precision times mean, of its site, (p,) each. The result has A (n x n) and b (n,).
+    `own` (n x n) is the covariance of a person's utilities around m; `tau` and `nu` (p,) are precision, and precision
+    times mean, of the sites (Gaussian factors) of p rows.
     """
     return _sum_messages(len(own), parts, (_messages(few, own, tau, nu) for few in parts))
 
