@@ -22,9 +22,8 @@ REGULARISATIONS = {"plain": (1.0, 2.0, 5.0, 7.5, 10.0, 15.0, 20.0), "weighted": 
 
 
 class Factors(NamedTuple):
-    """Matrices of k factors for U users and M movies, P (U x k) and Q (M x k): P Q^T approximates the
-    observed ratings.
-    """
+    """The result of a matrix factorisation with k factors, for U users and M movies: `P` (U x k) and `Q` (M x k); P Q^T
+    approximates the observed ratings."""
 
     P: Array
     Q: Array
@@ -53,15 +52,17 @@ def alternating_least_squares(
     tolerance: float = 1e-4,
     sweeps: int = 100,
 ) -> Factors:
-    """Factorise n ratings `values` (n,), given by `users` (n,) to `movies` (n,), both numbered from 0; `shape` is (U,
-    M).
+    """Factorise n ratings `values` (n,), given by `users` (n,) to `movies` (n,), both numbered from 0, into factors of
+    k = `dimension` numbers.
 
-    Minimise L = sum (r - p_u . q_j)^2 + regularisation (sum_u c_u |p_u|^2 + sum_j c_j |q_j|^2), with k = `dimension`
-    factors, and c = 1 (`penalty` "plain") or the number of ratings of the row ("weighted"). P and Q are solved for in
-    turn, until a sweep lowers L by less than the fraction `tolerance`, or after `sweeps`. Rows without ratings are 0. Q
-    starts as the movies' mean ratings plus small normal noise, made with `seed`. There are no intercepts: the factors
-    contain one if the ratings need it.
-    """
+    `shape` is (U, M), the numbers of users and movies. The result p_u, q_j (rows of P and Q) minimises
+
+        L = sum (r - p_u . q_j)^2 + regularisation (sum_u c_u |p_u|^2 + sum_j c_j |q_j|^2)
+
+    where the first sum is over the ratings r of movie j by user u, and c = 1 (`penalty` "plain") or the number of
+    ratings of the row ("weighted"). P and Q are solved for in turn, until a sweep lowers L by less than the fraction
+    `tolerance`, or after `sweeps`. Rows without ratings are 0. Q starts as the movies' mean ratings plus small normal
+    noise, made with `seed`. There are no intercepts: the factors contain one if the ratings need it."""
     U, M = shape
     by_user = _Rows.of(users, movies, values, U, penalty)
     by_movie = _Rows.of(movies, users, values, M, penalty)
@@ -112,9 +113,10 @@ def cross_validate(
 
 
 class _Rows(NamedTuple):
-    """Ratings by row (users, or movies): row r has columns[ends[r]:ends[r + 1]] and the values there; `times` (rows,)
-    weights its penalty |p|^2.
-    """
+    """Ratings by row (users, or movies), as arrays: those of row r are at the positions ends[r] to ends[r + 1] - 1.
+
+    `columns` has the index of the other side of each rating, `values` the rating; `times` (rows,) is the weight of each
+    row's penalty |p|^2."""
 
     columns: Ints
     values: Array
@@ -129,11 +131,11 @@ class _Rows(NamedTuple):
         return cls(columns[order], values[order], ends, times)
 
     def best(self, Q: Array, regularisation: float) -> tuple[Array, float]:
-        """Return the factors P (rows x k, k factors) that minimises sum (r - p . q)^2 + regularisation sum times |p|^2,
-        and the value of this minimum.
+        """Solve for all rows: return (P, minimum), P (rows x k, k factors) with rows p that minimise sum (r - p . q)^2
+        + regularisation sum times |p|^2, and the value of that sum.
 
-        Q (columns x k): the factors of the other side.
-        """
+        r are the ratings, `times` is the field of that name, and q are the rows of `Q` (columns x k), the factors of
+        the other side."""
         n, k = self.ends.size - 1, Q.shape[1]
         A, b = np.empty((n, k, k)), np.empty((n, k))
         for r in range(n):

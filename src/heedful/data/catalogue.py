@@ -78,10 +78,9 @@ def _example(cells: Sequence[str]) -> str:
 
 
 def _standardise(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
-    """Return a column of m numbers (m,) standardised, its mean and its scale (standard deviation).
+    """Return (standardised column, mean, scale) of a `column` of m numbers (m,); the scale is the standard deviation.
 
-    Missing values are NaN and become 0. A constant column has scale 0 and is returned unchanged.
-    """
+    Missing values are NaN and become 0. A constant column has scale 0 and is returned unchanged."""
     there = column[~np.isnan(column)]
     if there.min() == there.max():  # the standard deviation of equal numbers may be a rounding error
         return column, float(there[0]), 0.0
@@ -91,10 +90,9 @@ def _standardise(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], floa
 
 
 def scaled_moments(values: NDArray[np.float64]) -> tuple[int, float, float]:
-    """Return an exponent p, and mean and standard deviation of `values` / 2^p, for finite values.
+    """Return (p, mean, standard deviation) of finite `values` divided by 2^p, with p so large that no square overflows.
 
-    Dividing by 2^p is exact, and afterwards no square overflows.
-    """
+    Dividing by 2^p is exact."""
     power = int(np.frexp(np.abs(values).max())[1])
     scaled = np.ldexp(values, -power)
     return power, float(scaled.mean()), float(scaled.std())

@@ -23,9 +23,8 @@ MOST_TIMES = 1_000_000_000
 
 
 def word(text: str) -> str:
-    """Return a text in the form in which answers are compared: without case, blanks and punctuation; a number
-    unchanged.
-    """
+    """Return `text` in the form in which answers are compared: lower case, without blanks and punctuation; a number
+    unchanged."""
     text = text.strip()
     return text if is_number(text) else plain(text)
 
@@ -42,20 +41,19 @@ def name_in(where: str, field: str, cell: object) -> str:
 
 
 def person_in(where: str, row: Mapping[str, object], at: Mapping[str, list[str]]) -> str:
-    """Return the name of the person who answered in this row; "" if there is no such column.
+    """Return the name of the person who answered in this `row`, {column: cell}; "" if the table has no column of
+    persons.
 
     `at`: names of the columns by role (person, times, ...), from `find_columns`; `where`: the place of the row, for
-    messages. Raise ValueError as `name_in` does.
-    """
+    messages. Raise ValueError as `name_in` does."""
     return name_in(where, "person", row.get(at["person"][0])) if "person" in at else ""
 
 
 def times_in(where: str, row: Mapping[str, object], at: Mapping[str, list[str]]) -> int:
-    """Return how often the answer of this row was given; 1 if there is no such column.
+    """Return how often the answer of this `row`, {column: cell}, was given; 1 if the table has no column of counts.
 
     `at`: names of the columns by role (person, times, ...), from `find_columns`; `where`: the place of the row, for
-    messages. Raise ValueError unless it is a whole number from 0 to MOST_TIMES.
-    """
+    messages. Raise ValueError unless it is a whole number from 0 to MOST_TIMES."""
     if "times" not in at:
         return 1
     return times(where, row.get(at["times"][0]))

@@ -37,13 +37,13 @@ def plain(name: str) -> str:
 
 
 def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Return the names of the columns of a table of comparisons by role ("winner", "loser", "first", "order", ...):
-    those of the form that the table has (one of FORMS), and person, times and ballot if present.
+    """Return the names of the columns of a table of comparisons by role: {"winner": ["w"], "loser": ["l"], "person":
+    ["who"]}.
 
-    `file`: its name for messages; `header`: all column names; `named`: the columns of roles that the caller gives,
-    which are not looked for by name. Raise ValueError for an unknown role or column, a column with two roles, and a
-    table that has none of the forms.
-    """
+    The roles are those of the form that the table has (one of FORMS: winner and loser; first, second and answer; ranks;
+    order; ...), and person, times and ballot if present. `file`: its name for messages; `header`: all column names;
+    `named`: the columns of roles that the caller gives, which are not looked for by name. Raise ValueError for an
+    unknown role or column, a column with two roles, and a table that has none of the forms."""
     for role, names in named.items():
         if role not in NAMES:
             raise ValueError(f"columns: expected one of {', '.join(NAMES)}, got {role!r}")
@@ -98,10 +98,10 @@ def _plain_role(name: str) -> str:
 
 
 def _rank_columns(header: Sequence[str]) -> dict[str, list[str]] | None:
-    """Return {"order": columns} with the columns named 1, 2, ... or first, second, third, ..., in this order.
+    """Return {"order": names} with the columns of `header` that are named 1, 2, ... or first, second, third, ..., in
+    this order.
 
-    Names may also contain rank, place or choice. Return None if there are no such columns.
-    """
+    Names may also contain rank, place or choice. Return None if there are no such columns."""
     numbered: dict[int, str] = {}
     for name in header:
         match = _RANKED.fullmatch(plain(name).removeprefix("#"))

@@ -18,9 +18,8 @@ _EQUAL = _SAID["equal"]
 
 
 class _Column:
-    """A column of r names: for each row the number of its name, `numbers` (r,), and whether the cell is invalid,
-    `wrong` (r,).
-    """
+    """A column of r names, which are numbered: `numbers` (r,) has the number of each row's name, `wrong` (r,) whether
+    the cell is invalid."""
 
     def __init__(self, coded: CodedColumn, field: str, numbers: dict[str, int], empty: str | None = None) -> None:
         """Number the names in the column `coded`, adding new ones to `numbers`, which columns may share.
@@ -44,11 +43,11 @@ class _Column:
 
 
 def winners(table: Table, at: Mapping[str, list[str]]) -> ComparisonTable:
-    """Read comparisons from a table with columns winner and loser, and optionally person and times.
+    """Read comparisons from a table with columns winner and loser, and optionally person and times (how often the
+    answer was given).
 
     `at`: names of the columns by role (winner, loser, person, times), from `find_columns`. Raise ValueError for the
-    first malformed row.
-    """
+    first malformed row."""
     got = _columns(table, at, "winner", "loser")
     items: dict[str, int] = {}
     winner, loser = (_Column(got[role], at[role][0], items) for role in ("winner", "loser"))
@@ -66,13 +65,12 @@ def winners(table: Table, at: Mapping[str, list[str]]) -> ComparisonTable:
 
 
 def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -> tuple[ComparisonTable, int]:
-    """Read comparisons from a table whose rows are a pair as shown and an answer; return them, and how many ties called
-    both items bad.
+    """Read comparisons from a table whose rows are a pair as shown and an answer; return (comparisons, number of ties
+    in which both items were called bad).
 
     `at`: names of the columns by role (first, second, answer, person, times), from `find_columns`; `words`: what
     further answers mean, in addition to WORDS, written as `word` returns them. Raise ValueError for the first malformed
-    row.
-    """
+    row."""
     got = _columns(table, at, "first", "second", "answer")
     column = at["answer"][0]
     items: dict[str, int] = {}
@@ -125,11 +123,10 @@ def _columns(table: Table, at: Mapping[str, list[str]], *roles: str) -> dict[str
 
 
 def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: int) -> tuple[Ints, list[str], Check]:
-    """Return for each of r rows the number of its person (r,), the names of people, and a check of the rows that lack a
-    person.
+    """Return (people, names, check): for each of r rows the number of its person (r,), the names of people by number,
+    and a check of the rows that lack a person.
 
-    `got`, `at`: the columns of each role, read, and their names; `rows`: r.
-    """
+    `got`: the columns by role, read; `at`: their names by role; `rows`: r. A check is used by `_refuse`."""
     numbers: dict[str, int] = {}
     if "person" not in got:
         return np.zeros(rows, np.int64), [""], (np.zeros(rows, bool), lambda where, i: None)
@@ -138,10 +135,10 @@ def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: i
 
 
 def _times(got: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
-    """Return for each of r rows how often its answer was given (r,), and a check of the rows without a valid count.
+    """Return (counts, check): for each of r rows how often its answer was given (r,), and a check of the rows without a
+    valid count.
 
-    `got`: the columns of each role.
-    """
+    `got`: the columns by role, read. A check is used by `_refuse`."""
     if "times" not in got:
         rows = next(iter(got.values())).codes.size
         return np.ones(rows, np.int64), (np.zeros(rows, bool), lambda where, i: None)
@@ -157,7 +154,11 @@ def _times(got: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
 
 
 def _refuse(table: Table, checks: list[Check]) -> None:
-    """Raise ValueError for the first row that fails a check; if it fails several, for the first of these."""
+    """Raise ValueError for the first row of `table` that fails one of `checks`; if it fails several, for the first of
+    these.
+
+    A check is (which rows fail it, a mask (r,) of r rows; a function of a place and a row's index that raises the
+    error)."""
     failed = [(int(wrong.argmax()), k) for k, (wrong, _) in enumerate(checks) if wrong.any()]
     if failed:
         i, k = min(failed)

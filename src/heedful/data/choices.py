@@ -66,6 +66,9 @@ class _Answer(msgspec.Struct):
 
 
 class _Document(msgspec.Struct):
+    """The JSON document that a study's page of results exports: the names of all `items`, the `answers`, and the name
+    of the `study`."""
+
     items: tuple[str, ...]
     answers: tuple[_Answer, ...]
     study: str
@@ -199,12 +202,12 @@ def _read_choices(
 
 
 def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
-    """Yield the rankings that are written in rows of item and rank.
+    """Yield the rankings that are written in `rows` of item and rank, as many rows for each person or ballot as there
+    are items.
 
     `at`: names of the columns by role (item, rank, person, ...). Items without a rank are left out; if no item of a
     ranking has one, it is an answer "cannot judge". If all have the same rank, they tie if there are two or if there is
-    a ballot column; otherwise the person probably did not answer, and nothing is yielded.
-    """
+    a ballot column; otherwise the person probably did not answer, and nothing is yielded."""
     ballots: dict[tuple[str, str], dict[str, float | None]] = {}
     times: dict[tuple[str, str], int] = {}
     for where, row in rows:
@@ -247,7 +250,10 @@ def _orders(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Compar
 
 
 def _in_one(where: str, name: str, cell: object) -> list[tuple[str, ...]]:
-    """Return the tiers of a ranking that is written in one cell, best first."""
+    """Return the tiers of a ranking that is written in one `cell` ("tea > milk = soup", or a list), best first; a tier
+    has the names that tie.
+
+    `where` and `name` are the place of the row and the column, for messages."""
     if cell is None:
         return []
     if isinstance(cell, str):
@@ -308,7 +314,10 @@ def write_choices(path: str | PathLike[str], choices: ComparisonTable) -> None:
 
 
 def _as_shown(each: Comparison[str]) -> tuple[str | None, str, str]:
-    """Return the item that was shown first, the other one, and the answer as a word of WORDS."""
+    """Return (item shown first, the other item, answer) of a comparison of two items, where the answer is a word of
+    WORDS: "first", "second", "equal" or "unsure".
+
+    The item that was shown first has to be known."""
     [other] = {item for tier in each.tiers for item in tier} - {each.first}
     if len(each.tiers) == 2:
         return each.first, other, "first" if each.tiers[0] == (each.first,) else "second"

@@ -1,6 +1,5 @@
-"""Loader of the synthetic data set of [H12]: 1,000 people, 10 items, five shared functions, a noisy answer of every
-person on every pair.
-"""
+"""Loader of the synthetic data set of [H12]: 1,000 people, whose preferences derive from five utility functions that
+they share, gave a noisy answer on every pair of 10 items."""
 
 from os import PathLike
 from pathlib import Path
@@ -46,8 +45,7 @@ def load_collaborative(folder: str | PathLike[str]) -> PairwiseDataset:
 
 
 def _items(features: Array, rows: Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return for each of n `rows` of d numbers (n x d) the index of the item with these `features`, -1 if there is none
-    (n,).
-    """
+    """Return for each of n `rows` of d numbers (n x d) the index (n,) of the item with just these numbers among
+    `features` (items x d); -1 if there is none."""
     same = (rows[:, None, :] == features[None, :, :]).all(axis=2)
     return np.where(same.any(axis=1), same.argmax(axis=1), -1)

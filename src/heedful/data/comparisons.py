@@ -17,13 +17,16 @@ Name = TypeVar("Name", int, str)
 
 
 class Comparison(NamedTuple, Generic[Name]):
-    """One answer of a `person` that compares items, and how many `times` it was given: `tiers` of items, best first.
+    """One answer of a `person` that compares items, and how many `times` it was given.
 
-    Items and people are names (`Comparison[str]`) or their numbers in a table (`Comparison[int]`). ((3,), (1,)) is the
-    choice of 3 over 1; ((3,), (1, 2)) says that 3 is the best of three; ((3,), (1,), (2,)) is a ranking. A single tier
-    says that all its items are equally good: ((3, 1),). In an answer of several tiers nothing is said about the items
-    within a tier. `first` is the item that was shown first, None if unknown; `judged` is False for "cannot judge".
-    """
+    `tiers` are groups of items, best first:
+    - ((3,), (1,)): the choice of 3 over 1;
+    - ((3,), (1, 2)): 3 is the best of three, and nothing is said about 1 and 2;
+    - ((3,), (1,), (2,)): a ranking of three;
+    - ((3, 1),): a single tier says that all its items are equally good.
+
+    `first` is the item that was shown first, None if unknown; `judged` is False for "cannot judge". Items and people
+    are names (`Comparison[str]`) or their numbers in a table (`Comparison[int]`)."""
 
     person: Name
     """who answered; the name is "" if unknown"""
@@ -84,12 +87,13 @@ def tabulate(answered: Iterable[Comparison[str]], items: Iterable[str] = ()) -> 
 
 
 class ComparisonColumns(NamedTuple):
-    """p comparisons of two items each as columns (p,): the form in which large files are read.
+    """p comparisons of two items each as arrays (p,), one per property: the form in which large files are read.
 
-    `person`, `better` and `worse` are numbers of the person and of the items (of two that tie or could not be judged,
-    `worse` was shown second); `tied`: equally good; `judged`: False for "cannot judge"; `side`: 1 if the better item
-    was shown first, 2 if the worse one was, 0 if unknown; `times`: how often the answer was given.
-    """
+    - `person`, `better`, `worse`: numbers of the person and of the two items; of two that tie or could not be judged,
+      `worse` was shown second.
+    - `tied`: True if they are equally good; `judged`: False for "cannot judge".
+    - `side`: 1 if the better item was shown first, 2 if the worse one was, 0 if unknown.
+    - `times`: how often the answer was given."""
 
     person: Ints
     better: Ints
@@ -131,9 +135,8 @@ def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Seq
 
 
 def _as_they_come(values: Ints) -> tuple[list[int], Ints]:
-    """Return the distinct values in order of appearance, and the index of each value among them, in the shape of
-    `values`.
-    """
+    """Return (distinct, index): the distinct `values` in order of appearance, and the index of each value among them,
+    in the shape of `values`."""
     found, first, which = np.unique(values, return_index=True, return_inverse=True)
     order = first.argsort()
     place = np.empty_like(order)
@@ -159,10 +162,11 @@ def pool_people(choices: ComparisonTable) -> ComparisonTable:
 
 
 def split_nameless(choices: ComparisonTable, most: int = 100_000) -> ComparisonTable:
-    """Return the table with each answer of the person without a name attributed to a new person, named "1", "2", ....
+    """Return the table `choices` with each answer of the person without a name attributed to a new person, named "1",
+    "2", ....
 
-    Names that are taken are skipped. Raise ValueError if there are more than `most` such answers.
-    """
+    An answer given several times counts as many. Names that are taken are skipped. Raise ValueError if there are more
+    than `most` such answers."""
     taken = set(choices.people)
     nameless = sum(each.times for each in choices.comparisons if not choices.people[each.person])
     if nameless > most:
@@ -180,10 +184,9 @@ def split_nameless(choices: ComparisonTable, most: int = 100_000) -> ComparisonT
 
 
 def without_people(choices: ComparisonTable, people: Sequence[str], name: str = "people") -> ComparisonTable:
-    """Return the table without the answers of these people.
+    """Return the table `choices` without the answers of `people`, which are names.
 
-    Raise ValueError, with `name` as the name of the argument, if one is not in the table, or if no person is left.
-    """
+    Raise ValueError, which calls the argument `name`, if one of them is not in the table, or if no person is left."""
     for person in people:
         if person not in choices.people:
             raise ValueError(f"{name}: expected one of {join_names(choices.people)}, got {person!r}")
@@ -208,5 +211,5 @@ def with_items(choices: ComparisonTable, names: Iterable[str]) -> ComparisonTabl
 
 
 def join_names(names: Iterable[str], most: int = 5) -> str:
-    """Return names as a list for a message: the first `most` of them, quoted, and how many more there are."""
+    """Return names as a text for a message: the first `most` of them, quoted, and how many more there are."""
     return cut_list([repr(name) for name in names], most)

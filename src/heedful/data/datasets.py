@@ -12,9 +12,10 @@ from heedful.data.files import open_uncompressed
 class DatasetInfo(NamedTuple):
     """A public data set: where to get it, and under which terms. Nothing here downloads it.
 
-    `key`: its name here; `format`: the loader that reads it; `home`: official URL; `files`: SHA-256 of the uncompressed
-    content by file name, "" if it is not on record.
-    """
+    - `key`, `title`: its name in this module, and the full one.
+    - `format`: the loader that reads it.
+    - `licence`, `home`, `cite`: the terms of use, the official URL, and the publication to cite.
+    - `files`: SHA-256 of the uncompressed content by file name, "" if it is not on record."""
 
     key: str
     title: str
@@ -29,12 +30,11 @@ class DatasetInfo(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """The result of `check` for one file of a known data set: whether it is as recorded (`status`), with an explanation
-    (`detail`).
+    """The result of `check` for one file of a known data set: its `status` ("ok", "damaged", "missing" or "unknown"),
+    with an explanation (`detail`).
 
     `dataset`: the `DatasetInfo.key`; `file`: path below the folder that was checked, or the folder of a data set
-    without checksums.
-    """
+    without checksums."""
 
     dataset: str  # DatasetInfo.key
     file: str  # below the folder that was checked; of a set without sums, its folder

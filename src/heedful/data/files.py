@@ -25,12 +25,11 @@ _GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 @contextmanager
 def open_uncompressed(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a file and return its uncompressed bytes as a stream; the first two bytes, not the name, tell whether it is
-    gzip.
+    """Open the file at `path`, plain or gzip, and return its uncompressed bytes as a stream; a context manager.
 
-    A context manager. Raise FileNotFoundError if there is no such file, IsADirectoryError if it is a folder, both with
-    a hint what to do. While it is read, raise ValueError, with the file's name, if gzip data are cut off or damaged.
-    """
+    The first two bytes, not the name, tell whether it is gzip. Raise FileNotFoundError if there is no such file,
+    IsADirectoryError if it is a folder, both with a hint what to do. While it is read, raise ValueError, with the
+    file's name, if gzip data are cut off or damaged."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -81,9 +80,8 @@ def existing_or_gz(path: Path) -> Path:
 
 
 def number_in(text: str) -> float | None:
-    """Return a text without surrounding blanks as a number, possibly infinite; NaN if it stands for a missing value
-    (MISSING), None for any other text.
-    """
+    """Return the number that `text` is, without surrounding blanks, possibly infinite; NaN if it stands for a missing
+    value (one of MISSING), None for any other text."""
     if is_number(text):
         return float(text)
     if text.lower() in MISSING:
@@ -110,5 +108,5 @@ def cut_repr(came: object) -> str:
 
 
 def cut_list(names: Sequence[str], most: int = 8) -> str:
-    """Return names as a list for a message: the first `most`, separated by commas, and how many more there are."""
+    """Return names as a text for a message: the first `most`, separated by commas, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

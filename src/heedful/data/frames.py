@@ -58,9 +58,8 @@ def rows_in(name: str, table: Any) -> Any:
 
 
 def _with_index(name: str, frame: Any) -> Any:
-    """Return a pandas frame with the named levels of its index as columns; warn if an index without a
-    name is left out.
-    """
+    """Return a pandas `frame` with the named levels of its index as columns. If an index without a name is left out,
+    warn, calling the table `name`."""
     named = [level for level in frame.index.names if level is not None]
     if not named:
         if frame.index.dtype.kind not in "iu":
@@ -73,9 +72,8 @@ def _with_index(name: str, frame: Any) -> Any:
 
 
 def cell(value: object) -> Any:
-    """Return a cell of a table as a JSON value, if it can be one: numpy to Python, missing to None, dates to ISO 8601
-    text.
-    """
+    """Return the `value` of a table's cell as a JSON value, if it can be one: numpy to Python, missing to None, dates
+    to ISO 8601 text. Anything else is returned unchanged."""
     if isinstance(value, Decimal):
         value = float(value)
     elif hasattr(value, "tolist"):  # a number or an array of numpy
@@ -102,11 +100,11 @@ def without_index(name: str, rows: Sequence[Mapping[str, object]]) -> list[dict[
 
 
 def index_of(columns: Sequence[str], cells: Callable[[int], Iterable[object]]) -> list[int]:
-    """Return the positions of the columns that are an index written by pandas: named as one, and holding 0, 1, 2, ....
+    """Return the positions, among `columns` (names), of columns that are an index written by pandas: named as one, and
+    holding 0, 1, 2, ....
 
-    `cells`: function that returns the cells of a column by its position. Such columns come first, or are called
-    `__index_level_0__`; a table without other columns has none.
-    """
+    `cells(j)` returns the cells of the column at position j. Such columns come first, or are called
+    `__index_level_0__`; a table without other columns has none."""
     found: list[int] = []
     for j, column in enumerate(columns):
         leading = len(found) == j or str(column).startswith("__")
@@ -116,7 +114,10 @@ def index_of(columns: Sequence[str], cells: Callable[[int], Iterable[object]]) -
 
 
 def is_index(column: object) -> bool:
-    """Return True if a column has a name that pandas gives to an index."""
+    """Return True if `column`, the name of a column, is one that pandas gives to an index when it writes a table.
+
+    These names are "", "Unnamed: 0" (or "Unnamed: 0.1" and so on) and "__index_level_0__"; a name that is not a text is
+    none of them."""
     return isinstance(column, str) and _INDEX.fullmatch(column) is not None
 
 

@@ -64,7 +64,7 @@ def read_lines(path: str | PathLike[str]) -> Iterator[Line]:
 
 
 def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
-    """Return the object in a line, or what is wrong with it; the other is None."""
+    """Return (object, None) if the line `text` holds a JSON object, else (None, what is wrong with it)."""
     too_deep = f"json: expected at most {MAX_DEPTH} levels, got more"
     try:
         record = _DECODER.decode(text)
@@ -99,9 +99,8 @@ def _levels(record: dict[str, Any]) -> int:
 
 
 def _keys(record: dict[str, Any]) -> int:
-    """Return the number of keys in an object and in the objects inside it, except in lists whose first element is not
-    an object.
-    """
+    """Return how many keys an object has, those of objects inside it included; lists whose first element is no object
+    are not searched."""
     keys = len(record)
     for value in record.values():
         if type(value) is dict:

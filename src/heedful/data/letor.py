@@ -20,11 +20,11 @@ _GRADE = Target("[0-4]", "an integer 0 to 4")
 
 
 class Queries(NamedTuple):
-    """The documents of ranking files by query, with N features: those of query q are rows offsets[q]:offsets[q + 1].
+    """The documents of ranking files by query, with N features: those of query q are the rows offsets[q] to offsets[q +
+    1] - 1.
 
-    `X` (rows, N): features; `labels` (rows,): grades from 0 (irrelevant) to 4; `offsets` (queries + 1,); `qids`
-    (queries,).
-    """
+    `X` (rows, N): features; `labels` (rows,): grades from 0 (irrelevant) to 4; `offsets` (queries + 1,): where each
+    query begins, and the number of rows; `qids` (queries,): the ids of the queries."""
 
     X: FloatArray  # rows x N, C-contiguous
     labels: NDArray[np.int64]  # rows; grades 0 (irrelevant) to 4
@@ -93,11 +93,11 @@ def least_squares(X: FloatArray, y: NDArray[Any]) -> FloatArray:
 def _blocks(
     path: Path, limit: int, kind: np.dtype[Any], labels: list[int], starts: dict[str | None, int]
 ) -> Iterator[FloatArray]:
-    """Yield the features of a file in blocks of rows (b x largest index in the block).
+    """Yield the features of the file at `path` in blocks of b rows: arrays (b x largest index of a feature in the
+    block).
 
     The grade of each row is appended to `labels`, and the first row of each query is entered in `starts`, by its qid.
-    `limit`: the greatest index of a feature; `kind`: float64 or float32.
-    """
+    `limit`: the greatest index that is allowed; `kind`: float64 or float32."""
     last: str | None = None
 
     def add(number: int, grade: str, qid: str | None) -> None:

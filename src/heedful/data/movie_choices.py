@@ -60,7 +60,8 @@ def load_movie_choices(
 
 
 def _films(ratings: Ratings, draw: int | None, rng: np.random.Generator) -> Ints:
-    """Return the indices of the ten films in `ratings.movie_ids`."""
+    """Return the indices, in `ratings.movie_ids`, of the ten films: those of [H12] or, if `draw` is a seed, ten drawn
+    with it among the 50 most rated."""
     if draw is not None:
         counts = np.bincount(ratings.movies, minlength=ratings.movie_ids.size)
         most = (-counts).argsort(kind="stable")[:MOST_RATED]

@@ -16,11 +16,12 @@ Ints = NDArray[np.int64]
 class Ratings(NamedTuple):
     """n ratings of M movies by U users, as columns, with what the files say of the movies.
 
-    `users`, `movies` (n,): indices into `user_ids` (U,) and `movie_ids` (M,), which are rising and as in the files;
-    `values` (n,): 1 to 5; `times` (n,): seconds since 1970, 0 if unknown; `names`, `years` (M,): year 0 if unknown;
-    `genres` (M, G): whether the movie has each of G genres; `genre_names` (G,). Movies without ratings are included. No
-    user rates a movie twice.
-    """
+    - `users`, `movies` (n,): indices into `user_ids` (U,) and `movie_ids` (M,), which are the ids in the files, rising.
+    - `values` (n,): 1 to 5; `times` (n,): seconds since 1970, 0 if unknown.
+    - `names`, `years` (M,): of the movies; year 0 if unknown.
+    - `genres` (M, G): whether the movie has each of G genres; `genre_names` (G,).
+
+    Movies without ratings are included. No user rates a movie twice."""
 
     users: Ints  # n; places, in the order of the file
     movies: Ints  # n; places
@@ -35,7 +36,8 @@ class Ratings(NamedTuple):
 
 
 class _Format(NamedTuple):
-    """File names and line format of one of the two data sets."""
+    """File names and line format of one of the two data sets: the names of the files of ratings and of films, the
+    separator of fields in the file of films, and the pattern of a line of ratings."""
 
     ratings: str
     films: str
@@ -117,7 +119,8 @@ def _columns(path: Path, line: str) -> Ints:
 
 
 def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.bool_], NDArray[np.str_]]:
-    """Return of M movies the ids (M,), rising, the names, the genres (M x G), and the names of the G genres."""
+    """Return (ids, names, genres, genre names) of the M movies in `folder`: ids (M,), rising; M names; genres (M x G),
+    whether a movie has each of G genres; and the G names of genres."""
     path = existing_or_gz(folder / format.films)
     rows: dict[int, tuple[str, set[str]]] = {}
     known = _genres(folder) if format.separator == "|" else []

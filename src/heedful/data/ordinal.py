@@ -35,9 +35,9 @@ _EXACT = 2.0**53  # smaller whole numbers are exact as floats
 class OrdinalData(NamedTuple):
     """Rows of N features with a rank each, from 1 to k; rank r stands for the grade grades[r - 1].
 
-    `X` (rows, N); `ranks` (rows,); `grades`: k texts as in the file, lowest first; `features`: names of the N columns;
-    `left_out`: columns that are not numbers; `filled`: columns in which missing values were replaced by the mean.
-    """
+    `X` (rows, N): features; `ranks` (rows,); `grades`: k texts as in the file, lowest first; `features`: names of the N
+    columns; `left_out`: names of columns that are not numbers; `filled`: names of columns in which missing values were
+    replaced by the mean."""
 
     X: NDArray[np.float64]  # rows x N
     ranks: NDArray[np.int64]  # rows; 1 to k
@@ -113,11 +113,10 @@ def is_svmlight(path: Path) -> bool:
 def _rank_grades(
     name: str, cells: Sequence[str], order: Sequence[str], most: int, where: Sequence[str], file: str
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Return the rank of each row (rows,), from 1, and the grade of each rank, lowest first.
+    """Return (ranks, grades): the rank of each row (rows,), from 1, and the grade of each rank, lowest first.
 
-    `cells`: the grade of each row as text; `where`: the place of each row, for messages; `name`: the column. `order`
-    and `most` are as in `load_ordinal`.
-    """
+    `cells`: the grade of each row as text; `where`: the place of each row, for messages; `name`: the column; `file`:
+    the name of the file. `order` and `most` are as in `load_ordinal`."""
     if order:
         if len(order) > most:
             raise ValueError(f"order: expected at most {most} labels, got {len(order)}")

@@ -20,9 +20,10 @@ NEAREST = 10
 class PairwiseDataset(NamedTuple):
     """Preferences of U people over all P = I (I - 1) / 2 pairs of the same I items, and features of both.
 
-    `names` (I,): of the items; `features` (I, d), `people` (U, q): d features of items and q of people; `pairs` (P, 2):
-    the first item has the lower number; `first` (U, P): whether the first item is preferred.
-    """
+    - `names` (I,): of the items.
+    - `features` (I, d): d features of each item; `people` (U, q): q features of each person.
+    - `pairs` (P, 2): indices of the two items, the lower one first.
+    - `first` (U, P): whether the person prefers the first item of the pair."""
 
     names: NDArray[np.str_]  # I
     features: Array  # I x d, of the items
@@ -37,13 +38,13 @@ def all_pairs(items: int) -> Ints:
 
 
 def prefers_first(values: Array, labels: str = "right") -> NDArray[np.bool_]:
-    """Return for each of U people whether they prefer the first item of each of P pairs (U x P).
+    """Return for each of U people whether they prefer the first item of each of P pairs (U x P), by their values of the
+    I items.
 
-    `values` (U x I): of I items, distinct within a row; pairs are in the order of `all_pairs`. `labels`: "right"
-    prefers the higher value. "published" reproduces the labels in the experiments of [H12], which read an argsort as
-    ranks: item j is preferred to k if the item with the j-th lowest value has a lower number than the one with the k-th
-    lowest.
-    """
+    `values` (U x I) are distinct within a row; pairs are in the order of `all_pairs`. With `labels` "right" the item
+    with the higher value is preferred. "published" reproduces the labels in the experiments of [H12], which read an
+    argsort as ranks: item j is preferred to k if the item with the j-th lowest value has a lower number than the one
+    with the k-th lowest."""
     a, b = all_pairs(values.shape[1]).T
     if check_labels(labels) == "right":
         return values[:, a] > values[:, b]

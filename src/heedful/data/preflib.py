@@ -51,9 +51,8 @@ Lines = list[tuple[int, str]]
 
 
 def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
-    """Return the names of alternatives by number, the lines of rankings, and the separator between count
-    and ranking.
-    """
+    """Return (names, lines, separator) of a file with the newer header: the names of alternatives by number, the lines
+    of rankings, and the mark between the count and the ranking in them. `file` is its name for messages."""
     told, count = {}, None
     for number, text in lines:
         if not text.startswith("#"):
@@ -77,9 +76,8 @@ def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
 
 
 def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
-    """Return, for a file with the older header, the names by number, the lines of rankings, and the separator after the
-    count.
-    """
+    """Return (names, lines, separator) of a file with the older header: the names of alternatives by number, the lines
+    of rankings, and the mark between the count and the ranking in them. `file` is its name for messages."""
     number, text = lines[0]
     count = _count(f"{file}:{number}: alternatives", text)
     names: dict[int, str] = {}
@@ -99,7 +97,7 @@ def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
 
 
 def _once(file: str, names: dict[int, str]) -> dict[int, str]:
-    """Return the names made distinct: alternatives with the same name get their number appended."""
+    """Return `names`, alternatives by number, made distinct: those with the same name get their number appended."""
     times = Counter(names.values())
     out = {of: name if times[name] == 1 else f"{name} ({of})" for of, name in names.items()}
     if len(set(out.values())) < len(out):

@@ -91,7 +91,7 @@ def _the_one(folder: Path) -> Path:
 
 
 def _beginning(path: Path) -> tuple[bytes, str]:
-    """Return the first 64 bytes of a file without leading blanks, and the first line that is not blank."""
+    """Return (the first 64 bytes of a file without leading blanks, its first line that is not blank)."""
     with open_uncompressed(path) as file:
         start = file.peek(64)[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
         text = b"" if start.startswith(b"PAR1") else next((line for line in file if line.strip()), b"")
@@ -119,11 +119,10 @@ def _is_jester(line: str) -> bool:
 
 
 def _of_objects(placed: list[tuple[str, dict[str, Any]]], at: list[str]) -> Iterator[Row]:
-    """Yield the ratings in rows of JSON lines or Parquet; `at`: the names of the columns of users, items and ratings.
+    """Yield the ratings in rows of JSON lines or Parquet, given as pairs (place for messages, {column: cell}).
 
-    Raise ValueError for a user or item that is neither text nor a whole number, and for a rating that is not a finite
-    number.
-    """
+    `at`: the names of the columns of users, items and ratings. Raise ValueError for a user or item that is neither text
+    nor a whole number, and for a rating that is not a finite number."""
     for where, row in placed:
         user, item = name_in(where, "user", row.get(at[0])), name_in(where, "item", row.get(at[1]))
         rating = row.get(at[2])

@@ -32,9 +32,9 @@ class RatingTable(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Names of the columns of users, items and ratings; an empty name is found by the usual ones (`NAMES`) or by its
-    place.
-    """
+    """Names of the columns of users (`user`), items (`item`) and ratings (`rating`) in a table.
+
+    A column whose name is "" here is found by one of the usual names (`NAMES`) or by its place."""
 
     user: str = ""
     item: str = ""
@@ -55,12 +55,12 @@ def load_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice
 
     The first line is taken for a header if its third field is not a number, or if `columns` names a column. Columns
     that are not named are those called user, item and rating or the like (`NAMES`), otherwise the first that remain.
-    Users and items are numbered in order of appearance. `twice`: what to do with an item that a user rates twice.
+    Users and items are numbered in order of appearance. `twice`: what to do with an item that a user rates twice:
+    "refuse" it, take the "last" rating, or their "mean".
 
     Raise FileNotFoundError if the file does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
     for a malformed line, a column that does not exist, a rating that is not a finite number, and, if `twice` is
-    "refuse", an item that a user rates twice.
-    """
+    "refuse", an item that a user rates twice."""
     path = Path(path)
     return tabulate_ratings(path, _rows(path, numbered_lines(path), columns), twice)
 
@@ -137,10 +137,9 @@ def movielens_ratings(folder: str | PathLike[str]) -> RatingTable:
 
 
 def select_ratings(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
-    """Return those of n ratings where the mask `kept` (n,) is True, in order; users and items without ratings are left
-    out.
+    """Return the table with only those of its n ratings where the mask `kept` (n,) is True, in order.
 
-    Raise ValueError if no rating is left.
+    Users and items without ratings are left out, so the others get new numbers. Raise ValueError if no rating is left.
     """
     if not kept.any():
         raise ValueError("ratings: expected at least one that is left, got none")
@@ -282,10 +281,10 @@ def finite(where: str, text: str) -> float:
 
 
 def tabulate_ratings(path: Path, rows: Iterator[Row], twice: Twice = "refuse") -> RatingTable:
-    """Return rows as a table of ratings; `twice`: what to do with an item that a user rates twice.
+    """Return `rows`, one rating each, as a table of ratings; `path` is the file, for messages.
 
-    `path`: the file, for messages. Raise ValueError as `load_ratings` does.
-    """
+    `twice`: what to do with an item that a user rates twice: "refuse" it, take the "last" rating, or their "mean".
+    Raise ValueError as `load_ratings` does."""
     if twice not in ("refuse", "last", "mean"):
         raise ValueError(f"twice: expected refuse, last or mean, got {cut_repr(twice)}")
     users: dict[str, int] = {}

@@ -44,5 +44,5 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Iterable[obje
 
 
 def text_of(cell: str) -> str:
-    """Return the text that `plain_cell` turned into this cell."""
+    """Return the text that `plain_cell` turned into `cell`: without the apostrophe in front of a formula."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell

@@ -31,11 +31,10 @@ _PUBLISHED = (0, 1, 2, 3, 4, 15, 7, 8, 26, 29)  # [H12] took 5, ikura, salmon ro
 
 
 class Sushi(NamedTuple):
-    """Rankings of sushi by U people, one row per person, most preferred first.
+    """Rankings of 10 sushi each by U people, one row per person, most preferred first, and features of all I sushi.
 
-    `orders` (U, 10): items, as indices into the I `names` (I,); `features` (I, 7): the columns of KINDS, of which the
-    first three are categories.
-    """
+    `orders` (U, 10): items, as indices into `names` (I,); `features` (I, 7): the columns of KINDS, of which the first
+    three are categories."""
 
     orders: Ints  # U x 10
     names: NDArray[np.str_]  # I

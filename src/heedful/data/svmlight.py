@@ -19,7 +19,8 @@ _QID = r"[^\s#\x00-\x1f]+"
 
 
 class Target(NamedTuple):
-    """What a line begins with: a regular expression, and the same in words for messages."""
+    """What each line begins with (a grade, say): a regular expression `pattern` for it, and the same in words for
+    messages, `expected`."""
 
     pattern: str
     expected: str
@@ -36,7 +37,7 @@ class Target(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A well-formed line with its number, and the part with its features."""
+    """A well-formed line of a file: its number, its text, and the part of it with the features."""
 
     number: int
     text: str
@@ -93,10 +94,10 @@ def _parse(path: Path, rows: list[_Row], limit: int, kind: np.dtype[Any], target
 
 
 def stack_blocks(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> FloatArray:
-    """Return the blocks stacked, N columns wide, in the type `kind`.
+    """Return `blocks`, arrays with at most `N` columns, stacked into one array (all rows, N) of the type `kind`;
+    missing columns are 0.
 
-    Blocks are removed from the list, so that memory never holds two copies of all of them.
-    """
+    Blocks are removed from the list, so that memory never holds two copies of all of them."""
     X = np.zeros((sum(map(len, blocks)), N), kind)
     end = len(X)
     while blocks:
@@ -107,9 +108,10 @@ def stack_blocks(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> Float
 
 
 def _complaint(text: str, limit: int, kind: np.dtype[Any], target: Target) -> str:
-    """Return which field of a malformed line is wrong, as "field: expected ..., got ...". Slow; only for error
+    """Return which field of the malformed line `text` is wrong, as "field: expected ..., got ...". Slow; only for error
     messages.
-    """
+
+    `limit`, `kind` and `target` are those of `read_blocks`."""
     grade, *fields = re.split(r"[ \t]+", re.sub(r"\r?\n?\Z", "", text).partition("#")[0].strip(" \t"))
     if not re.fullmatch(target.pattern, grade):
         return f"grade: expected {target.expected}, got {cut_repr(grade)}"

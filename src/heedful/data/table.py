@@ -35,11 +35,10 @@ _PLAIN = {str, int, float, type(None)}
 
 
 class CodedColumn(NamedTuple):
-    """A column as its distinct `values`, in order of appearance, and for each of r rows the index of its value, `codes`
-    (r,).
+    """A column of r cells as its distinct `values`, in order of appearance, and for each cell the index of its value,
+    `codes` (r,).
 
-    Values that cannot be compared safely, such as lists, may occur more than once.
-    """
+    Values that cannot be compared safely, such as lists, may occur more than once."""
 
     values: list[Any]
     codes: npt.NDArray[np.int64]
@@ -74,16 +73,15 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
 
 
 def read_located_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Read the rows of a table as `read_table` does, each with its place: NAME:LINE, or "NAME: row 3" in a Parquet
-    file.
-    """
+    """Read the rows of a table as `read_table` does; return (place, {column: cell}) of each, where the place is
+    "NAME:LINE" or, in a Parquet file, "NAME: row 3"."""
     return open_table(path).located()
 
 
 def open_table(path: str | PathLike[str]) -> Table:
-    """Open a table, and read its header. Errors are those of `read_table`, raised now or when columns or
-    rows are read.
-    """
+    """Open the table at `path` and read its header; the rest is read when columns or rows are asked for.
+
+    The errors are those of `read_table`, raised now or then."""
     path = Path(path)
     with open_uncompressed(path) as file:
         start = file.peek(4096)[:4096]
@@ -108,7 +106,7 @@ class _Unhashable:
 
 
 class _Coder:
-    """Builder of a `CodedColumn` from cells that arrive in parts."""
+    """Builder of a `CodedColumn` (distinct values, and an index for each cell) from cells that arrive in parts."""
 
     def __init__(self) -> None:
         self._index: defaultdict[Any, int] = defaultdict()
@@ -142,7 +140,11 @@ def _json_lines(path: Path) -> Table:
 
 
 def table_of(placed: list[tuple[str, dict[str, Any]]]) -> Table:
-    """Return a table of rows in memory, each with its place for messages; the header has every column that occurs."""
+    """Return rows in memory as a `Table`, which others read from files.
+
+    `placed` are pairs (place, row): the place is a text for error messages, such as "NAME:LINE", and the row is {column
+    name: cell}. The header has every column that occurs in any row, in order of first appearance; a cell that a row
+    lacks is None."""
 
     def columns(names: Sequence[str]) -> list[CodedColumn]:
         return [_code([row.get(name) for _, row in placed]) for name in names]
@@ -231,20 +233,18 @@ def _text_cell(cell: str) -> str | None:
 
 @contextmanager
 def _text(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Context manager that opens a file as lines of text.
+    """Open the file at `path`, plain or gzip, as lines of UTF-8 text; a context manager.
 
-    While it is read, raise UnicodeDecodeError for bytes that are not UTF-8, ValueError for damaged gzip data.
-    """
+    While it is read, raise UnicodeDecodeError for bytes that are not UTF-8, ValueError for damaged gzip data."""
     with open_uncompressed(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as lines:
         yield lines
 
 
 def _delimiter(path: Path) -> tuple[str, int]:
-    """Return the separator of cells in a CSV, and the number of lines before the header.
+    """Return (separator of cells, number of lines before the header) of the CSV at `path`.
 
     The separator is the mark that gives the header the most cells, unless the first line names it ("sep=;"), as Excel
-    writes.
-    """
+    writes."""
     with _text(path) as lines:
         said = _SEPARATOR.fullmatch(lines.readline())
     if said is not None:
@@ -257,7 +257,8 @@ def _delimiter(path: Path) -> tuple[str, int]:
 
 
 def _records(lines: io.TextIOWrapper, delimiter: str, before: int) -> Iterator[list[str]]:
-    """Return an iterator over the CSV records that are not blank, skipping `before` lines."""
+    """Return an iterator over the records of a CSV, lists of cells, from its open `lines`; blank ones and the first
+    `before` lines are skipped. `delimiter` separates cells."""
     for _ in range(before):
         lines.readline()
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -267,9 +268,8 @@ def _records(lines: io.TextIOWrapper, delimiter: str, before: int) -> Iterator[l
 def _csv_columns(path: Path, at: list[int], cells: int) -> list[CodedColumn]:
     """Return the columns of a CSV at the positions `at`, cells not stripped, reading a part at a time.
 
-    `cells`: number of cells of the header. If the file is damaged, raise the error that says why, without its place;
-    csv.Error for a record with another number of cells, and if there is none.
-    """
+    `cells`: number of cells of the header. If the file is damaged, raise the error that says why, without its place.
+    Raise csv.Error if a row has another number of cells than the header, or if there is no row."""
     coders = [_Coder() for _ in at]
     with _text(path) as lines:
         records = _records(lines, *_delimiter(path))
@@ -287,20 +287,19 @@ def _csv_columns(path: Path, at: list[int], cells: int) -> list[CodedColumn]:
 
 
 def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return the column names of a CSV, and (line on which it starts, its cells) for each row, at least one.
+    """Return (column names, rows) of the CSV at `path`; each row is (line on which it starts, its cells), and there is
+    at least one.
 
     A column without a name is called "column 2" by its place; an index that pandas wrote is left out, with a warning.
-    Raise ValueError as `read_table` does.
-    """
+    Raise ValueError as `read_table` does."""
     names, rows, left = _csv_rows(path)
     warn_index(path.name, left)
     return names, rows
 
 
 def _csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]], list[str]]:
-    """Return what `csv_table` returns (column names, and rows with their lines), and the names of the columns that it
-    leaves out.
-    """
+    """Return (column names, rows, names of columns left out) of the CSV at `path`; the first two are those of
+    `csv_table`."""
     (start, called), *rows = _csv_records(path)
     names = _header(path, start, called)
     if not rows:

@@ -37,13 +37,12 @@ class Document(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """A search session: its m `documents` in order of first appearance, and for each of its `queries` what was shown
+    """A search session: its m `documents` in order of first appearance, and for each of its Q `queries` what was shown
     and clicked.
 
-    `session` and `topic` are ids. `grades` (m,): relevance of the documents, UNJUDGED if unknown; `rankings`: for each
-    query the documents shown (indices), best first; `clicks`: for each query the documents clicked, in the order of the
-    clicks. No document occurs twice in a ranking, or in the clicks of a query.
-    """
+    `session` and `topic` are ids. `grades` (m,): relevance of the documents, UNJUDGED if unknown. `rankings`: for each
+    query an array of the indices of the documents shown, best first; `clicks`: for each query those of the documents
+    clicked, in the order of the clicks. No document occurs twice in a ranking, or in the clicks of a query."""
 
     session: str
     topic: str
@@ -88,11 +87,10 @@ FEATURES = (
 
 
 def features(chain: Chain) -> Array:
-    """Return 7 features (`FEATURES`) of each of m documents (m x 7), from 0 to 1, that use neither clicks nor
-    judgments.
+    """Return 7 features (named in `FEATURES`) of each of m documents of a session (m x 7), from 0 to 1, that use
+    neither clicks nor judgments.
 
-    The query is the first of the chain; a feature of a text is the share of the query's words that occur in it.
-    """
+    The query is the first of the `chain`; a feature of a text is the share of the query's words that occur in it."""
     asked = set(_words(chain.queries[0]))
     X = np.zeros((len(chain.documents), len(FEATURES)))
     for row, document in zip(X, chain.documents):
@@ -115,7 +113,7 @@ def _words(text: str) -> list[str]:
 
 
 class _Plain(ET.TreeBuilder):
-    """Builder of an XML tree that refuses document types, since their entities may grow without bound."""
+    """Builder of an XML tree that raises an error for a document type, since its entities may grow without bound."""
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
         raise ValueError(f"xml: expected no document type, got {cut_repr(name)}")
@@ -194,9 +192,8 @@ def _distinct(places: Iterable[int]) -> Ints:
 
 
 def _judgments(path: Path) -> dict[tuple[str, str], int]:
-    """Return the grade of each (topic, document). Raise ValueError for a malformed line or two different
-    grades of one.
-    """
+    """Return {(topic, document): grade} of the file at `path`. Raise ValueError for a malformed line or two different
+    grades of one pair."""
     grades: dict[tuple[str, str], int] = {}
     for number, line in numbered_lines(path):
         fields = line.split()

@@ -73,6 +73,9 @@ class Report:
 
 
 class _Event(NamedTuple):
+    """One usable event of a UBI log: its time, the item, what was done to it ("click", "impression" or the name of an
+    action), the position at which that was shown (infinity if unknown), the session, and the line of the file."""
+
     time: datetime
     item: str
     what: str  # "click", "impression" or the name of an action
@@ -83,6 +86,9 @@ class _Event(NamedTuple):
 
 @dataclass(slots=True)
 class _Query:
+    """One query of a UBI log with its hits (ids of the results, in order) and its events. `extra` counts attributes
+    that are not part of the context."""
+
     id: str
     time: datetime
     hits: list[str]
@@ -139,7 +145,8 @@ def read_ubi(
 
 
 def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
-    """Return the queries by id, and the ids of rows that could not be used."""
+    """Return ({id: query} of the usable rows in the file at `path`, ids of the rows that could not be used). What
+    became of each row is counted in `report`."""
     found: dict[str, _Query] = {}
     lost: set[str] = set()
     for number, row, error in read_rows(path):
@@ -178,9 +185,9 @@ def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
 
 
 def _drop_second(query: _Query, at: str, same: bool, report: Report) -> None:
-    """Report a row of a query that is not kept, because another row of this query is; `same`: whether
-    both are equal.
-    """
+    """Count in `report` that a row of `query` is not kept, because another row of the same query is.
+
+    `at` is the place of the row, NAME:LINE; `same` says whether both rows are equal."""
     if same:
         report.drop("repeated row", f"{at}: query_id: expected each query once, got {cut_repr(query.id)} again")
     elif not any(query.hits):
@@ -237,11 +244,10 @@ def _events(path: Path, found: dict[str, _Query], lost: set[str], actions: Mappi
 
 
 def _resolve(query: _Query, names: tuple[str, str], report: Report) -> bool:
-    """Sort a query's events, and drop those of items that were not shown; return whether it is known which items were
-    shown.
+    """Sort a query's events, and drop those of items that were not shown; return False if it is not known which items
+    were shown.
 
-    `names`: names of the files of queries and of events, for messages.
-    """
+    `names`: names of the files of queries and of events, for messages; what is dropped is counted in `report`."""
     query.events.sort()
     impressions = [event for event in query.events if event.what == "impression"]
     rebuilt = not any(query.hits)
@@ -324,7 +330,10 @@ def _decision(query: _Query) -> dict[str, Any]:
 
 
 def _feedback(need: list[_Query], name: str, report: Report) -> Iterator[dict[str, Any]]:
-    """Yield the clicks on all queries of an information need as one feedback, then one for each other action."""
+    """Yield the feedback on an information need, a list of queries, as objects of the exchange format: the clicks on
+    all of them as one piece, then one piece for each other action.
+
+    `name` is that of the file of events, for messages; what is left out is counted in `report`."""
     clicks: dict[str, _Event] = {}
     for event in sorted(event for query in need for event in query.events if event.what == "click"):
         if event.item in clicks:
@@ -353,7 +362,7 @@ def _event(event_id: str, decision: str, time: datetime) -> dict[str, Any]:
 
 
 def _id(*what: str) -> str:
-    """Return an id of an event, a hash of what identifies it: 128 bits, so that no two events share one."""
+    """Return the id of an event, a hash of the texts `what` that identify it: 128 bits, so no two events share one."""
     return "ubi-" + hashlib.blake2b(msgspec.json.encode(what), digest_size=16).hexdigest()
 
 

@@ -39,7 +39,13 @@ ABOUT = (
 
 
 class BanditLog(NamedTuple):
-    """A checked table of n impressions (one item shown once, with its reward): its columns as arrays and lists."""
+    """A checked table of n impressions (one item shown once, with its reward): its columns as arrays and lists of n
+    entries.
+
+    - `actions`: the item shown in each row; `probability` (n,): with which it was shown; `reward` (n,): what it earned.
+    - `people`: to whom it was shown; None if the table has no such column.
+    - `targets`: {column: (n,)}, the probability with which another policy would have shown the row's action.
+    - `context`: the other columns of each row, by name."""
 
     actions: list[str]
     """the item that was shown in each row"""
@@ -94,19 +100,22 @@ def evaluate_table(
     always: Sequence[str] = (),
     alpha: float = 0.05,
 ) -> Evaluation:
-    """Return the mean reward of a logged table, and what other policies would have earned in its place.
+    """Estimate from a logged table what other policies would have earned in its place; return their mean rewards, that
+    of the log itself first.
 
     A row is one impression, by column: `action`, the item shown; `probability` (0, 1], with which it was shown;
-    `reward`; perhaps `person`; all other columns are the context. A policy is one of `learners` (specs such as
-    "perceptron": each learns from the rows in order and shows the action that it ranks first), one of `targets`
-    (columns with the policy's probability of the row's action), or the constant choice of an action in `always`. If
-    none of the three is given, each action of the table is tried as a constant. Values are means weighted by the
-    policy's probability over the logged one; each interval misses with probability `alpha` at most. The log itself
-    comes first in the result, then targets, constants and learners.
+    `reward`; perhaps `person`; all other columns are the context. A policy is one of
+    - `targets`: columns with the policy's probability of the row's action;
+    - `always`: actions, each shown in every row;
+    - `learners`: specs such as "perceptron"; each learns from the rows in order and shows the action that it ranks
+      first.
+
+    The result is in this order. If none of the three is given, each action of the table is tried as a constant. Values
+    are means weighted by the policy's probability over the logged one; each interval misses with probability `alpha` at
+    most.
 
     Raise ValueError, naming the row and the column, if the table makes no sense, or if learners are named and a reward
-    is not 0 or 1.
-    """
+    is not 0 or 1."""
     check_between("alpha", alpha, 1e-6, 0.5)
     log = read_bandit_log(rows, targets)
     counts = Counter(log.actions)
@@ -175,12 +184,11 @@ def _taught(log: BanditLog, measure: Measure, learners: Sequence[str], alpha: fl
 
 
 def _lines(log: BanditLog, names: Sequence[str]) -> Iterator[Line]:
-    """Yield three lines of an import for each row of `log`: a decision and two pieces of feedback; `names` are its
-    actions.
+    """Yield the lines of an import that teach a loop the table `log`, three for each row: a decision and two pieces of
+    feedback.
 
-    The first feedback is clicks, from which the reward is computed; the second is a thumb up or down, as a learner
-    cannot learn about a single item from clicks.
-    """
+    `names` are all actions of the table, the candidates of each decision. The first feedback is clicks, from which the
+    reward is computed; the second is a thumb up or down, as a learner cannot learn about a single item from clicks."""
     ids = {name: f"a{j}" for j, name in enumerate(names)}
     for i, (action, probability, reward) in enumerate(zip(log.actions, log.probability, log.reward)):
         shown = ids[action]

@@ -20,8 +20,8 @@ def rehearse(path: str | Path | Address, *, learner: str | Sequence[str] | None 
     nothing.
 
     Events that it would have written are held in memory, so later lines find them; nothing is learned from them.
-    `learner` names learners of your own, FILE.py:Class, as `Loop.open` takes them. Raise as that does.
-    """
+    `learner` is needed only if a learner of the loop is your own, a class in a Python file: its name "FILE.py:Class",
+    or several, as in `Loop.open`. The errors are those of `Loop.open`."""
     loop = Loop.open(path, learner=learner)
     loop.rest_on(_Rehearsal(loop.projection))
     return loop

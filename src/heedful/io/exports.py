@@ -206,7 +206,11 @@ class Exporter:
 
 
 class _AnsweredDecision:
-    """The decision that a piece of feedback answers, in the form that `Form.write` of the form of feedback takes."""
+    """The decision that a piece of feedback answers, as the method `Form.write` needs it to write the feedback as JSON.
+
+    `names` are those of the candidates, `shown` the indices of those that were shown. `later` looks up a later
+    decision, and `features` returns the features of a candidate or of an object that was not among the candidates, such
+    as an edited text."""
 
     def __init__(self, exporter: Exporter, event: Event, known: LoggedDecision) -> None:
         self._exporter, self._event, self._known = exporter, event, known

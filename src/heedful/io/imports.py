@@ -26,7 +26,10 @@ _OTHER_CONTENT = "decision {} is in the log already, with other content"
 
 
 class Outcome(NamedTuple):
-    """What became of one line of an import."""
+    """What became of one line of an import: `status` "applied", "duplicate" or "rejected", the last with the `reason`.
+
+    `line` is its number in the file, from 1; `kind` and `id` are those of the event ("item", "decision", "feedback",
+    ...)."""
 
     line: int
     """its number in the file, from 1"""
@@ -42,7 +45,10 @@ class Outcome(NamedTuple):
 
 
 class EventLine(NamedTuple):
-    """A line of a file that is an event: its form was checked (`check_line`), but not yet whether the loop takes it."""
+    """A line of a file that is an event: its form was checked (`check_line`), but not yet whether the loop takes it.
+
+    `line` is its number in the file, from 1; `kind` ("item", "decision", ...) and `id` identify the event; `record` is
+    the JSON object."""
 
     line: int
     """its number in the file, from 1"""
@@ -97,13 +103,13 @@ class Importer:
     def waits_for(self, kind: str, id: str) -> bool:
         """Return whether the batch has to be written (`flush`) before the event of this `kind` and `id` is added to it.
 
-        It has to if a line of the batch already refers to the event, as feedback that stands before its decision does:
-        the batch would write the event first. If items are part of the model, an item also waits for feedback that was
-        added before it, since a withdrawal removes only what was said of the item earlier. Feedback waits for an undo,
-        since a rollback may go back to either. Where orders of decisions are learned, a decision waits for feedback,
-        too. A rollback, an experiment and a promotion depend on the order of all other events, so each has a batch of
-        its own.
-        """
+        The events of a batch are written sorted by kind, so it has to if that order would make a difference:
+        - if a line of the batch already refers to the event, as feedback that stands before its decision does;
+        - for an item, if items are part of the model and feedback was added before, since a withdrawal removes only
+          what was said of the item earlier;
+        - for feedback after an undo, since a rollback may go back to either;
+        - for a decision after feedback, in loops that learn from the orders of decisions;
+        - for a rollback, an experiment or a promotion, which depend on the order of all other events."""
         if kind in ALONE or any(each.kind in ALONE for each in self._waiting):
             return True  # it is about the order of all the others
         if kind == "feedback" and any(each.kind == "undo" for each in self._waiting):

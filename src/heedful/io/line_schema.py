@@ -36,11 +36,11 @@ KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo", "rollba
 
 
 def check_line(record: Mapping[str, object], forms: Mapping[str, Form] = FORMS) -> tuple[str, str]:
-    """Return (kind, id) of the line `record`. Raise ValueError, naming the field, if no loop could take it.
+    """Return (kind, id) of the event in the line `record`. Raise ValueError, naming the field, if no loop could take
+    it.
 
-    `forms` are the forms of feedback (clicks, grade, ...) that are allowed, by name. An activation has the id of its
-    decision, and an undo without an id of its own one that is made from the id of the feedback.
-    """
+    `forms` are the forms of feedback (clicks, grade, ...) that are allowed, by name. The id of an activation is that of
+    its decision; an undo without an id gets one that is made from the id of the feedback (`undo_id`)."""
     kind = record.get("kind")
     if kind not in KINDS:
         raise ValueError(f"kind: expected {', '.join(KINDS)}, got {describe(kind) if 'kind' in record else 'none'}")
