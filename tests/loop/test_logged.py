@@ -63,7 +63,7 @@ def test_wrong_probabilities_are_told_loudly_or_get_no_number(tmp_path: Path) ->
     assert 3.0 < small.mean_weight < 5.0
     assert small.warning == (
         f"the mean weight is {small.mean_weight:.3g}, not 1: logged probabilities are wrong, or some lists were "
-        "answered more often than others"
+        "answered more often than others; no value agrees with all of the log, so there is no interval"
     )
     large = look("chances said too large", 0, tmp_path / "b", (200,)).last.learners[1].values[1]
     assert large.value is None

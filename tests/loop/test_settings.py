@@ -229,13 +229,13 @@ def test_exploration_is_the_share_of_swaps() -> None:
 
 def test_a_learner_is_the_one_that_the_log_names() -> None:
     assert built_learner(manifest(learner="batch")).batch == 10
-    assert built_learner(manifest(learner="perceptron"), "perceptron") == PreferencePerceptron(
+    assert built_learner(manifest(learner="perceptron"), ["perceptron"]) == PreferencePerceptron(
         ENCODING.size + 1, WithBaseScore(Ranking(10))
     )
     with pytest.raises(
         ValueError, match="learner: expected perceptron, which this loop was made with, got second-order"
     ):
-        built_learner(manifest(), "second-order")
+        built_learner(manifest(), ["second-order"])
     with pytest.raises(LookupError, match="name it when opening the loop"):
         built_learner(manifest(learner="mine.py:Mine"))
     with pytest.raises(ValueError, match="radius"):

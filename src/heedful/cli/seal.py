@@ -18,11 +18,11 @@ def seal(
     own: Own = None,
     json: Json = False,
 ) -> None:
-    """Write each closed stretch of the log to a Parquet file in the loop's folder, from which the model is made again
-    several times faster.
+    """Write closed stretches of a loop's log to files, from which its model is made again faster.
 
-    The events stay in the log too. Files that are missing, damaged or of another learner are written again. It needs
-    pyarrow (`pip install 'heedful[parquet]'`), and the server may go on meanwhile.
+    Each stretch of --events events becomes a Parquet file in the loop's folder. The events stay in the log, too. Files
+    that are missing, damaged or of another learner are written again. It needs pyarrow
+    (`pip install 'heedful[parquet]'`), and the server may go on meanwhile.
 
     Exit codes: 0 sealed, or there was nothing to seal; 1 the loop cannot be read or written; 2 bad input, or a loop in
     a database.
