@@ -34,6 +34,7 @@ class _Client(ClientOperations):
     A fallback is a decision in the caller's own order, made because the server did not answer."""
 
     _carrier: Transport | AsyncTransport
+    """sends the requests: `Transport` for the blocking client, `AsyncTransport` for the one with await"""
 
     def _set(self, timeout: float, patience: float, failures: int, pause: float) -> None:
         self.timeout = _seconds("timeout", timeout)
@@ -66,6 +67,7 @@ class RemoteLoop(_Loop, Blocking):
     """A loop on a server, with the methods of `heedful.Loop`; made by `Client.loop`."""
 
     _client: Client
+    """the client that made it, whose connections it uses"""
 
     def _run(self, steps: Steps[T]) -> T:
         return self._client._run(steps)
@@ -83,6 +85,7 @@ class AsyncRemoteLoop(_Loop, Awaiting):
     """A loop on a server, with the methods of `heedful.Loop` as coroutines; made by `AsyncClient.loop`."""
 
     _client: AsyncClient
+    """the client that made it, whose connections it uses"""
 
     async def _run(self, steps: Steps[T]) -> T:
         return await self._client._run(steps)
@@ -130,6 +133,7 @@ class Client(_Client, Blocking):
         self._carrier = Transport(url, key, insecure, transport)
 
     _carrier: Transport
+    """sends the requests over HTTP"""
 
     def _run(self, steps: Steps[T]) -> T:
         return self._carrier.run(steps)
@@ -203,6 +207,7 @@ class AsyncClient(_Client, Awaiting):
         self._carrier = AsyncTransport(url, key, insecure, transport)
 
     _carrier: AsyncTransport
+    """sends the requests over HTTP"""
 
     async def _run(self, steps: Steps[T]) -> T:
         return await self._carrier.run(steps)

@@ -25,7 +25,9 @@ class DecisionOperations(Operations):
     """The methods of a loop on a server that are about decisions: what to show, and what was shown."""
 
     name: str
+    """the name of the loop"""
     identifier: str
+    """the attribute that names candidates given as objects"""
     _few: dict[str, int]
     """how many items a loop shows, by loop, if it is known to show fewer than asked: a single item, or a pair"""
 

@@ -62,6 +62,7 @@ class Decision:
     """What to show, and how it came about. Feedback names its `id`. It can be pickled."""
 
     id: str
+    """the decision's id, which feedback on it names"""
     shown: tuple[str, ...]
     """names of the items to show, best first"""
     probability: float | None
@@ -73,6 +74,7 @@ class Decision:
     "interleaved" (two learners), "imitated" (the caller's order, which the model learns to make), "imported" (another
     system), or "fallback" (the caller's order, as the server did not answer)"""
     seq: int | None
+    """its sequence number in the loop's log; None for a fallback"""
     reason: str | None = None
     """why it is a fallback; None if it is not"""
     predicted: tuple[int | float | None, ...] | None = None
@@ -81,6 +83,7 @@ class Decision:
     unknown: tuple[str, ...] | None = None
     """candidates that are not on offer; None if all are, and for a fallback, which does not know"""
     deferred: bool = False
+    """whether the list was requested before it is shown: it counts as shown once `activate` says so"""
     telling: Call | None = field(default=None, repr=False, compare=False)
     """for a fallback, the request that tells the server what was shown; None if nothing was"""
 
@@ -94,13 +97,21 @@ class DecisionReply(msgspec.Struct, frozen=True):
     """The JSON object with which the server answers a decision."""
 
     id: str
+    """the decision's id"""
     shown: tuple[str, ...]
+    """names of the items to show, best first"""
     probability: float | None
+    """the probability of showing exactly this list; None if it is unknown"""
     version: int
+    """the version of the model"""
     arm: str
+    """what decided: "learned", "control", ...; `Decision.arm` lists them"""
     seq: int
+    """its sequence number in the loop's log"""
     predicted: tuple[int | float | None, ...] | None = None
+    """the prediction for each item shown, None for an unknown item; None altogether if the loop predicts nothing"""
     unknown: tuple[str, ...] | None = None
+    """names of candidates that are not on offer; None if all are"""
 
 
 def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> Decision:

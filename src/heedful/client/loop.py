@@ -328,27 +328,34 @@ class LoopOperations(FeedbackOperations):
 
 class _Promotions(NamedTuple):
     promotions: tuple[Promotion, ...]
+    """the changes of the loop's learner to another, newest first"""
 
 
 class _PutReply(msgspec.Struct):
     put: int
+    """how many items were new or changed"""
 
 
 class _WithdrawReply(msgspec.Struct):
     withdrawn: bool
+    """whether the item was on offer until then"""
 
 
 class _Page(msgspec.Struct):
     items: list[str]
+    """names of some items on offer"""
     total: int
+    """how many items are on offer"""
 
 
 class _Ranking(msgspec.Struct):
     ranking: list[str]
+    """names of all candidates, best first"""
 
 
 class _Weights(msgspec.Struct):
     weights: dict[str, float | None]
+    """weight by name of the feature; None for one that is not finite"""
 
 
 def _event(given: Mapping[str, object]) -> dict[str, Any]:

@@ -27,9 +27,11 @@ class Call(NamedTuple):
     """A request to the server, ready to be sent."""
 
     method: str
+    """the HTTP method: "GET", "POST", ..."""
     path: str
     """the path from /v1 on, percent-encoded, with its query"""
     body: bytes | None = None
+    """the bytes to send; None without a body"""
     content: str = JSON
     """the media type of the body"""
     timeout: float = 5.0
@@ -44,8 +46,11 @@ class Reply(NamedTuple):
     """A complete HTTP answer."""
 
     status: int
+    """the HTTP status, 200 for success"""
     headers: Mapping[str, str]
+    """the header lines, by name"""
     body: bytes
+    """the bytes of the body, decoded by `read`"""
 
 
 class Failure(NamedTuple):
@@ -64,6 +69,7 @@ class Wait(NamedTuple):
     """A pause between two calls, in seconds."""
 
     seconds: float
+    """its length"""
 
 
 # ---------------------------------------------------------------------------- what is sent

@@ -32,29 +32,43 @@ class About(Facts, frozen=True, kw_only=True):
     """The server's description of a loop."""
 
     name: str
+    """the name of the loop"""
     learner: str
+    """the learner that serves, by name and parameters"""
     version: int
+    """the version of the model"""
     identifier: str = "id"
     """the column, or attribute, that names an item"""
     features: int
     """N, the number of features of an item: how many numbers a row of `decide(features=...)` has"""
     names: list[str]
+    """the names of the features, in their order in a row"""
     items: int
+    """how many items are on offer"""
     events: dict[str, int]
     """how many events of each kind the log has"""
     settings: dict[str, object]
+    """the loop's settings, by name"""
     caveats: list[str] = msgspec.field(default_factory=list)
+    """sentences on what the loop cannot do or measure as it is"""
     notes: list[str] = msgspec.field(default_factory=list)
+    """warnings for the person who runs the loop, such as a snapshot that could not be used"""
     unknown: dict[str, int] = msgspec.field(default_factory=dict)
+    """how often values came that the encoding has no category for, by "column=value", since the server opened the
+    loop"""
 
 
 class Operations:
     """What a client and its loops share: time limits, and the state that says when to ask the server again."""
 
     timeout: float
+    """seconds after which `decide` returns a fallback, the caller's own order"""
     patience: float
+    """seconds for which all other requests are repeated until they are answered"""
     _breaker: Breaker
+    """says whether the server should be asked now, after failures"""
     _untold: UntoldFallbacks
+    """fallbacks that are yet to be reported to the server"""
     _clock = staticmethod(time.monotonic)
 
     def _ask(self, call: Call, repeat: bool = True, long: bool = False) -> Steps[Reply]:

@@ -34,7 +34,9 @@ class Caller(NamedTuple):
     """The sender of a request, as far as the API key tells: tenant and scopes."""
 
     tenant: str
+    """the name of the tenant, whose loops the request may use"""
     scopes: frozenset[str]
+    """what the key may do: some of `keys.SCOPES`; all of them if no key was ever made"""
     prefix: str
     """the first characters of the key, which identify it; "" if no key was ever made"""
 

@@ -37,6 +37,7 @@ class Options(NamedTuple):
     """The options of a server."""
 
     limits: Limits = Limits()
+    """the limits of each request: its size and its time"""
     rate: float | None = None
     """requests per second of a key without a rate of its own; None for no limit"""
     own: tuple[str, ...] = ()

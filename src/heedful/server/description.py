@@ -19,7 +19,9 @@ class Text(NamedTuple):
     """The OpenAPI description of an answer that is text: its media type, and the schema of the text."""
 
     media: str
+    """the media type: "text/plain\""""
     schema: dict[str, Any]
+    """the JSON schema of the text, or of the events that it is made of"""
 
 
 TEXT = Text("text/plain", {"type": "string"})

@@ -46,7 +46,9 @@ class Key(NamedTuple):
     prefix: str
     """its first characters, hk_xxxxxxxx, which identify it"""
     name: str
+    """what its maker called it"""
     tenant: str
+    """the name of the tenant, whose loops it gives access to"""
     scopes: frozenset[str]
     """what it may do: some of `SCOPES`"""
     rate: float | None

@@ -53,7 +53,9 @@ class Link(NamedTuple):
     handle: str
     """the name by which people refer to it"""
     tenant: str
+    """the tenant that the loop belongs to"""
     loop: str
+    """the name of the loop that holds the study"""
     founded: int
     """when the loop was created, in microseconds since 1970: a later loop of the same name is another study"""
     segment: str

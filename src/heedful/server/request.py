@@ -17,8 +17,11 @@ class ApiRequest(NamedTuple):
     loop's worker."""
 
     service: ServerContext
+    """what all requests of the server share: loops, keys, metrics, options"""
     caller: Caller
+    """the sender: tenant and scopes of the key"""
     headers: Headers
+    """the values of the headers, by name in lower case, as bytes"""
     query: Mapping[str, str]
     """the query parameters, by name"""
     path: Mapping[str, str]

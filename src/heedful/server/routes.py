@@ -35,6 +35,7 @@ class Route(NamedTuple):
     """A route of the interface for programs: its path, the scope that it needs, its handler and types."""
 
     method: str
+    """the HTTP method: "GET", "POST", ..."""
     path: str
     """the path as Starlette writes it: `{name}` is one segment, `{name:path}` any number of segments"""
     scope: str | None
@@ -56,6 +57,7 @@ class Route(NamedTuple):
     bulk: bool = False
     """whether a JSON body may be as large as any body"""
     status: int = 200
+    """the HTTP status of a successful answer"""
     codec: Callable[[ApiRequest, bytes, bytes], object] | None = None
     """decodes a body, from its media type and bytes, for `work`; None for an object with the fields of `takes`"""
     direct: bool = False

@@ -29,8 +29,11 @@ class _Seen(NamedTuple):
     """A session as it was found in the database."""
 
     prefix: str
+    """the prefix of the API key that it belongs to"""
     ends: int
+    """when it ends without further requests, in microseconds since 1970"""
     at: float
+    """when it was read from the database, in seconds since 1970"""
 
 
 class Sessions:

@@ -27,7 +27,9 @@ class CardAnswer(NamedTuple):
     event: str
     """the feedback's id"""
     form: str
+    """the form of feedback: "rating", "grade", "actions", ..."""
     item: str
+    """the name of the item"""
     value: float
     """the number that the item was given; 0 for actions"""
     done: tuple[str, ...]

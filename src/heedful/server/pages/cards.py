@@ -20,7 +20,9 @@ class Fact(NamedTuple):
     """An attribute of an item on its card: a label and a value, both as text."""
 
     label: str
+    """the name of the attribute, with blanks in place of underscores"""
     value: str
+    """its value as text"""
 
     @property
     def long(self) -> bool:
@@ -34,6 +36,7 @@ class Card(NamedTuple):
     name: str
     """the item's name in the loop"""
     title: str
+    """the item's title among its attributes, or else its name"""
     facts: tuple[Fact, ...]
     """some of its attributes"""
 

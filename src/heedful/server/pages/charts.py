@@ -19,6 +19,7 @@ class Picture(NamedTuple):
     text: str
     """what the chart shows, for people who cannot see it"""
     caption: str
+    """the text below the chart"""
 
 
 def chart(picture: findings.Picture | None) -> Picture | None:

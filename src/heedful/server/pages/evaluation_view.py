@@ -31,7 +31,9 @@ class Scale(NamedTuple):
     """The scale on which the intervals of a column are drawn."""
 
     low: float
+    """the value at its left end"""
     high: float
+    """the value at its right end"""
 
     def place(self, value: float) -> float:
         """Return the position of `value` in percent of the scale's length."""
@@ -47,14 +49,17 @@ class Row(NamedTuple):
     """One learner's value by a measure, as texts and pictures."""
 
     learner: str
+    """the learner, by name and parameters"""
     value: str
     """the estimate; "unknown" if the log does not determine it"""
     between: str
     """its interval; "" if there is none"""
     drawn: Interval | None
+    """the estimate and its interval, drawn on the scale of the column; None if the log gives none"""
     apart: str
     """the difference to the loop's own learner with its interval; "" if there is none"""
     apart_drawn: Interval | None
+    """that difference and its interval, drawn on the scale of differences; None if the log gives none"""
     verdict: str
     """"better", "worse", "cannot be told", or "\""""
     effective: str
@@ -69,6 +74,7 @@ class MeasureView(NamedTuple):
     """How well all learners predict the answers in a log by one measure: a table with pictures, as a page shows it."""
 
     title: str
+    """the name of the measure, with a capital letter"""
     about: str
     """what the measure is the mean of, as a sentence"""
     better: str
@@ -93,6 +99,7 @@ class EvaluationView(NamedTuple):
     verdicts: tuple[tuple[str, str], ...]
     """for each learner but the loop's own (kind of verdict: "good", "bad" or "open"; the verdict as a sentence)"""
     measures: tuple[MeasureView, ...]
+    """a table for each measure"""
     first: str
     """the name of the loop's own learner"""
     alpha: str

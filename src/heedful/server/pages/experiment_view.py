@@ -14,7 +14,9 @@ class Fact(NamedTuple):
     """A number that an experiment is judged by, with what it means."""
 
     name: str
+    """what is counted or measured: "Sessions\""""
     value: str
+    """the number as text: "1,204\""""
     help: str
     """an explanation for people who do not know the term"""
 
@@ -23,8 +25,11 @@ class Move(NamedTuple):
     """An item that the candidate would show more or less often, or in another place."""
 
     item: str
+    """the name of the item"""
     shown: str
+    """in how many of the lists shown it was, as text"""
     proposed: str
+    """in how many of the candidate's lists it is, as text"""
     places: str
     """how many places higher the candidate has it; "" if no list of both sides has it"""
 
@@ -33,8 +38,11 @@ class Whose(NamedTuple):
     """A person whose lists would change, with the share of their items that would stay."""
 
     person: str
+    """the name of the person"""
     lists: str
+    """how many of their lists are compared, as text"""
     overlap: str
+    """the share of the items shown to them that the candidate's lists have, too: "80 %\""""
     bar: float
     """the overlap in percent"""
 
@@ -48,6 +56,7 @@ class ExperimentView(NamedTuple):
     how: str
     """who gets which lists, as a sentence"""
     running: bool
+    """whether it has not been stopped"""
     verdict: str
     """which side people prefer, as a sentence"""
     kind: str
@@ -57,10 +66,13 @@ class ExperimentView(NamedTuple):
     bar: float
     """the logarithm of the e-value in percent of that of 1 / alpha, from 0 to 100"""
     facts: tuple[Fact, ...]
+    """the counts behind the verdict; () if nobody's lists are interleaved"""
     agreement: str
     """how much the lists of both sides agree, as a sentence; "" if no lists can be compared"""
     moves: tuple[Move, ...]
+    """the items that the candidate would move most"""
     people: tuple[Whose, ...]
+    """the people whose lists would change most"""
     against: tuple[str, ...]
     """what speaks against promoting the candidate, a sentence each"""
     candidate: str
@@ -184,7 +196,9 @@ class PlanRow(NamedTuple):
     A session is one list drafted by both learners and answered. All fields are texts for a page, but for the bar."""
 
     won: str
+    """the share of those sessions that the candidate is assumed to win, the true effect: "55 %\""""
     found: str
+    """the probability that the experiment finds it to be better: "80 %\""""
     bar: float
     """the probability that it is found to be better, in percent"""
     days: str
@@ -195,9 +209,11 @@ class PlanView(NamedTuple):
     """How long an experiment would take, as texts."""
 
     told: str
+    """how many people and sessions there would be, and the share of ties, as a sentence"""
     caveat: str
     """why the estimate may be poor, as a sentence; "" if there is no reason known"""
     rows: tuple[PlanRow, ...]
+    """a row for each assumed size of the true effect"""
 
 
 def plan_view(found: PlannedExperiment, part: float) -> PlanView:
@@ -225,18 +241,25 @@ class PromotionRow(NamedTuple):
     """A promotion, its evidence, and what is left of it."""
 
     version: str
+    """the version of the model at which it took effect (sequence number in the log), as text"""
     learner: str
+    """the learner that it made serve"""
     before: str
+    """the learner that served until then"""
     by: str
+    """who promoted it, as they said"""
     reason: str
+    """why, in their words"""
     evidence: str
     """what spoke for it, in words"""
     left: str
     """what is left of the evidence in the log, as a sentence; "" if that was not looked at"""
     changed: bool
+    """whether the evidence in the log is no longer what it was"""
     forced: tuple[str, ...]
     """the reasons against it that were overruled, a sentence each"""
     in_effect: bool
+    """whether it still counts: False if a rollback has left it out"""
 
 
 def promotion_row(found: Promotion, checked: bool) -> PromotionRow:

@@ -40,9 +40,11 @@ class Bar(NamedTuple):
     """The weight of one feature as a page shows it: a phrase, and a bar as long as the weight."""
 
     feature: str
+    """the name of the feature"""
     words: str
     """the phrase: "more horsepower\""""
     weight: float
+    """its weight, with its sign"""
     share: float
     """its size relative to the greatest weight, or to STRONG if that is larger: 0 to 1"""
 

@@ -26,13 +26,16 @@ class Field(NamedTuple):
     """A field of a form of feedback, as a control on the page."""
 
     name: str
+    """the name of the field in the JSON of the feedback"""
     label: str
+    """its name as people read it"""
     kind: str
     """the kind of control; on each card: item, items, numbers, texts; below the cards: choice, tick, number, text,
     json"""
     options: tuple[str, ...] = ()
     """the possible values, for a choice"""
     required: bool = True
+    """whether it may not be left empty"""
 
     @property
     def on_cards(self) -> bool:
@@ -56,6 +59,7 @@ class Board(NamedTuple):
     form: str
     """the name of the form whose fields are shown"""
     fields: tuple[Field, ...]
+    """the fields of that form, each with its control"""
     buttons: tuple[tuple[str, str], ...]
     """(name of a form with a single value, label of its button)"""
     noun: str

@@ -19,7 +19,9 @@ class Moment(NamedTuple):
     """A point in time, as ISO 8601 for machines (`iso`) and as text for people."""
 
     iso: str
+    """ISO 8601 in UTC: "2026-01-31T12:00:00Z\""""
     text: str
+    """the same for people: "2026-01-31 12:00:00 UTC\""""
 
 
 def moment(micros: int) -> Moment:

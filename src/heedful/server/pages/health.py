@@ -21,9 +21,13 @@ class Section(NamedTuple):
     """A part of the page under a heading."""
 
     id: str
+    """its id in the HTML: "compared\""""
     title: str
+    """the heading"""
     tables: tuple[Table, ...]
+    """its tables, those without rows left out"""
     lines: tuple[str, ...]
+    """sentences below the tables"""
 
 
 async def show(visit: Visit) -> Response:

@@ -28,13 +28,17 @@ class Row(NamedTuple):
     """A row of the list of keys."""
 
     prefix: str
+    """the first characters of the key, which identify it"""
     name: str
+    """what its maker called it"""
     may: str
     """its scopes, as text"""
     rate: str
     """its rate limit, as text"""
     made: Moment
+    """when it was made"""
     revoked: Moment | None
+    """when it was revoked; None if it is valid"""
     own: bool
     """whether this browser is signed in with it"""
     last: bool
@@ -45,8 +49,11 @@ class KeyForm(NamedTuple):
     """The fields of the form that makes a key, as they were posted."""
 
     name: str = ""
+    """what the key is to be called"""
     scopes: tuple[str, ...] = ()
+    """what it may do: some of `keys.SCOPES`"""
     rate: str = ""
+    """its limit in requests per second, as typed; "" for that of the caller's own key"""
 
 
 async def list_keys(visit: Visit) -> Response:

@@ -46,8 +46,11 @@ class Lesson(NamedTuple):
     said: str
     """what the person said, in words"""
     person: str | None
+    """who said it; None if that is unknown"""
     at: Moment
+    """when it was logged"""
     undone: bool
+    """whether it was taken back"""
     marks: tuple[str, ...]
     """labels: "undone", "late", "taught nothing\""""
     why: str
@@ -58,7 +61,9 @@ class EventLine(NamedTuple):
     """A row of the list of events: the sequence number in the log, when it was logged, and what happened, in words."""
 
     seq: int
+    """the sequence number in the log"""
     at: Moment
+    """when it was logged"""
     told: str
     """what happened, in words"""
 

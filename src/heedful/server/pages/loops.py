@@ -28,16 +28,21 @@ class Row(NamedTuple):
     """A row of the list of loops."""
 
     name: str
+    """the name of the loop"""
     error: str = ""
     """why the loop cannot be opened; "" if it can. With an error the fields below are empty"""
     learner: str = ""
+    """the learner that serves, by name and parameters"""
     badge: str = ""
     """the kind of its feedback, as a short label; "" for the usual kind"""
     version: int = 0
+    """the version of the model"""
     items: int = 0
+    """how many items are on offer"""
     feedback: int = 0
     """the number of pieces of feedback in its log"""
     events: int = 0
+    """the number of events of any kind in its log"""
     last: Moment = Moment("", "")
     """when its last event was logged"""
     notes: tuple[str, ...] = ()

@@ -63,8 +63,11 @@ class Visit(NamedTuple):
     names."""
 
     service: ServerContext
+    """what all requests of the server share: loops, keys, sessions, options"""
     caller: Caller
+    """the sender: their tenant and the scopes of their key"""
     request: Request
+    """the request as Starlette has it"""
     query: Mapping[str, str]
     """the query parameters, by name"""
     form: Mapping[str, str]
@@ -121,7 +124,9 @@ class Page(NamedTuple):
     """A route of the pages. If its path has `{loop}`, the loop of that name is opened for the handler."""
 
     method: str
+    """the HTTP method: "GET" or "POST\""""
     path: str
+    """the path as Starlette writes it: "/loops/{loop}/why\""""
     scopes: tuple[str, ...]
     """the scopes that the caller's key needs, all of them; `read` is one if the answer shows data of a loop"""
     work: Callable[[Visit], Awaitable[Response]]

@@ -62,25 +62,38 @@ class Rates(NamedTuple):
     `look`: requests for a ranking; `own` and `undo`: taking answers back, by one participant and by all of a link."""
 
     people: Buckets
+    """by participant: all their requests"""
     links: Buckets
+    """by link: requests of visitors who have not agreed to take part"""
     begin: Buckets
+    """by link: visitors who agree to take part"""
     look: Buckets
+    """by link: requests for the ranking"""
     own: Buckets
+    """by participant: answers that they take back"""
     undo: Buckets
+    """by link: answers that its participants take back"""
 
 
 class ParticipantVisit(NamedTuple):
     """A request of a participant, by a link that is valid."""
 
     service: ServerContext
+    """what all requests of the server share"""
     request: Request
+    """the request as Starlette has it"""
     link: Link
+    """the link by which the participant came"""
     worker: LoopWorker
+    """the worker of the loop that holds the study"""
     study: Study
+    """the study: its question and what participants see"""
     token: str
+    """the secret part of the link's URL"""
     person: str | None
     """the participant's name in the log; None if they have not agreed yet"""
     rates: Rates
+    """the rate limiters of this server's participants"""
 
     @property
     def base(self) -> str:

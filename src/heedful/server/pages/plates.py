@@ -21,7 +21,9 @@ class PlateSize(NamedTuple):
     """The width and height of a picture in percent of its frame ("plate"): "94.00%"."""
 
     width: str
+    """its width in percent of the frame's width"""
     height: str
+    """its height in percent of the frame's height"""
 
 
 class Plates(NamedTuple):
@@ -32,6 +34,7 @@ class Plates(NamedTuple):
     wide: bool
     """whether the plates are put one above the other in a narrow window"""
     pictures: tuple[PlateSize, ...]
+    """the size of each picture, in the order given"""
 
 
 def plates(ratios: Sequence[float]) -> Plates:

@@ -26,6 +26,7 @@ class Best(NamedTuple):
     """An item with a high prediction, and its mark on a drawn scale."""
 
     title: str
+    """the title of the item, or its name"""
     value: str
     """the prediction, as text"""
     spread: str
@@ -44,11 +45,13 @@ class Why(NamedTuple):
     """The explanation of why an item was first in a list for a person."""
 
     title: str
+    """the title of the item, or its name"""
     at: Moment
     """when the list was shown"""
     lines: tuple[str, ...]
     """sentences of the explanation"""
     tables: tuple[Table, ...]
+    """what its features contribute and which feedback moved its score, at most `ROWS` rows each"""
     each: str
     """the last part of the path of the page that explains every item of the list"""
 
@@ -59,7 +62,9 @@ class Summary(NamedTuple):
     low: str
     """the lower end of the scale, as text"""
     high: str
+    """the upper end of the scale, as text"""
     best: tuple[Best, ...]
+    """the items with the highest predictions, highest first; () if there are none"""
     unpredicted: str
     """why there are no predictions, in words; "" if there are some"""
     last: str

@@ -53,7 +53,9 @@ class Shown(NamedTuple):
     """What a visitor asked for or sent, as the page shows it again."""
 
     evaluation: EvaluationView | None = None
+    """how well learners predict the answers in the log; None if it was not asked for"""
     plan: PlanView | None = None
+    """the plan of an experiment; None if it was not asked for"""
     unevaluated: str = ""
     """why the evaluation was refused, as a sentence; "" if it was not"""
     unstarted: str = ""
@@ -65,6 +67,7 @@ class Shown(NamedTuple):
     overruled: str = ""
     """the learner that is promoted if the visitor confirms that these reasons do not count; "" if none was sent"""
     said: str = ""
+    """a message on the button that was pressed, from SAID; "" if none was"""
 
 
 async def show(visit: Visit) -> Response:

@@ -54,7 +54,9 @@ class Thing(NamedTuple):
     """An item of a question, as people see it."""
 
     name: str
+    """its name in the loop"""
     title: str
+    """the heading; "" if its name is not to be shown"""
     text: str
     """its text, if the study compares texts"""
     picture: str
@@ -67,6 +69,7 @@ class Question(NamedTuple):
     """A question to one person: which of two items is better."""
 
     place: Place
+    """the number of the question, and how far the person is"""
     things: tuple[Thing, ...]
     """the item on the left, the item on the right"""
     shown: str
@@ -83,7 +86,9 @@ class _Answer(NamedTuple):
     """An answer or skipped question of a person in the log of a study, that was not taken back."""
 
     id: str
+    """the id of its event"""
     seq: int
+    """the sequence number of its event in the log"""
     skipped: bool
     """whether it says that the question was skipped"""
 

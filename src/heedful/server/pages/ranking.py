@@ -28,13 +28,17 @@ class Mark(NamedTuple):
     """One item in the picture of a ranking: a bar for the interval of its utility, and a mark at the utility."""
 
     y: float
+    """the upper edge of its row"""
     place: int
     """its position in the ranking, from 1"""
     name: str
+    """the name of the item"""
     low: float
+    """the left end of the bar"""
     width: float
     """the length of the bar: utility plus and minus one standard deviation"""
     at: float
+    """where the utility is"""
 
 
 def table(summary: Summary) -> bytes:

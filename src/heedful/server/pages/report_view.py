@@ -19,16 +19,22 @@ class Share(NamedTuple):
     """One kind of feedback that teaches little: its number, its share of all feedback, and what it means."""
 
     name: str
+    """the kind: "Empty", "Contradictory", "Late", "Undone\""""
     share: str
+    """its share of all feedback: "4 %\""""
     number: int
+    """how many pieces of feedback are of this kind"""
     told: str
+    """what the kind means, as a sentence"""
 
 
 class Truth(NamedTuple):
     """The regret of a loop that a simulated person teaches, in words and as a chart over time."""
 
     told: str
+    """the mean regret and its bound, in sentences"""
     picture: Picture | None
+    """the mean regret over the answered lists; None before two points of it are known"""
 
 
 def report_context(loop: Loop) -> dict[str, object]:

@@ -40,6 +40,7 @@ class Board(NamedTuple):
     """The numbers on all cards (items) of a page: predicted and given; and the controls for giving them."""
 
     scale: Scale
+    """the numbers that people may give: the lowest, the highest, whether only whole ones"""
     marks: dict[str, Mark]
     """for each item, by name"""
     buttons: tuple[int, ...]

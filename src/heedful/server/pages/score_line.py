@@ -14,6 +14,7 @@ class Part(NamedTuple):
     """The interval of the score of an item for which one grade is predicted, as a part of a drawn line."""
 
     grade: int
+    """the grade, from 1"""
     told: str
     """the interval in words: "below 0.50\""""
     left: float
@@ -26,6 +27,7 @@ class Line(NamedTuple):
     """The scale of an item's score as a drawing, cut at the thresholds into one interval for each predicted grade."""
 
     parts: tuple[Part, ...]
+    """the intervals of the grades, lowest first"""
     told: str
     """the thresholds in words, for people who cannot see the line"""
     listed: bool

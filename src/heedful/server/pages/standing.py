@@ -45,6 +45,7 @@ class Row(NamedTuple):
     place: int
     """its position, 1 for the best"""
     thing: Thing
+    """the item as people see it: its name, text, picture or attributes"""
     best: str
     """the probability that it is the best, as text"""
     places: str
@@ -65,7 +66,9 @@ class Summary(NamedTuple):
     """The ranking of a study, and the sentences around it."""
 
     answers: int
+    """how many answers the ranking is made of"""
     people: int
+    """how many people gave them"""
     goal: str
     """what the answers are for: "best" or "ranking\""""
     stop: bool
@@ -77,6 +80,7 @@ class Summary(NamedTuple):
     level: tuple[str, ...]
     """sentences on items that cannot be told apart"""
     rows: tuple[Row, ...]
+    """the first items of the ranking, best first, at most `MOST`"""
     ranking: tuple[Standing, ...]
     """the whole ranking, as numbers"""
     more: int
@@ -89,9 +93,13 @@ class _Cached(NamedTuple):
     """A ranking of the model's `version`, computed at the time `at` in `took` seconds."""
 
     version: int
+    """the version of the model: the last event that the ranking knows of"""
     at: float
+    """when it was computed, in seconds of the monotonic clock"""
     took: float
+    """how long that took, in seconds"""
     summary: Summary
+    """the ranking"""
 
 
 _cache: WeakKeyDictionary[Loop, dict[str, _Cached]] = WeakKeyDictionary()  # by segment: its people come and go

@@ -44,6 +44,7 @@ class Reply(NamedTuple):
     """The message that the page shows after the visitor's last request."""
 
     text: str = ""
+    """the message; "" for none"""
     event: str = ""
     """the id of the feedback that it is about, which can be undone; "" if there is nothing to undo"""
 

@@ -33,7 +33,9 @@ class Candidate(NamedTuple):
     """A link to the explanation of one item that the decision showed."""
 
     title: str
+    """the title of the item, or its name"""
     href: str
+    """the path of the page that explains it"""
     current: bool
     """whether the page explains this item"""
 
@@ -42,14 +44,19 @@ class Explained(NamedTuple):
     """The explanation of one item's score in a decision, with links to those of the other items shown."""
 
     title: str
+    """the title of the item, or its name"""
     at: Moment
     """when the decision was made"""
     person: str | None
+    """whom the decision was for; None for nobody in particular"""
     shown: tuple[Candidate, ...]
+    """the items that the decision showed, best first, with links: at most `LINKS`"""
     more: int
     """how many more items were shown, to which the page has no links"""
     lines: tuple[str, ...]
+    """sentences of the explanation"""
     tables: tuple[Table, ...]
+    """the contributions of features and the feedback that moved the score most"""
 
 
 async def show(visit: Visit) -> Response:
