@@ -42,7 +42,7 @@ FIRST = frozenset({"loops", "keys", "sign-in", "sign-out", "static", "s"})
 
 
 def mount(service: ServerContext) -> Starlette:
-    """Return the ASGI application of all pages of a folder of loops."""
+    """Return the ASGI application with all pages (HTML) for the loops that `service` serves."""
     routes: dict[str, dict[str, Page]] = {}
     for each in PAGES:
         routes.setdefault(each.path, {})[each.method] = each
@@ -71,7 +71,7 @@ def _with_error_pages(work: Callable[[Request], Awaitable[Response]]) -> Callabl
 
 
 def _endpoint(service: ServerContext, by: dict[str, Page]) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint of one path; `by` has its page for each HTTP method."""
+    """Return the endpoint of one path; `by` maps each HTTP method that it takes to the page that answers it."""
 
     async def endpoint(request: Request) -> Response:
         began = time.perf_counter()
@@ -149,7 +149,8 @@ def _problem(request: Request, problem: Problem, caller: Caller | None = None) -
 
 
 def _sign_in(request: Request) -> str:
-    """Return the path of the page for signing in, which leads back to the requested page."""
+    """Return the URL (path and query) of the page for signing in, from which the visitor comes back to the page that
+    `request` asked for."""
     path, query = request.scope["path"], request.scope["query_string"].decode("latin-1")
     here = f"{path}?{query}" if query else path
     goal = here if request.method in ("GET", "HEAD") else "/"

@@ -20,7 +20,7 @@ LOOKED = 5000
 
 
 class CardAnswer(NamedTuple):
-    """What one piece of feedback says about one item: a number, or the actions on it."""
+    """What one piece of feedback says about one item (card): a number, or actions such as "cart"."""
 
     seq: int
     """the feedback's sequence number in the log"""
@@ -89,20 +89,20 @@ def answers_to(loop: Loop, decision: str) -> Iterator[CardAnswer]:
 
 
 def earlier_answers(loop: Loop, decision: str, item: str, event: str) -> list[str]:
-    """Return the ids of earlier feedback that the feedback `event` replaces, newest first, to be undone.
+    """Return the ids of earlier feedback that the feedback with the id `event` replaces, newest first, to be undone.
 
-    If a person gives an item a new number, older numbers for that item in the same list (`decision`) no longer count.
-    Feedback about several items is left alone, and so are actions, which add up."""
+    If a person gives `item` a new number, older numbers for it in the same list (`decision`) no longer count. Feedback
+    about several items stays, and so do actions, which add up."""
     found = [each for each in answers_to(loop, decision) if each.item == item and each.alone and each.form != "actions"]
     own = [each for each in found if each.event == event]
     return [each.event for each in found if own and each.seq < own[0].seq]
 
 
 def logged_hand(loop: Loop, names: Sequence[str], decision: str, person: str | None) -> Hand | None:
-    """Return the cards called `names` in this order, with the id of the decision that showed them.
+    """Return the cards called `names` in this order, with the id of the decision that showed them, so that no card
+    moves when another is answered.
 
-    So no card moves when another is answered. Return None if there is no such decision, or if it was made for another
-    person than `person`."""
+    Return None if there is no such `decision`, or if it was made for somebody other than `person`."""
     known = loop.projection.find_decision(decision) if decision else None
     if known is None or known.person != person:
         return None

@@ -27,10 +27,11 @@ class Placement(msgspec.Struct, frozen=True):
     """the version of the model after it had learned the correction"""
 
     def around(self, ranked: Sequence[str], version: int) -> tuple[str, ...]:
-        """Return the order in which to show the cards; `ranked` is the order by the model of this `version`.
+        """Return the names of the cards in the order in which to show them, after this correction.
 
-        While the model has learned nothing since the correction, it is the person's order. Afterwards the cards that
-        the person moved keep their positions, and the others follow the model's order around them."""
+        `ranked` has them in the order of the model of this `version`. If that is the version that learned the
+        correction, the result is the person's own order. If the model has learned more since, the cards that the person
+        moved keep their positions, and the others fill the remaining positions in the model's order."""
         own = [name for name in self.order if name in ranked]
         if version == self.version and len(own) == len(ranked):
             return tuple(own)
@@ -57,7 +58,7 @@ class Hand(NamedTuple):
     """the person's correction of the order; None without one"""
 
     def place(self, name: str) -> int:
-        """Return the position, from 1, of the card `name` in the model's ranking of these cards."""
+        """Return the position, 1 for the best, of the card `name` in the model's ranking of these cards."""
         return self.ranked.index(name) + 1
 
     def agreement(self, name: str, title: str) -> str:

@@ -34,15 +34,16 @@ def compares_pairs(loop: Loop) -> bool:
 
 
 def lacks_weights(loop: Loop, card: Card) -> bool:
-    """Return whether pages should show weights for this kind of loop (`card`), but the learner has no weight vector."""
+    """Return whether pages should show weights of features for this kind of loop, as `card` says, but the learner has
+    none."""
     return card.weights and not hasattr(loop.learner, "weights")
 
 
 async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
     """Return the cards (items) that a page shows to `person`, None for nobody in particular, with their order.
 
-    `visit` is the request of the page. If its fields `given` have a `hand` (names of items), these are shown as far as
-    they are still on offer; otherwise the loop chooses new ones, and a decision is logged."""
+    `visit` is the request of the page. If the fields `given` of its query or form have a `hand`, a JSON list of names,
+    then these items are shown, if they are still on offer. Otherwise the loop chooses new ones and logs a decision."""
     await visit.read(look, visit)
     widget = widget_of(visit.loop)
     if given.get("hand") and (names := items_on_offer(visit.loop, given["hand"])):
@@ -68,9 +69,10 @@ async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) ->
 
 
 async def _select(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
-    """Return the cards that the model selects for a person from all items on offer, and log the decision.
+    """Return the cards that the model selects for `person` from all items on offer, and log the decision.
 
-    Items in the field `past` are left out if there are others. There are no cards without a name of the person."""
+    Items that the field `past` of `given` lists, a JSON list of names, are left out if there are others. If the visitor
+    may teach and names no person, there are no cards."""
     past = items_on_offer(visit.loop, given["past"], "past") if given.get("past") else []
     names = await visit.read(scale_widget.candidates, visit.loop, person, past)
     teaching = visit.may(*TEACH)
@@ -96,8 +98,8 @@ async def _decide(visit: Visit, **request: object) -> Hand:
 def rank_cards(visit: Visit, dealt: Sequence[str], person: str | None, own: Placement | None = None) -> Hand:
     """Return the cards called `dealt` in the model's order for `person` (None: nobody in particular).
 
-    `visit` is the request of the page. If the person corrected the order (`own`), the cards that they moved keep their
-    positions, unless that was undone."""
+    `visit` is the request of the page. `own` is the person's correction of the order, if they made one: the cards that
+    they moved keep their positions in it. A correction that was undone is ignored."""
     loop = visit.loop
     version, order = loop.version, loop.rank(dealt, person=person)
     if own is None or _is_retracted(loop, own.event):  # taken back in another window
@@ -120,8 +122,8 @@ def look(visit: Visit) -> None:
 
 
 def _is_shown(visit: Visit) -> bool:
-    """Return whether a person will see the page: not if another site requests it, or if a browser loads it ahead of
-    time."""
+    """Return whether a person will see the page. They will not if another site requests it, or if a browser prefetches
+    it."""
     headers = visit.request.headers
     ours = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
     page = headers.get("sec-fetch-dest", "document") in ("document", "empty")

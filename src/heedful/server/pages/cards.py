@@ -31,7 +31,7 @@ class Fact(NamedTuple):
 
 
 class Card(NamedTuple):
-    """An item as a page shows it."""
+    """An item as a page shows it: a box with its title and some attributes."""
 
     name: str
     """the item's name in the loop"""
@@ -85,9 +85,9 @@ def _card(loop: Loop, name: str, row: Mapping[str, object]) -> Card:
 
 
 def value(column: str, given: object) -> str | None:
-    """Return the value `given` of an attribute as a short text; None for a list or an object.
+    """Return the value `given` of an attribute as a short text; None if it is a list or an object.
 
-    `column` is the attribute's name: years are written without a comma."""
+    `column` is the attribute's name. If that contains "year", a number has no comma for thousands."""
     if isinstance(given, bool):
         return "yes" if given else "no"
     if isinstance(given, int):

@@ -11,7 +11,7 @@ DASHES = [6, 5]
 
 
 class Picture(NamedTuple):
-    """A line chart, as data for the browser."""
+    """A line chart: data for the script that draws it in the browser, and texts."""
 
     data: str
     """JSON: {"x": numbers, "label": what they count, "y": the kind of axis (`findings.Picture.axis`), "lines": label,
@@ -23,9 +23,9 @@ class Picture(NamedTuple):
 
 
 def chart(picture: findings.Picture | None) -> Picture | None:
-    """Return a `picture` of a report as a chart for the browser; None for None.
+    """Return a `picture` of a report as data for the browser; None for None.
 
-    Lines that the others are compared with are dashed and grey."""
+    Lines of reference, with which the others are compared, are dashed and grey."""
     if picture is None:
         return None
     lines = [

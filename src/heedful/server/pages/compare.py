@@ -45,7 +45,7 @@ async def undo(visit: Visit) -> Response:
 
 
 async def picture(visit: Visit) -> Response:
-    """Send the picture of an item, by the `number` in the path."""
+    """Send the picture of an item; `number` in the path identifies it, a digest of its bytes."""
     return await image_response(visit.worker, visit.request.path_params["number"])
 
 

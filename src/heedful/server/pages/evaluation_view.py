@@ -1,4 +1,5 @@
-"""What a log says about learners as a page shows it: values with their intervals as pictures, verdicts as sentences."""
+"""How well learners predict the answers in a log, as a page shows it: values with intervals as pictures, verdicts as
+sentences."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class Interval(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """The scale on which the intervals of a column are drawn."""
+    """The numerical range of a column in which intervals are drawn, from its left to its right end."""
 
     low: float
     """the value at its left end"""
@@ -40,13 +41,15 @@ class Scale(NamedTuple):
         return round(100.0 * (value - self.low) / (self.high - self.low), 2)
 
     def interval(self, value: float, low: float, high: float, text: str) -> Interval:
-        """Return the interval from `low` to `high` around the estimate `value` as it is drawn; `text` says it."""
+        """Return the interval from `low` to `high` around the estimate `value` as positions on this scale.
+
+        `text` has the same numbers in words, for people who cannot see the picture."""
         left = self.place(low)
         return Interval(left, round(self.place(high) - left, 2), self.place(value), text)
 
 
 class Row(NamedTuple):
-    """One learner's value by a measure, as texts and pictures."""
+    """The result of one learner by one measure, as texts and pictures of intervals."""
 
     learner: str
     """the learner, by name and parameters"""
@@ -119,8 +122,10 @@ def evaluation_view(found: Evaluation) -> EvaluationView:
 
 
 def _verdict(each: LearnerEvaluation, own: str, measures: Sequence[Measure]) -> tuple[str, str]:
-    """Return whether a learner is better than `own`, by the first of the `measures` that the log determines, as (kind
-    of verdict, sentence)."""
+    """Return (kind of verdict: "good", "bad" or "open"; a sentence) on whether the learner of `each` is better than the
+    learner `own`.
+
+    It goes by the first of the `measures` in which the log determines the difference between the two."""
     told = [(measure, value) for measure, value in zip(measures, each.values) if value.difference is not None]
     if not told:
         return "open", f"The log cannot tell whether {each.learner} is better than {own}: what follows says why."
@@ -190,7 +195,8 @@ def _is_share(measure: Measure) -> bool:
 
 
 def _scale(ends: Sequence[tuple[float, float]], within: tuple[float, float] | None = None) -> Scale:
-    """Return a scale that has room for all intervals `ends`, (low, high) each, and ends inside `within` if given."""
+    """Return a scale with room for all intervals `ends`, (low, high) each. Without intervals it is the range `within`,
+    by default 0 to 1."""
     if not ends:
         return Scale(*(within or (0.0, 1.0)))
     low, high = min(low for low, _ in ends), max(high for _, high in ends)

@@ -11,7 +11,7 @@ from heedful.server.pages.formatting import count, share
 
 
 class Fact(NamedTuple):
-    """A number that an experiment is judged by, with what it means."""
+    """A number that the verdict of an experiment rests on, with an explanation."""
 
     name: str
     """what is counted or measured: "Sessions\""""
@@ -22,7 +22,8 @@ class Fact(NamedTuple):
 
 
 class Move(NamedTuple):
-    """An item that the candidate would show more or less often, or in another place."""
+    """An item that the candidate, the learner on trial, would show more or less often than the one that serves, or in
+    another place."""
 
     item: str
     """the name of the item"""
@@ -35,7 +36,7 @@ class Move(NamedTuple):
 
 
 class Whose(NamedTuple):
-    """A person whose lists would change, with the share of their items that would stay."""
+    """A person whose lists the candidate, the learner on trial, would change, and how much of them would stay."""
 
     person: str
     """the name of the person"""
@@ -48,8 +49,8 @@ class Whose(NamedTuple):
 
 
 class ExperimentView(NamedTuple):
-    """The state of an experiment as a page shows it: its verdict, the counts behind it, and what speaks against
-    promotion."""
+    """The state of an experiment as a page shows it: a learner on trial (the candidate) against the one that serves,
+    with the verdict, the counts behind it, and what speaks against promotion."""
 
     title: str
     """which learners are compared"""
@@ -172,7 +173,8 @@ def _split(split: Split) -> str:
 
 
 def _odd(split: Split) -> str:
-    """Return the end of a sentence: whether the random split of people or coins in `split` is as stated."""
+    """Return the end of a sentence: whether `split`, a random split of people or coins between two learners, has the
+    share that was stated."""
     if split.e_value >= BROKEN:
         return f"this is not the stated share of {split.expected:g}: something is wrong with the drafts or the log."
     return f"a share of {split.expected:g} was stated, and this may be chance (e-value {split.e_value:.2g})."
@@ -191,9 +193,10 @@ def sentence(text: str) -> str:
 
 
 class PlanRow(NamedTuple):
-    """What a planned experiment would find if the candidate won a certain share of the sessions that have a winner.
+    """What a planned experiment would find if the candidate, the learner on trial, won a certain share of the sessions
+    that have a winner.
 
-    A session is one list drafted by both learners and answered. All fields are texts for a page, but for the bar."""
+    A session is one list drafted by both learners and answered."""
 
     won: str
     """the share of those sessions that the candidate is assumed to win, the true effect: "55 %\""""
@@ -206,7 +209,7 @@ class PlanRow(NamedTuple):
 
 
 class PlanView(NamedTuple):
-    """How long an experiment would take, as texts."""
+    """The plan of an experiment: how many answers it would get, and how likely it would find a better learner."""
 
     told: str
     """how many people and sessions there would be, and the share of ties, as a sentence"""
@@ -238,7 +241,8 @@ def plan_view(found: PlannedExperiment, part: float) -> PlanView:
 
 
 class PromotionRow(NamedTuple):
-    """A promotion, its evidence, and what is left of it."""
+    """A promotion, a change of the learner that serves: who made it, its evidence, and whether the log still holds that
+    evidence."""
 
     version: str
     """the version of the model at which it took effect (sequence number in the log), as text"""

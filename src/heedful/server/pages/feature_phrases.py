@@ -56,12 +56,12 @@ class Bar(NamedTuple):
 
     @property
     def pluses(self) -> str:
-        """One to PLUSES plus signs, by the size of the weight."""
+        """One to PLUSES plus signs: the more, the greater the weight is relative to the others."""
         return "+" * max(1, round(PLUSES * self.share))
 
 
 class Phrases:
-    """The phrases for the features of a loop."""
+    """For each feature of a loop, a phrase for more of it ("heavier") and one for less of it ("lighter")."""
 
     def __init__(self, manifest: Manifest, names: Sequence[str], words: Words, start: float = 1.0) -> None:
         """Prepare phrases for the features called `names`, the last of which is the caller's score.
@@ -113,11 +113,11 @@ class Phrases:
 
 
 def level(bars: Sequence[Bar]) -> bool:
-    """Return whether all of more than two `bars` (weights of features) are about equally long; they are sorted, longest
-    first.
+    """Return whether there are more than two `bars` (weights of features, longest first) and all are about equally
+    long.
 
     This is so after a first piece of feedback, when weights cannot be told apart yet. The page then lists the features
-    without strengths."""
+    without their strengths."""
     return len(bars) > 2 and bars[-1].share >= LEVEL * bars[0].share
 
 
@@ -141,7 +141,7 @@ def label(name: str) -> str:
 
 
 def _phrases(encoding: Encoding, words: Words) -> Iterator[tuple[str, str]]:
-    """Yield the phrases for more and for less of each feature of an encoding, in the order of its features."""
+    """Yield (phrase for more of it, phrase for less of it) for each feature of `encoding`, in the order of features."""
     for column in encoding.columns:
         plain = _lower_first(label(column.name))
         features = column.features()

@@ -23,7 +23,7 @@ PREFIX = "field."
 
 
 class Field(NamedTuple):
-    """A field of a form of feedback, as a control on the page."""
+    """One field of a form of feedback, with the HTML control in which people fill it in."""
 
     name: str
     """the name of the field in the JSON of the feedback"""
@@ -53,8 +53,8 @@ class Field(NamedTuple):
 
 
 class Board(NamedTuple):
-    """The controls of a page for giving feedback: one for each field of a form, and a button for each form with one
-    value."""
+    """The controls with which a page takes feedback: one for each field of a form, and a button for each form that has
+    only one possible value."""
 
     form: str
     """the name of the form whose fields are shown"""
@@ -71,8 +71,8 @@ class Board(NamedTuple):
 def board(loop: Loop) -> Board:
     """Return the controls with which the page of a loop takes feedback.
 
-    They are those for the fields of its first form of feedback that is not just a button, and a button for each form
-    with a single value."""
+    The fields are those of the loop's first form of feedback with more than one possible value. Each form with only one
+    possible value becomes a button."""
     card = loop.projection.interaction.describe()
     buttons = [form for form in card.forms if _constant(form) is not None]
     form = next(form for form in card.forms if form not in buttons)
@@ -81,7 +81,8 @@ def board(loop: Loop) -> Board:
 
 
 def fields_of(form: Form) -> tuple[Field, ...]:
-    """Return the fields of a form of feedback, its own first, as controls."""
+    """Return the fields of `form`, a form of feedback, as controls: first the field of its own name, then the
+    others."""
     return (
         _field(form.name, form.schema, True),
         *[_field(name, schema, schema is ITEM) for name, schema in form.beside.items()],
@@ -100,7 +101,8 @@ def _field(name: str, schema: Json, required: bool) -> Field:
 
 
 def _kind(schema: Json) -> tuple[str, tuple[str, ...]]:
-    """Return (the kind of control for a JSON schema, the options if it is a choice)."""
+    """Return (the kind of control for a JSON schema, as in `Field.kind`; the options of a choice, () for another
+    kind)."""
     if schema is ITEM:
         return "item", ()
     if "enum" in schema:
@@ -123,7 +125,8 @@ def _constant(form: Form) -> object:
 
 
 def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[str, object]:
-    """Return the fields of the feedback in the HTML form `given`, as posted for the cards `names`.
+    """Return the fields of a piece of feedback, {name: value}, from the HTML form `given` that was posted for the cards
+    `names`.
 
     Raise ValueError, naming the field, if one is missing or invalid."""
     kind, forms = given.get("kind", ""), {form.name: form for form in loop.projection.interaction.describe().forms}
@@ -138,7 +141,7 @@ def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[st
 
 
 def items_of(loop: Loop, fields: Mapping[str, object]) -> list[str]:
-    """Return the items that were chosen one to a field, in the `fields` that `parse` returned."""
+    """Return the names of the items chosen in fields that take one item each; `fields` is what `parse` returned."""
     forms = loop.projection.interaction.describe().forms
     chosen = [field.name for form in forms if form.name in fields for field in fields_of(form) if field.kind == "item"]
     return [str(fields[name]) for name in chosen if name in fields]

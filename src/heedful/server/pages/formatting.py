@@ -40,10 +40,10 @@ def size(n: float) -> str:
 
 
 def share(n: int, of: int) -> str:
-    """Return n out of `of` as a whole percentage: "42 %".
+    """Return the share of `n` in `of`, two counts, as a whole percentage: "42 %".
 
-    Small shares are "under 1 %" and large ones "over 99 %", so "0 %" always means none (or `of` is 0), and "100 %"
-    all."""
+    Small shares are "under 1 %" and large ones "over 99 %". So "0 %" always means none (or that `of` is 0), and "100 %"
+    means all."""
     if n == 0 or of == 0:
         return "0 %"
     return "100 %" if n == of else percent(n / of)
@@ -56,7 +56,8 @@ def percent(probability: float) -> str:
 
 
 def join_names(names: Sequence[str], most: int = SOME) -> str:
-    """Return names joined for a sentence, "a, b and c"; of more than `most`, only the first: "a, b and 7 more"."""
+    """Return names joined for a sentence: "a, b and c". If there are more than `most`, name the first ones and count
+    the others: "a, b and 7 more"."""
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most:,} more"
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

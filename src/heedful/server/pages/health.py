@@ -1,7 +1,6 @@
-"""The page of the health of feedback: alarms with what to do next, what was compared, and shares over time.
+"""The page on the health of feedback: alarms with what to do next, what was compared, and shares over time.
 
-It is rendered on the server and has no script. The whole log is folded again for it.
-"""
+It is rendered on the server and has no script. It replays the whole log of the loop."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from heedful.server.pages.page import Page, Visit, render
 
 
 class Section(NamedTuple):
-    """A part of the page under a heading."""
+    """A part of the page: a heading, tables and sentences."""
 
     id: str
     """its id in the HTML: "compared\""""
@@ -31,7 +30,7 @@ class Section(NamedTuple):
 
 
 async def show(visit: Visit) -> Response:
-    """Render the health of a loop's feedback."""
+    """Render whether a loop's feedback is sound and its model still predicts it."""
     found = await visit.read(_health, visit.loop)
     return render(
         visit,

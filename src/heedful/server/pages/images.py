@@ -21,8 +21,8 @@ HEADERS = {
 
 
 async def image_response(worker: LoopWorker, number: str) -> Response:
-    """Return the response with the picture of this `number` (a digest of it). Raise Problem (404) if the study has
-    none."""
+    """Return the response that sends the picture with this `number`, a digest of its bytes. Raise Problem (404) if the
+    study has none."""
     found = await worker.read(partial(picture_in, worker.loop.path, number))
     if found is None:
         raise Problem("not-found", "there is no such picture")

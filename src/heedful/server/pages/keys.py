@@ -25,7 +25,7 @@ ECHOED = 300
 
 
 class Row(NamedTuple):
-    """A row of the list of keys."""
+    """A row of the list of API keys."""
 
     prefix: str
     """the first characters of the key, which identify it"""
@@ -133,7 +133,8 @@ async def _all(visit: Visit) -> list[Key]:
 
 
 async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
-    """Render the page of keys; `more` are names for the template that differ from those of an empty form."""
+    """Render the page of keys with the HTTP `status`. `more` are values for the template, by name, in place of those of
+    an empty form."""
     found = await _all(visit)
     first = not found
     _, most = _limits(visit, found)

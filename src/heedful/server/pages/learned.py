@@ -58,7 +58,7 @@ class Lesson(NamedTuple):
 
 
 class EventLine(NamedTuple):
-    """A row of the list of events: the sequence number in the log, when it was logged, and what happened, in words."""
+    """A row of the list of events in the log."""
 
     seq: int
     """the sequence number in the log"""
@@ -69,7 +69,7 @@ class EventLine(NamedTuple):
 
 
 class LessonQuery(NamedTuple):
-    """What the visitor chose to see on the page of feedback: of which person, before which event, with which
+    """What the visitor chose to see on the page: whose feedback, before which event, and whether with an
     explanation."""
 
     person: str | None
@@ -81,8 +81,8 @@ class LessonQuery(NamedTuple):
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> LessonQuery:
-        """Return the choice in the fields of a query or a form. Raise ValueError, naming the field, if one is
-        invalid."""
+        """Return the choice that the fields `given` of a query or a form make. Raise ValueError, naming the field, if
+        one is invalid."""
         person = person_of(given)
         return cls(person, whole(given, "before", 0, 1) or None, 1 if person and given.get("why") else None)
 
@@ -136,9 +136,11 @@ async def _render(visit: Visit, query: LessonQuery, said: str = "") -> Response:
 
 
 def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, object], int | None]:
-    """Return (names and values for the template, the sequence number of the last listed feedback if there is older).
+    """Return (names and values for the template; the sequence number of the last piece of feedback listed, None if
+    there is no older one).
 
-    This reads much of the log. `words` are phrases for features."""
+    `query` is what the visitor chose to see. `words` has phrases for features, "heavier" for more weight. This reads
+    much of the log."""
     loop.projection.look()  # another process may have written to it
     log, interaction = loop.projection.log, loop.projection.interaction
     head, _ = log.last()
@@ -197,7 +199,7 @@ def _so_far(loop: Loop) -> str:
 
 
 def _lesson(loop: Loop, told: LessonTold) -> Lesson:
-    """Return the row of the table for the piece of feedback `told`."""
+    """Return the row that shows one piece of feedback, `told`, in the table of feedback."""
     marks = {"undone": told.undone, "late": told.late, "taught nothing": not told.learned and not told.undone}
     return Lesson(
         told.event,

@@ -99,7 +99,7 @@ class Visit(NamedTuple):
 
     @property
     def scripted(self) -> bool:
-        """True if a script on the page sent the request: it takes only the parts of the page that change."""
+        """True if a script on the page sent the request: then the answer has only the parts of the page that change."""
         return "hx-request" in self.request.headers
 
     def may(self, *scopes: str) -> bool:
@@ -116,7 +116,8 @@ class Visit(NamedTuple):
         return await self.worker.run(partial(work, *args, **kwargs))
 
     def note(self, kind: str, result: str) -> None:
-        """Count an event of this `kind` ("feedback") and `result` ("duplicate") in the metrics of the loop."""
+        """Add 1 to the metrics' count of events of this `kind` ("feedback", "decision", ...) with this `result`
+        ("applied", "duplicate", ...), for the loop that the path names."""
         self.service.metrics.events[self.caller.tenant, self.name, kind, result] += 1
 
 
@@ -134,15 +135,16 @@ class Page(NamedTuple):
 
 
 def render(visit: Visit, template: str, status: int = 200, /, **context: object) -> HTMLResponse:
-    """Return a page, or a part of one, made from `template` for a visitor, with the HTTP `status`.
+    """Return a page, or a part of one, made from the file `template` for the sender of `visit`, with the HTTP `status`.
 
-    The template knows the names in `context`, and `visit`, `may`, `tab`, `signed_in` and `loop_name`."""
+    The template knows the names in `context`, and also `visit`, `may`, `tab`, `signed_in` and `loop_name`."""
     known = {"visit": visit, "may": visit.may, "signed_in": visit.caller.prefix}
     return page(template, status, loop_name=visit.request.path_params.get("loop"), **{**known, **context})
 
 
 def page(template: str, status: int = 200, /, **context: object) -> HTMLResponse:
-    """Return a page, or a part of one, made from `template` for a visitor without a key, with the HTTP `status`.
+    """Return a page, or a part of one, made from the file `template` for a visitor without a key, with the HTTP
+    `status`.
 
     The template knows the names in `context`."""
     nobody = {"visit": None, "loop_name": None, "tab": None, "signed_in": "", "may": lambda *scopes: False}
@@ -150,14 +152,15 @@ def page(template: str, status: int = 200, /, **context: object) -> HTMLResponse
 
 
 def problem_page(template: str, problem: Problem, **context: object) -> HTMLResponse:
-    """Return a page made from `template` that shows `problem`, with its HTTP status and headers."""
+    """Return a page made from the file `template` that shows `problem`, with the HTTP status and headers of the
+    problem. The template also knows the names in `context`."""
     response = page(template, problem.status, problem=problem, **context)
     response.headers.update(problem.headers)
     return response
 
 
 def fill_template(template: str, **context: object) -> str:
-    """Return the text of a template, filled with the names in `context`."""
+    """Return the text of the file `template` (Jinja), filled with the values in `context`, by name."""
     return str(_templates().get_template(template).render(context))
 
 

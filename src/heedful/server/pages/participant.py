@@ -56,10 +56,9 @@ one question may be taken back."""
 
 
 class Rates(NamedTuple):
-    """The rate limiters for participants and links; each is a bucket of tokens for every participant, or every link.
+    """The rate limiters of the pages for participants: for each, one bucket of tokens per participant or per link.
 
-    `people`: requests of a participant; `links`: requests of visitors who have not begun; `begin`: visitors who begin;
-    `look`: requests for a ranking; `own` and `undo`: taking answers back, by one participant and by all of a link."""
+    `people`, `links`, `begin`, `look`, `own` and `undo` limit different kinds of requests."""
 
     people: Buckets
     """by participant: all their requests"""
@@ -76,7 +75,7 @@ class Rates(NamedTuple):
 
 
 class ParticipantVisit(NamedTuple):
-    """A request of a participant, by a link that is valid."""
+    """A request of a participant of a study, who came by a valid link and has no key."""
 
     service: ServerContext
     """what all requests of the server share"""
@@ -167,7 +166,8 @@ def _endpoint(service: ServerContext, rates: Rates, path: str, work: Work) -> Ca
 
 
 def _person_of(request: Request, link: Link) -> str | None:
-    """Return the name in the log of the participant whose cookie a request has; None without a cookie of this link."""
+    """Return the participant's name in the log, from the cookie of `request`; None without a cookie that `link`
+    made."""
     person = link.person(request.cookies.get(COOKIE, ""))
     return None if person is None else f"{link.segment or NOBODY}/{person}"
 
@@ -189,8 +189,8 @@ def created_at(worker: LoopWorker) -> int:
 
 
 async def ask(visit: ParticipantVisit) -> Response:
-    """Render the next question to the participant; the consent for those who have not begun; or the ranking, if the
-    link shows it."""
+    """Render the page at the link itself: the next question to the participant. Visitors who have not begun get the
+    consent, and a link that shows the ranking gets the ranking."""
     if visit.link.shows:
         return await show(visit)
     if visit.person is not None:
@@ -255,7 +255,7 @@ async def undo(visit: ParticipantVisit) -> Response:
 
 
 async def picture(visit: ParticipantVisit) -> Response:
-    """Send the picture of an item, by the `number` in the path."""
+    """Send the picture of an item; `number` in the path identifies it, a digest of its bytes."""
     if not visit.link.shows:
         _require_person(visit)
     return await image_response(visit.worker, visit.request.path_params["number"])

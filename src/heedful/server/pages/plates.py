@@ -38,9 +38,10 @@ class Plates(NamedTuple):
 
 
 def plates(ratios: Sequence[float]) -> Plates:
-    """Return the frames ("plates") for pictures of these `ratios` (width over height).
+    """Return the frames ("plates") on which pictures are shown side by side, and the size of each picture.
 
-    All pictures get the same area, the largest for which each fits on its frame."""
+    `ratios` are the pictures' widths over their heights. All pictures get the same area, the largest for which each of
+    them fits on its frame."""
     middle = sqrt(min(ratios) * max(ratios))
     shape = min(SHAPES, key=lambda name: abs(log(SHAPES[name] / middle)))
     across = SHAPES[shape]

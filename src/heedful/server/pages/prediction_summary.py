@@ -23,7 +23,7 @@ ROWS = 5
 
 
 class Best(NamedTuple):
-    """An item with a high prediction, and its mark on a drawn scale."""
+    """An item with a high prediction, and the marks for the prediction on a drawn scale."""
 
     title: str
     """the title of the item, or its name"""
@@ -42,7 +42,7 @@ class Best(NamedTuple):
 
 
 class Why(NamedTuple):
-    """The explanation of why an item was first in a list for a person."""
+    """The explanation of why one item stood first in the list that a person was last shown."""
 
     title: str
     """the title of the item, or its name"""
@@ -57,7 +57,7 @@ class Why(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The highest predictions as the page shows them."""
+    """The items with the highest predictions for a person, drawn on a scale."""
 
     low: str
     """the lower end of the scale, as text"""
@@ -74,7 +74,8 @@ class Summary(NamedTuple):
 
 
 def predictions(loop: Loop, names: Sequence[str], person: str | None) -> dict[str, ItemPrediction]:
-    """Return the predictions for the items called `names`, by name, highest first; {} if there are none.
+    """Return the predictions for the items called `names`, {name: prediction}, highest first; {} if the loop predicts
+    nothing.
 
     They are for `person`, or for a new person if it is None."""
     if not names or loop.projection.interaction.why_not_predicted(loop.projection.reading(None)[0].shared):
@@ -83,11 +84,11 @@ def predictions(loop: Loop, names: Sequence[str], person: str | None) -> dict[st
 
 
 def summary(loop: Loop, low: float, high: float, person: str | None, asked: bool = False) -> Summary:
-    """Return the highest predictions on the scale from `low` to `high`, for `person`, or for a new person if it is
-    None.
+    """Return the items with the highest predictions on the scale from `low` to `high`, for `person`, or for a new
+    person if it is None.
 
-    With `asked`, it includes why the first item of the person's last list was shown; a part of the log is folded again
-    for that, which takes a while."""
+    With `asked`, it includes why the first item of the person's last list was shown. This replays a part of the log,
+    which takes a while."""
     found = list(predictions(loop, list(loop.projection.catalogue.current), person).items())[:BEST]
     titles = {card.name: card.title for card in cards(loop, [name for name, _ in found])}
     state, person_state = loop.projection.reading(person)
@@ -126,7 +127,7 @@ def format_number(value: float, span: float) -> str:
 
 
 def _share(value: float, low: float, high: float) -> float:
-    """Return the position of a value on the scale from `low` to `high`, in percent of its length."""
+    """Return the position of `value` on the scale from `low` to `high`, in percent of the scale's length."""
     return round(100 * (value - low) / (high - low), 2)
 
 

@@ -1,8 +1,8 @@
-"""The page that proves learners: what the log says of them, an experiment with people, and promotions.
+"""The page that compares learners: how well they predict the answers in the log, an experiment with people, and
+promotions (changes of the learner that serves).
 
 It is rendered on the server. A script replaces the evaluation without loading the page again, as it may take long; all
-works without it. Looking takes the scope `read`, and every button that changes something takes `admin`.
-"""
+works without it. Looking takes the scope `read`, and every button that changes something takes `admin`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ALPHA, SHARE, DAYS = "0.05", "20", "14"
 
 
 class Shown(NamedTuple):
-    """What a visitor asked for or sent, as the page shows it again."""
+    """What the page shows in answer to a visitor's query or form: an evaluation, a plan, or why it was refused."""
 
     evaluation: EvaluationView | None = None
     """how well learners predict the answers in the log; None if it was not asked for"""
@@ -189,7 +189,9 @@ def _number(given: Mapping[str, str], name: str, default: str) -> float:
 
 
 def _share(given: Mapping[str, str]) -> float:
-    """Return the field `share`, in percent of the people, as a share from 0 to 1. Raise ValueError if it is none."""
+    """Return the field `share` of `given`, in percent of the people, as a number from 0 to 1.
+
+    Raise ValueError if it is not from 0 to 100."""
     percent = _number(given, "share", SHARE)
     if not (math.isfinite(percent) and 0.0 <= percent <= 100.0):
         raise ValueError(f"share: expected 0 to 100 percent, got {describe(given.get('share'))}")
@@ -205,7 +207,7 @@ def _check_interleaves(loop: Loop) -> None:
 
 
 async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
-    """Render the page with what a visitor asked for or sent, and the experiment and the promotions of the loop."""
+    """Render the page with `shown`, what answers the visitor's request, and the loop's experiment and promotions."""
     known = await visit.read(partial(_context, visit.loop, bool(visit.query.get("evidence"))))
     given = visit.form if visit.request.method == "POST" else visit.query
     return render(
@@ -225,10 +227,10 @@ async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
 
 
 def _context(loop: Loop, evidence: bool) -> dict[str, Any]:
-    """Return the names that the template needs of the loop, with their values.
+    """Return the values that the template needs of the loop, by name.
 
-    This reads the log since the newest experiment began. In a short log, and where `evidence` asks for it, it reads the
-    whole log for each promotion, too, to compute what is left of its evidence."""
+    This reads the log since the newest experiment began. In a log of at most AT_ONCE events, and always if `evidence`,
+    it also reads the whole log for each promotion, to compute its evidence again."""
     loop.projection.look()  # another process may have written to it
     interaction = loop.projection.interaction
     try:
@@ -255,8 +257,9 @@ def _context(loop: Loop, evidence: bool) -> dict[str, Any]:
 
 
 def fitting(loop: Loop) -> list[str]:
-    """Return the learners of the package that can be tried in this loop, by name with the parameters that the loop
-    prescribes, but for the one that serves."""
+    """Return the learners that can be tried in this loop, except for the one that serves.
+
+    They are those of the package, each by name with the parameters that the loop prescribes."""
     interaction, found = loop.projection.interaction, list[str]()
     for name, cls in find_learners().items():
         if named_interaction(cls) != interaction.name:

@@ -51,7 +51,7 @@ class Place(NamedTuple):
 
 
 class Thing(NamedTuple):
-    """An item of a question, as people see it."""
+    """An item as the people of a study see it: a heading, a text, a picture or attributes."""
 
     name: str
     """its name in the loop"""
@@ -179,8 +179,8 @@ async def answer(worker: LoopWorker, person: str, form: Mapping[str, str]) -> st
 def _mark(worker: LoopWorker, id: str) -> str:
     """Return a text that identifies the question which the decision `id` asks; "" if there is no such decision.
 
-    The page sends it back with the answer. No name of an item goes into it: names may be hidden, and a guess could be
-    checked against it."""
+    The page sends it back with the answer. It does not depend on the names of items. These may be hidden, and otherwise
+    a guess could be checked against it."""
     decision = worker.projection.log.find("decision", id)
     return "" if decision is None else sha256(f"{id} {decision.time}".encode()).hexdigest()[:16]
 
@@ -235,5 +235,5 @@ def _plates(worker: LoopWorker, shown: Sequence[Thing]) -> Plates | None:
 
 
 def _text_of(key: str, given: object) -> str | None:
-    """Return the value `given` of the attribute `key` as a text of any length; None if it has none."""
+    """Return the value `given` of the attribute `key` as a text of any length; None if it is a list or an object."""
     return given if isinstance(given, str) and given.strip() else value(key, given)

@@ -25,7 +25,8 @@ LEFT, RIGHT, ROW = 330.0, 770.0, 30.0
 
 
 class Mark(NamedTuple):
-    """One item in the picture of a ranking: a bar for the interval of its utility, and a mark at the utility."""
+    """One item in the picture of a ranking: a bar from the utility minus to plus one standard deviation, and a mark at
+    the utility. Positions and lengths are in the picture's own units."""
 
     y: float
     """the upper edge of its row"""
@@ -77,7 +78,8 @@ def picture(summary: Summary, ask: str) -> bytes:
 
 
 def _marks(shown: tuple[Standing, ...], top: float) -> list[Mark]:
-    """Return the marks of these items, the first one `top` units below the upper edge."""
+    """Return the marks of the items `shown`, best first, one to a row; the first row is `top` units below the upper
+    edge of the picture."""
     low = min(each.utility - each.sd for each in shown)
     scale = (RIGHT - LEFT) / max(max(each.utility + each.sd for each in shown) - low, 1e-9)
 

@@ -16,7 +16,7 @@ from heedful.server.pages.formatting import share
 
 
 class Share(NamedTuple):
-    """One kind of feedback that teaches little: its number, its share of all feedback, and what it means."""
+    """A kind of feedback from which the model learns little: how much of it there is, and what it means."""
 
     name: str
     """the kind: "Empty", "Contradictory", "Late", "Undone\""""
@@ -29,7 +29,8 @@ class Share(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """The regret of a loop that a simulated person teaches, in words and as a chart over time."""
+    """The mean regret of a loop whose feedback comes from a simulated person, whose utilities are known. Regret is how
+    much more the best list would have been worth than the list shown."""
 
     told: str
     """the mean regret and its bound, in sentences"""
@@ -38,8 +39,7 @@ class Truth(NamedTuple):
 
 
 def report_context(loop: Loop) -> dict[str, object]:
-    """Return the names that the template needs for the report of a loop, with their values. This reads much of the
-    log."""
+    """Return the values that the template needs to show the report of a loop, by name. This reads much of the log."""
     report, interaction = loop.report(), loop.projection.interaction
     found, card = interaction.findings(report), interaction.describe()
     return {
@@ -56,10 +56,10 @@ def report_context(loop: Loop) -> dict[str, object]:
 
 
 def wasted_answers(report: Report, late_after: float, contradiction: str) -> list[Share]:
-    """Return how much feedback taught little, for each reason; [] without any feedback.
+    """Return how much feedback taught the model little: a Share for each of four reasons, [] without any feedback.
 
-    `late_after` is the seconds after which feedback counts as late, `contradiction` says in words what a contradicted
-    model would do."""
+    `late_after` is the seconds after which feedback counts as late. `contradiction` completes the sentence "By now the
+    model ...": it says what a model does that an answer contradicts."""
     given, empty, against, late, undone = report.feedback
     kinds = (
         ("Empty", empty, "They held nothing to learn from, such as none of these."),
@@ -81,7 +81,8 @@ def wasted_answers(report: Report, late_after: float, contradiction: str) -> lis
 
 
 def truth(found: Measured) -> Truth:
-    """Return the mean regret of a simulation, with the bound of a theorem if one holds."""
+    """Return the mean regret of the simulation `found` in words and as a chart, with the bound that a theorem sets for
+    its learner, if one holds."""
     if found.regret is None:
         return Truth("No learned list was answered so far.", None)
     after = count(found.lists, "answered list")

@@ -185,11 +185,11 @@ async def export_ranking(visit: Visit) -> Response:
 
 
 async def _export_of(visit: Visit, what: str, types: Mapping[str, str]) -> tuple[Study, str, str, Sequence[str] | None]:
-    """Return (study, ending of the file, segment, its people) for a request for a file; `types` has the possible
-    endings.
+    """Return (study, ending of the file, segment, people of the segment) for a request for a file. A segment is a group
+    of participants.
 
-    Raise Problem (404) for another ending, in a sentence that begins with `what`, or if nobody of the segment
-    answered."""
+    `types` maps the endings that are possible to media types. Raise Problem (404) for another ending, in a sentence
+    that begins with `what`, or if nobody of the segment answered."""
     study, form = await study_in(visit), visit.request.path_params["form"]
     if form not in types:
         raise Problem("not-found", f"{what} written as {', '.join(types)}")
@@ -198,9 +198,10 @@ async def _export_of(visit: Visit, what: str, types: Mapping[str, str]) -> tuple
 
 
 def _file(visit: Visit, content: bytes, what: str, segment: str, form: str, media: str) -> Response:
-    """Return the response that downloads `content` as a file of the media type `media`.
+    """Return the response with which a browser saves `content` as a file of the media type `media`.
 
-    The file's name is made of the loop, `what` it holds, the segment and its ending `form`."""
+    The file's name is made of the name of the loop, `what` the file holds, the segment (group of participants) and the
+    ending `form`."""
     of = f"-{quote(segment.removeprefix('-'), safe='')}" if segment else ""
     disposition = f'attachment; filename="{visit.name}-{what}{of}.{form}"'
     return Response(content, headers={**SAFE, "content-disposition": disposition}, media_type=media)
@@ -233,7 +234,7 @@ def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequen
 
 
 def _with_date(each: StudyAnswer) -> dict[str, object]:
-    """Return the fields of an answer, with its time in ISO 8601."""
+    """Return the fields of an answer as a mapping, with its time in ISO 8601 in place of microseconds."""
     when = datetime.fromtimestamp(each.time / 1e6, UTC).isoformat(timespec="milliseconds")
     return each._asdict() | {"time": when}
 

@@ -24,7 +24,7 @@ _WHOLE = re.compile(r"[0-9]{1,4}", re.ASCII)
 
 
 class Mark(NamedTuple):
-    """The numbers on the card of one item, and the actions reported for it."""
+    """The predicted number on the card of one item, the number that the person gave, and the actions on the item."""
 
     predicted: float | None
     """the current prediction; None if there is none"""
@@ -83,10 +83,11 @@ class Board(NamedTuple):
 
 
 def board(loop: Loop, scale: Scale, hand: Hand, person: str | None, acting: bool) -> Board:
-    """Return the numbers and controls for the cards of a page (`hand`), with predictions for `person` and their
-    answers.
+    """Return the numbers and controls on the cards of `hand`, the items of a page: predictions for `person`, and what
+    they answered.
 
-    `scale` is that of the numbers. `acting` says whether the visitor asked for buttons for actions."""
+    `scale` is that of the numbers. `acting` says whether the visitor asked for buttons for actions such as "looked
+    at"."""
     current = loop.projection.catalogue.current
     offered = [name for name in hand.names if name in current]
     predicted = predictions(loop, offered, person)
@@ -196,9 +197,10 @@ def reply(
     after: float | None,
     again: bool,
 ) -> str:
-    """Return what feedback on one item changed, in words: the predictions `before` and `after` it, None if unknown.
+    """Return in words what feedback on `item` changed: its predictions `before` and `after` the feedback, None if
+    unknown.
 
-    `fields` is the feedback, with a number or an action; if it was sent `again` (a duplicate), `before` is left out.
+    `fields` is the feedback, a number or an action. If it was sent `again` (a duplicate), the text leaves `before` out.
     `scale` is that of the numbers."""
     [value] = [each[item] for each in fields.values()]
     text = value if isinstance(value, str) else _exact(value).replace("-", "−")

@@ -11,7 +11,7 @@ LISTED = 10
 
 
 class Part(NamedTuple):
-    """The interval of the score of an item for which one grade is predicted, as a part of a drawn line."""
+    """The interval of an item's score for which one grade is predicted, as a part of a drawn line."""
 
     grade: int
     """the grade, from 1"""
@@ -35,8 +35,9 @@ class Line(NamedTuple):
 
 
 def score_line(b: Sequence[float] | None) -> Line | None:
-    """Return the scale of an item's score, cut at the k - 1 rising thresholds `b` between k grades; None if `b` is
-    None."""
+    """Return the line of an item's score, cut at the thresholds `b` between grades; None if `b` is None.
+
+    `b` has the k - 1 thresholds between k grades, in rising order."""
     if b is None:
         return None
     apart = b[-1] - b[0]
@@ -58,7 +59,7 @@ def score_line(b: Sequence[float] | None) -> Line | None:
 
 
 def _between(r: int, b: Sequence[float]) -> str:
-    """Return the scores for which grade r is predicted, in words; `b` (k - 1,) are the thresholds."""
+    """Return in words which scores have grade `r` predicted; `b` has the k - 1 rising thresholds between k grades."""
     if r == 1:
         return f"below {_number(b[0])}"
     if r == len(b) + 1:

@@ -32,7 +32,7 @@ def cookies(folder: Place) -> tuple[str, str]:
 
 
 def same_origin(request: Request) -> None:
-    """Raise Problem if a page of another site sent a request that changes something, or loads a page without showing
+    """Raise Problem if a page of another site sent `request` and it changes something, or loads a page without showing
     it."""
     headers = request.headers
     if request.method in ("GET", "HEAD"):
@@ -45,7 +45,8 @@ def same_origin(request: Request) -> None:
 
 
 def _is_ours(host: str | None, origin: str | None, site: str | None) -> bool:
-    """Return whether a page of this server sent a request with these headers Host, Origin and Sec-Fetch-Site."""
+    """Return whether a page of this server sent a request, by the values of its headers Host, Origin and Sec-Fetch-Site
+    (None for a missing one)."""
     if site is not None:  # set by the browser itself: no page can forge it
         return site == "same-origin"
     return bool(host and origin) and str(origin).partition("://")[2].lower() == str(host).lower()
@@ -127,6 +128,6 @@ def _form(service: ServerContext, request: Request, to: str, wrong: str | None =
 
 
 def _local(to: str) -> str:
-    """Return `to` if it is a path on this server, otherwise "/"."""
+    """Return `to` if it is a path on this server, otherwise "/". So no link can redirect to another site."""
     fine = to.startswith("/") and not to.startswith("//") and "\\" not in to and to.isprintable()
     return to if fine else "/"

@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The ranking of a study, and the sentences around it."""
+    """The ranking of the items of a study as a page shows it, with sentences on what is known."""
 
     answers: int
     """how many answers the ranking is made of"""
@@ -90,7 +90,7 @@ class Summary(NamedTuple):
 
 
 class _Cached(NamedTuple):
-    """A ranking of the model's `version`, computed at the time `at` in `took` seconds."""
+    """A ranking in the cache."""
 
     version: int
     """the version of the model: the last event that the ranking knows of"""
@@ -114,10 +114,10 @@ async def study_in(visit: Visit) -> Study:
 
 
 async def summary(worker: LoopWorker, people: Sequence[str] | None, segment: str = "") -> tuple[Summary | None, bool]:
-    """Return (the ranking by the answers of `people`, whether it includes all their answers).
+    """Return (the ranking by the answers of `people`, whether it includes all their answers so far).
 
-    `people` are those of `segment`, a group of participants; None and "" stand for everybody. The ranking is None if
-    nobody answered, or while the first one is being computed."""
+    `people` are the members of `segment`, a group of participants; None and "" stand for everybody. The ranking is None
+    if nobody answered, or while the first one is being computed."""
     loop = worker.loop
     if not await worker.read(partial(_is_answered, loop, people)):
         return None, True
@@ -168,7 +168,8 @@ def segments(loop: Loop) -> dict[str, list[str]]:
 
 
 def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
-    """Return the ranking by the answers of these people (None: of all), with its sentences."""
+    """Return the ranking by the answers of `people` (None: of all), drawn and in sentences. This takes seconds with a
+    thousand items."""
     found = loop.standing(people=people)
     ranking = found.ranking[:MOST]
     ends = [each.utility + sign * each.sd for each in ranking for sign in (-1.0, 1.0)]
@@ -201,7 +202,8 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
 
 
 def _verdict(found: Standings) -> str:
-    """Return the result of a study in a sentence: the best item, or how certain the order is."""
+    """Return the result `found` of a study in a sentence: the best item or, if the study is for a ranking, how certain
+    the order is."""
     sure = percent(found.sure)
     if found.goal == "best" and found.stop:
         return f"Enough: {found.favourite} is the best with {sure} probability."
@@ -212,7 +214,10 @@ def _verdict(found: Standings) -> str:
 
 
 def _level(groups: Sequence[Sequence[str]], most: int = 3) -> list[str]:
-    """Return sentences on groups of neighbours that cannot be told apart: `most` of them, and how many more."""
+    """Return sentences on groups of neighbours in the ranking that cannot be told apart.
+
+    Each of `groups` has the names of its items. The first `most` groups are named; a last sentence counts the
+    others."""
     told = [f"{join_names(group)} cannot be told apart." for group in groups[:most]]
     return [*told, f"So it is in {count(len(groups) - most, 'more place')}."] if len(groups) > most else told
 

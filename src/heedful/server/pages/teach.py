@@ -68,8 +68,9 @@ async def teach(visit: Visit) -> Response:
 async def hand(visit: Visit) -> Response:
     """Render the cards (items) of the page on which people teach a loop, for the page's script.
 
-    With `hand` in the query, a list of items, the same are shown; if people put cards in order, they are ranked again
-    around those that the person moved (`placed`). Without it, other items are chosen."""
+    If the query has `hand`, a JSON list of names, these items are shown. Where people put cards in order, they are
+    ranked again, but cards that the person moved keep their positions (`placed` in the query). Without `hand` the loop
+    chooses other items."""
     person = person_of(visit.query)
     return await _render(visit, "teach_parts.html", await hand_of(visit, visit.query, person), person)
 
@@ -155,10 +156,10 @@ async def take_answer(visit: Visit) -> Response:
 
 
 async def _take_order(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
-    """Log a person's correction of the order, and show the cards again.
+    """Log a person's correction of the order of the cards, and show the cards again.
 
-    The form has the best `item`, a whole `order`, or says that none is wanted. `names` are the cards, `event` is the id
-    of the feedback."""
+    The form has the best `item`, a whole `order`, or says that none of the items is wanted. `names` are the cards,
+    `event` is the id of the feedback, `person` is whom it is from."""
     given, kind = visit.form, visit.form.get("kind", "pick")
     dealt = items_on_offer(visit.loop, given["dealt"], "dealt") if given.get("dealt") else names
     better = _parse_order(kind, given)
@@ -230,7 +231,8 @@ async def undo(visit: Visit) -> Response:
 
 
 def _parse_order(kind: str, given: Mapping[str, str]) -> list[str]:
-    """Return the items, best first, that a posted form puts before all others; [] for none of these.
+    """Return the names of the items, best first, that a posted form (`given`) puts before all others; [] if the person
+    wants none of them.
 
     `kind` is "pick" (one item), "order" or "none". Raise ValueError, naming the field, if one is invalid."""
     if kind == "pick":
@@ -262,9 +264,9 @@ async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | N
 def _rank_after(
     visit: Visit, dealt: Sequence[str], person: str | None, before: Mapping[str, float], answer: Answer, own: Placement
 ) -> tuple[Hand, Reply]:
-    """Return (the cards `dealt` in their order after the correction `own`, a message on what it changed).
+    """Return (the cards `dealt` in their order after the correction `own` of `person`, a message on what it changed).
 
-    `before` are the weights before it, by feature; `answer` is what became of it."""
+    `before` are the weights before the correction, by feature; `answer` says what became of the feedback."""
     version, hand = visit.loop.version, rank_cards(visit, dealt, person)
     first = [name for name in own.order if name in hand.ranked]
     order = (*first, *[name for name in hand.ranked if name not in first])
@@ -277,9 +279,9 @@ def _rank_after(
 
 
 def _describe_effect(visit: Visit, before: Mapping[str, float], answer: Answer, person: str | None) -> str:
-    """Return what feedback changed, in words: the features whose weights for `person` changed most.
+    """Return in words what a piece of feedback changed: the features whose weights for `person` changed most.
 
-    `before` are the weights before it, by feature; `answer` is what became of it."""
+    `before` are the weights before it, by feature; `answer` says what became of the feedback."""
     if answer.status == "applied" and not answer.learned:
         return "Noted, but there was no lesson in it."
     phrases = phrases_of(visit.loop, visit.service.options.words)

@@ -1,8 +1,6 @@
-"""The page that says why an item of a decision had its score: what its features contribute, and which feedback moved
-it.
+"""The page that explains the score of an item in a decision: what its features contribute, and which feedback moved it.
 
-It is rendered on the server and has no script. A part of the log is folded again for it.
-"""
+It is rendered on the server and has no script. For each explanation a part of the log is replayed."""
 
 from __future__ import annotations
 
@@ -60,9 +58,9 @@ class Explained(NamedTuple):
 
 
 async def show(visit: Visit) -> Response:
-    """Render the explanation of an item's score: of the `item` and `decision` in the query.
+    """Render the explanation of an item's score; `decision` (an id) and `item` (a name) in the query say which.
 
-    Without an item it is the first one shown; without a decision the page has only the form that asks for one."""
+    Without an item it is the first one shown. Without a decision the page has only the form that asks for one."""
     decision, item = (visit.query.get(name, "").strip() for name in ("decision", "item"))
     path = f"{visit.base}/why"
     found = None
@@ -72,10 +70,10 @@ async def show(visit: Visit) -> Response:
 
 
 def _explained(loop: Loop, path: str, id: str, item: str) -> Explained:
-    """Return the explanation of the score of `item` in the decision `id`; if `item` is "", of the first one shown.
+    """Return the explanation of the score of `item` in the decision `id`; if `item` is "", of the first item shown.
 
-    `path` is the page's own. Raise LookupError if the decision is not in the log, showed nothing, or had no such
-    candidate."""
+    `path` is the path of the page, for links. Raise LookupError if the decision is not in the log, showed nothing, or
+    had no candidate called `item`."""
     loop.projection.look()  # another process may have written to it
     known = find_decision(loop.projection, id)
     names = [known.names[j] for j in known.record.shown]
