@@ -22,7 +22,7 @@ Time = int | str | None
 
 
 class DecisionOperations(Operations):
-    """The methods of a loop on a server that are about decisions: what to show, and what was shown."""
+    """The methods of a loop on a server about decisions: what to show, and what was shown."""
 
     name: str
     """the name of the loop"""
@@ -49,19 +49,26 @@ class DecisionOperations(Operations):
     ) -> Steps[Decision]:
         """Return what to show, best first, within `timeout` seconds.
 
-        The loop decides, or, if the server does not answer in time, the caller's own order is returned (a fallback,
-        whose `arm` is "fallback"). `candidates` are names of items on offer (None: all) or mappings with attributes of
-        their own, in the caller's order. Alternatively, `features` are N numbers for each of m candidates (m, N), whose
-        names are "0", "1", .... `prior` are the caller's scores, `show` is how many to show, `context` describes the
-        request, `person` names the person. `id` makes a repeated request return the same decision. A `deferred`
-        decision counts as shown once it is activated. With `repeats`, what the person has already answered may be shown
-        again. `after` is the decision for the page before, or its id, if this is the next page of a list: what was
-        shown there is left out, by a fallback only if it is given as a decision, or was a fallback, too.
+        The loop decides. If the server does not answer in time, the result is a fallback: the caller's own order, with
+        the `arm` "fallback".
 
-        The result's `predicted` has the prediction for each item shown; it is None in a fallback, which also does not
+        - `candidates`: names of items on offer (None: all), or mappings with attributes of their own, in the caller's
+          order.
+        - `features`, in place of `candidates`: N numbers for each of m candidates (m, N), whose names are then "0",
+          "1", ....
+        - `person`, `context`: the name of the person, and attributes of the request.
+        - `prior`: the caller's own scores of the candidates, higher is better.
+        - `show`: how many items to show.
+        - `id`: the id of the decision; a repeated request with it returns the same decision.
+        - `deferred`: the decision counts as shown only once `activate` says so.
+        - `repeats`: what the person has already answered may be shown again.
+        - `after`: for the next page of a list, the decision for the page before, or its id. What that page showed is
+          left out. A fallback leaves it out only if `after` is a decision, or if it was a fallback, too.
+
+        The result's `predicted` has the prediction for each item shown. It is None in a fallback, which also does not
         know what the person has already answered. A candidate that is not on offer keeps the position that your score
-        gives it, or comes last, and is reported in `unknown`; a name that comes twice counts once; no candidates give
-        an empty list; hits of a search engine are taken as they are. With `strict` these are refused.
+        gives it, or comes last, and is reported in `unknown`. A name that comes twice counts once. No candidates give
+        an empty list. Hits of a search engine are taken as they are. With `strict` these are refused.
 
         Raise ValueError, LookupError or PermissionError if the request is wrong. A server that does not answer raises
         nothing."""
@@ -95,8 +102,8 @@ class DecisionOperations(Operations):
         return decision
 
     def _decision_of(self, question: DecideRequest, outcome: Reply | Failure) -> Decision | str:
-        """Return the decision in the server's answer `outcome` to a request, or, if the server failed, the reason as
-        text.
+        """Return the decision in `outcome`, the server's answer to `question`; if the server failed, return the reason
+        as text.
 
         Raise the error if the request was wrong."""
         if isinstance(outcome, Failure):

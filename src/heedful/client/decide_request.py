@@ -18,8 +18,9 @@ from heedful.loop.strangers import HIT, are_hits
 
 
 class DecideRequest:
-    """The arguments of one `decide` call, checked as far as possible without the loop; `call` is the request to
-    send."""
+    """The arguments of one `decide` call, checked as far as possible without the loop.
+
+    `call` is the HTTP request to send, `fallback` makes the decision that replaces a missing answer."""
 
     def __init__(
         self,
@@ -60,8 +61,8 @@ class DecideRequest:
         return bool(self._listed) and isinstance((self._listed or [None])[0], Mapping)
 
     def is_cut(self, shown: int, identifier: str) -> bool:
-        """Return whether an answer with `shown` items means that the loop always shows fewer items than it was asked
-        about.
+        """Return whether an answer with `shown` items means that the loop always shows fewer items than it is asked
+        about: one item, or a pair.
 
         `identifier` is the attribute that names candidates given as objects."""
         if self._show is not None or self._listed is None or self._after is not None or shown >= len(self._listed):
@@ -92,7 +93,8 @@ class DecideRequest:
         return fall_back(path, self.id, record, reason, self.deferred)
 
     def _names(self, candidates: Sequence[object] | None, identifier: str) -> list[str]:
-        """Return the names of the candidates, as the server would name them; None are those named in `prior`.
+        """Return the names of the candidates as the server would name them; without `candidates`, those in the mapping
+        `prior`.
 
         `identifier` is the attribute that names candidates given as objects."""
         if candidates is None:
@@ -122,8 +124,9 @@ def features_of(features: object, candidates: object = None) -> npt.NDArray[np.f
 def _rows(
     features: object, candidates: object, prior: object
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return (N features of m candidates (m, N), the same with the caller's scores `prior` as last column, if any, as
-    they are sent)."""
+    """Return (the features (m, N) as float32: N features of each of m candidates; the array to send).
+
+    The array to send is the same, with the caller's scores `prior` as last column if there are any."""
     X = features_of(features, candidates)
     if prior is None:
         return X, X
@@ -134,7 +137,8 @@ def _rows(
 
 
 def _numbers(value: object) -> npt.NDArray[np.float32]:
-    """Return `value` as a float32 array, infinite where a number does not fit; an empty array if it is not numeric."""
+    """Return `value` as a float32 array. Numbers too large for float32 are infinite; if `value` is not numeric, the
+    array is empty."""
     try:
         with np.errstate(over="ignore"):
             return np.array(value, "<f4", order="C")

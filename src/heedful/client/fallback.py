@@ -59,7 +59,7 @@ AWAY = (ConnectionError, TimeoutError, RuntimeError)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to show, and how it came about. Feedback names its `id`. It can be pickled."""
+    """A decision: which items to show, and how it was made. Feedback names its `id`. It can be pickled."""
 
     id: str
     """the decision's id, which feedback on it names"""
@@ -115,10 +115,10 @@ class DecisionReply(msgspec.Struct, frozen=True):
 
 
 def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> Decision:
-    """Return the decision with this `id` from a server's reply to `call`; `deferred` says whether it was asked for
-    ahead.
+    """Return the decision with this `id` from a server's `reply` to `call`.
 
-    Raise the server's error, or ConnectionError if the reply is something else, or another decision."""
+    `deferred` says whether the list was requested before it is shown. Raise the server's error, or ConnectionError if
+    the reply is something else, or another decision."""
     if not 200 <= reply.status < 300:
         raise messages.error_of(call, reply)
     said = messages.read(reply, DecisionReply)
@@ -129,11 +129,10 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
 
 
 def caller_order(names: Sequence[str], prior: Prior) -> list[str]:
-    """Return `names` by the caller's scores `prior`, highest first: the order in which the server shows control lists,
-    too.
+    """Return `names` by the caller's scores `prior`, highest first. Control lists of the server are in this order, too.
 
-    Candidates without a score count as average, ties keep the given order. It never raises: invalid scores count as
-    none."""
+    Candidates without a score count as average; ties keep the given order. Invalid scores count as none, so that this
+    never raises."""
     if isinstance(prior, Mapping):
         by_name = {str(name): score for name, score in prior.items()}
         scores = [by_name.get(name) for name in names]
@@ -156,9 +155,10 @@ def _item(score: object) -> Any:
 def fall_back(path: str, asked: str, record: dict[str, Any], reason: str, deferred: bool) -> Decision:
     """Return the fallback decision: the caller's own order, shown because the server did not answer.
 
-    `asked` is the id of the request, `record` its fields together with the list `shown`; feedback reports these to the
-    server at `path`. `reason` says why the server's decision is missing, `deferred` whether the list was asked for
-    before it is shown."""
+    - `asked`: the id of the request that was not answered.
+    - `record`: its fields, together with the list `shown`; they are reported to the server at `path` before feedback.
+    - `reason`: why the server's decision is missing.
+    - `deferred`: whether the list was requested before it is shown."""
     shown = tuple(record["shown"])
     digest = hashlib.blake2b(messages.body([asked, record], messages.MSGPACK), digest_size=8).hexdigest()
     id = f"{asked[:150]}-fallback-{digest}"
@@ -192,7 +192,7 @@ class Breaker:
             return True
 
     def note_success(self) -> None:
-        """Count an answer of the server: end the row of failures."""
+        """Note that the server answered: the count of failures in a row starts again from 0."""
         self._in_a_row = 0
 
     def note_failure(self) -> None:
@@ -210,8 +210,8 @@ class Breaker:
 
 
 class UntoldFallbacks:
-    """The newest fallbacks, decisions made by the client because the server did not answer, that are yet to be reported
-    to it.
+    """The newest fallbacks (decisions that the client made because the server did not answer) that have not been
+    reported to the server yet.
 
     They are kept so that feedback may name a fallback by its id."""
 
@@ -222,7 +222,7 @@ class UntoldFallbacks:
         self._turn = threading.Lock()
 
     def keep(self, loop: str, decision: Decision) -> None:
-        """Remember a fallback (a decision that the loop's server does not know of)."""
+        """Remember the fallback `decision` of `loop`, which the server does not know of yet."""
         self._put(loop, decision.id, decision)
 
     def mark_told(self, loop: str, decision: Decision) -> None:
@@ -238,23 +238,22 @@ class UntoldFallbacks:
             self._kept[loop, id] = value
 
     def remaining(self) -> list[tuple[str, Decision]]:
-        """Return (loop, fallback) of the decisions, made because the server did not answer, that it does not know of
-        yet."""
+        """Return (loop, fallback) for each fallback that has not been reported to the server yet."""
         with self._turn:
             return [(loop, decision) for (loop, _), decision in self._kept.items() if decision is not None]
 
     def forget(self, loop: str, person: str) -> None:
-        """Drop the fallbacks that were shown to a person, whose data are being erased."""
+        """Drop the fallbacks of `loop` that were shown to `person`, whose data are being erased."""
         for where, decision in self.remaining():
             body = decision.telling.body if decision.telling is not None else None
             if where == loop and body is not None and str(msgspec.msgpack.decode(body).get("person")) == person:
                 self.mark_told(loop, decision)
 
     def find(self, loop: str, decision: object) -> Decision | None:
-        """Return the fallback that `decision` (a Decision, or its id) is, if the server does not know of it yet;
-        otherwise None.
+        """Return the fallback that `decision` (a Decision, or its id) names; None if it names none, or one that the
+        server knows of.
 
-        A fallback is a decision made because the server did not answer."""
+        A fallback is a decision that the client made because the server did not answer."""
         given = decision if isinstance(decision, Decision) and decision.fallback else None
         id = given.id if given is not None else decision
         return self._kept.get((loop, id), given) if isinstance(id, str) else None

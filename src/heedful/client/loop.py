@@ -84,11 +84,11 @@ class FeedbackOperations(DecisionOperations):
         return [_because(answer, trouble) for answer, trouble in zip(answers, troubles)]
 
     def _tell_first(self, event: Mapping[str, object]) -> Steps[str]:
-        """Before an event is sent that answers fallbacks: report to the server what these showed; return why that
-        failed, else "".
+        """Report to the server what the fallbacks showed that `event` answers, before the event is sent; return why
+        that failed, "" if it did not.
 
-        A fallback is a decision made because the server did not answer. The event is sent in either case, as another
-        process may have reported it; if none has, the server rejects the event."""
+        A fallback is a decision that the client made because the server did not answer. The event is sent in either
+        case, as another process may have reported the fallback; if none has, the server rejects the event."""
         chain = event.get("chain")
         for decision in (event.get("decision"), *(chain if isinstance(chain, list | tuple) else ())):
             untold = self._untold.find(self.name, decision)
@@ -134,8 +134,8 @@ class FeedbackOperations(DecisionOperations):
 
 
 class LoopOperations(FeedbackOperations):
-    """The methods of a loop on a server, of `RemoteLoop` and `AsyncRemoteLoop` alike: those of feedback and decisions,
-    and here those about items, evaluation, experiments and questions about the model."""
+    """All methods of a loop on a server, of `RemoteLoop` and `AsyncRemoteLoop` alike. Those about feedback and
+    decisions are inherited; here are those about items, evaluation, experiments and the model."""
 
     @either
     def put_items(self, items: Iterable[Mapping[str, object]] | Frame) -> Steps[int]:
@@ -359,7 +359,7 @@ class _Weights(msgspec.Struct):
 
 
 def _event(given: Mapping[str, object]) -> dict[str, Any]:
-    """Return an event as it is sent: with an id, and with ids in place of decisions."""
+    """Return the event `given` as it is sent: with an id, and with ids in place of Decision objects."""
     event = messages.present_fields(**given)
     event.setdefault("id", new_id())
     if "decision" in event:

@@ -54,8 +54,7 @@ class Reply(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why a call got no answer from the server: what went wrong, whether it timed out, whether it may have been
-    received."""
+    """Why a call got no answer from the server."""
 
     told: str
     """what went wrong, for an error message"""
@@ -66,7 +65,7 @@ class Failure(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A pause between two calls, in seconds."""
+    """A step of an operation: a pause before the next call."""
 
     seconds: float
     """its length"""
@@ -76,9 +75,9 @@ class Wait(NamedTuple):
 
 
 def path(*parts: str, **query: object) -> str:
-    """Return the path of a request under /v1: segments made of `parts`, any names, and a `query` without fields that
-    are None.
+    """Return the path of a request under /v1, "/v1/loops/cars?start=0".
 
+    Its segments are `parts`, any names, which are percent-encoded. The `query` is added without fields that are None.
     Raise ValueError, beginning with the field's name, if a value cannot be written as JSON, or if the path is too
     long."""
     found = "/v1" + "".join(f"/{_segment(part)}" for part in parts)
@@ -127,7 +126,7 @@ def body(value: object, content: str = JSON) -> bytes:
 
 
 def short(value: object) -> tuple[bytes, str]:
-    """Return (a value as JSON, or as msgpack if the JSON is too large for a server; its media type)."""
+    """Return (`value` as bytes, their media type): JSON, or msgpack if the JSON is too large for a server."""
     content = body(value)
     return (content, JSON) if len(content) <= MOST_JSON else (body(value, MSGPACK), MSGPACK)
 
@@ -193,7 +192,7 @@ REJECTED = {"rejected": Answer, "lost-decision": LostDecision}
 
 
 def kind_of(reply: Reply) -> str:
-    """Return the kind of problem that the server's `reply` reports ("rejected"), "" if it reports none of heedful's."""
+    """Return the kind of problem that the server's `reply` reports, such as "not-found"; "" if it reports none."""
     return str(_problem(reply).get("type", "")).rpartition(":")[2]
 
 
@@ -206,11 +205,17 @@ def _problem(reply: Reply) -> dict[str, Any]:
 
 
 def error_of(call: Call, outcome: Reply | Failure) -> Exception:
-    """Return the exception for `call`, which failed with `outcome`: it has the server's explanation, and no header.
+    """Return the exception for `call`, which failed with `outcome`; its text is the server's explanation, without
+    headers.
 
-    No answer: TimeoutError or ConnectionError. Otherwise by HTTP status: PermissionError for 401, 403 and 421,
-    LookupError for 404 and 409 (FileExistsError if a loop exists), TimeoutError for 408, 429 and 503, RuntimeError for
-    500, ValueError for other 4xx, ConnectionError for the rest."""
+    Without an answer it is TimeoutError or ConnectionError. Otherwise it depends on the HTTP status:
+
+    - 401, 403, 421: PermissionError.
+    - 404, 409: LookupError; FileExistsError if a loop exists already.
+    - 408, 429, 503: TimeoutError.
+    - 500: RuntimeError.
+    - other 4xx: ValueError.
+    - all others: ConnectionError."""
     where = f"{call.method} {call.path.partition('?')[0]}"
     if isinstance(outcome, Failure):
         return (TimeoutError if outcome.timed_out else ConnectionError)(f"{where}: {outcome.told}")
@@ -257,7 +262,8 @@ def _convert(expected: type[T], fields: object) -> T:
 
 
 def _of(expected: Any, value: object) -> Any:
-    """Return a decoded value as the type `expected`: objects as named tuples, lists as tuples; anything else as it is.
+    """Return `value`, decoded JSON, as the type `expected`: objects as named tuples, lists as tuples, anything else as
+    it is.
 
     Fields that the type does not have, at any depth, are dropped: a newer server may send more."""
     kinds = get_args(expected)
@@ -281,7 +287,7 @@ def _kinds(expected: object) -> dict[str, Any]:
 
 
 def answer_of(reply: Reply, event: str) -> Answer:
-    """Return the answer to the event with the id `event` from the server's `reply`, also if the event was rejected
+    """Return the answer to the event with the id `event` from the server's `reply`, which may also be a rejection
     (409)."""
     if reply.status != 409:
         return read_as(reply, Answer)

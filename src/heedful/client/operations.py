@@ -29,7 +29,7 @@ MOST, SIZE = 1000, 1 << 20
 
 
 class About(Facts, frozen=True, kw_only=True):
-    """The server's description of a loop."""
+    """A loop as the server describes it."""
 
     name: str
     """the name of the loop"""
@@ -59,7 +59,7 @@ class About(Facts, frozen=True, kw_only=True):
 
 
 class Operations:
-    """What a client and its loops share: time limits, and the state that says when to ask the server again."""
+    """What a client and its loops share: time limits, the circuit breaker, and fallbacks to report."""
 
     timeout: float
     """seconds after which `decide` returns a fallback, the caller's own order"""
@@ -72,10 +72,11 @@ class Operations:
     _clock = staticmethod(time.monotonic)
 
     def _ask(self, call: Call, repeat: bool = True, long: bool = False) -> Steps[Reply]:
-        """Return the reply to a call, which is sent again until `patience` has run out. Raise the server's error.
+        """Return the server's reply to `call`, which is sent again until `patience` has run out. Raise the server's
+        error.
 
-        With `repeat`, it is also sent again if it may have arrived. If the answer may be `long` in coming, up to LONG
-        seconds, then `patience` is for connecting only."""
+        With `repeat`, it is sent again even if an earlier one may have arrived. With `long`, the answer may take up to
+        LONG seconds, and `patience` is for connecting only."""
         started = self._clock()
         until, pause = started + self.patience, 0.05
         while True:
@@ -124,7 +125,7 @@ class ClientOperations(Operations):
 
     @either
     def healthy(self) -> Steps[bool]:
-        """Return whether the server answers that it is well; one request, without repetition."""
+        """Return whether the server answers that it is ready; this sends a single request."""
         outcome = yield Call("GET", "/healthz", timeout=max(self.timeout, 1.0))
         return isinstance(outcome, Reply) and outcome.status == 200
 

@@ -15,10 +15,11 @@ from heedful.core.validation import describe
 
 
 class EventFollower:
-    """The state of one follower of a loop's events: what to request next, how to parse it, what to do when it ends.
+    """The state of one follower of a loop's events: the next request, the parser, and when to connect again.
 
-    `after` is the sequence number after which to begin, `kinds` are kinds of events (() for all). With `follow` it
-    waits for new events; the server may be unreachable for `patience` seconds. `clock` gives seconds."""
+    `loop` is the loop's name, `after` the sequence number after which to begin, `kinds` are kinds of events (() for
+    all). With `follow` it waits for new events. The server may be unreachable for `patience` seconds. `clock` gives
+    seconds."""
 
     SILENCE = 45.0
     """seconds without a byte after which a connection counts as dead; the server sends something every 15"""
@@ -34,7 +35,7 @@ class EventFollower:
         self._rest = b""
 
     def call(self) -> Call:
-        """Return the request to send now."""
+        """Return the request with which to connect now: for the events after the last one received."""
         if self._away is None:
             self._away = self._clock()
         self._rest = b""

@@ -1,6 +1,6 @@
-"""Sending calls over the network with httpx, blocking or with await; the steps of an operation are run here.
+"""Sending the requests of a client over the network with httpx, blocking or with await.
 
-What to send and what to do next is decided elsewhere (`heedful.client.sync_async`)."""
+What to send, and what to do next, is decided by the steps that are run here (`heedful.client.sync_async`)."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def _httpx() -> ModuleType:
 
 
 def _check_url(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
-    """Return (the URL without a final slash, whether it is this machine).
+    """Return (`url` without a final slash, whether it is on this machine).
 
-    Raise ValueError if it is no http or https URL, if the key has another form, or if the key would be sent over plain
-    http to another machine (unless `insecure`). No message contains the key."""
+    Raise ValueError if it is no http or https URL, if `key` is not of the form of a key, or if the key would be sent
+    over plain http to another machine (unless `insecure`). No message contains the key."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -69,7 +69,7 @@ def _check_url(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
 
 
 class _Transport:
-    """What both transports share: the server's address, the headers, and the settings of httpx."""
+    """What `Transport` and `AsyncTransport` share: the server's address, the headers, and the settings of httpx."""
 
     def __init__(
         self,
@@ -128,12 +128,15 @@ class _Transport:
         return Failure(f"no connection to {self.url}: {error}" if not sent else f"cut off: {error}", False, sent)
 
     def silent(self, call: Call) -> dict[str, float]:
-        """Return the timeouts of a stream: `call.timeout` is for each silence, not for the whole stream."""
+        """Return the timeouts of a stream of events: `call.timeout` is the most seconds of each silence, not of the
+        whole."""
         return {"connect": 10.0, "write": 10.0, "pool": 10.0, "read": call.timeout}
 
 
 class _TimeLeft(dict[str, float]):
-    """The timeouts of one request, by what it waits for: the time left until its deadline, or until that for
+    """The timeouts of one request, in seconds, by what it waits for: "connect", "read", ....
+
+    Each is what is left, when it is read, until the deadline of the request, or until the earlier one for
     connecting."""
 
     def __init__(self, call: Call) -> None:

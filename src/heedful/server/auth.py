@@ -31,7 +31,7 @@ log = logging.getLogger("heedful.server")
 
 
 class Caller(NamedTuple):
-    """The sender of a request, as far as the API key tells: tenant and scopes."""
+    """The sender of a request, by its API key: the tenant whose loops it may use, and what it may do with them."""
 
     tenant: str
     """the name of the tenant, whose loops the request may use"""
@@ -131,8 +131,8 @@ class Authenticator:
         return self._check_scope_and_rate(entry, now, scope)
 
     def visit(self, prefix: str | None, host: bytes | None, origin: bytes | None) -> Caller:
-        """Return the sender of a request for a page, whose session belongs to the key of this `prefix` (None: no
-        session).
+        """Return the sender of a request for a page; `prefix` is that of the key with which they signed in (None:
+        nobody is signed in).
 
         `host` and `origin` are headers of the request. Raise Problem if a key is needed and there is none, or if its
         rate is exceeded."""
@@ -169,17 +169,18 @@ class Authenticator:
         return self._keyed and entry is not None and scope in entry.caller.scopes
 
     def spend(self, caller: Caller, n: int) -> None:
-        """Charge a request of `caller` that counts as `n` (a batch): take n - 1 more tokens of its rate, for which
-        later ones wait."""
+        """Charge a request of `caller` that counts as `n` requests (a batch): take n - 1 more tokens from its rate
+        limit, so that later requests wait."""
         entry = self._by_prefix.get(caller.prefix) if caller.prefix else self._anybody
         if entry is not None and entry.rate is not None and n > 1:
             entry.tokens -= n - 1
 
     def _new_entry(self, digest: bytes, authorization: bytes, now: float) -> _Entry | None:
-        """Return the key with this `digest`, cached with its caller and rate, that was made since keys were read last.
+        """Return the cached key with this `digest` if it was made since the keys were last read; None if no key has
+        this digest.
 
-        The database is read again for that, if it has changed. `authorization` is the request's header, `now` the time
-        by the clock in seconds. Return None if no key has this digest."""
+        If the database has changed, it is read again for that. `authorization` is the request's header, `now` the time
+        by the clock in seconds."""
         if not _HEADER.fullmatch(authorization):
             return None
         if now >= self._next or self._trace != self._keys.trace():
@@ -252,9 +253,10 @@ class Authenticator:
 
 
 def source(headers: Mapping[bytes, bytes]) -> bytes | None:
-    """Return the origin of the web page that sent a request, from its headers; None if no page of another site did.
+    """Return the origin of the web page that sent a request, by its `headers`; None if no page of another site did.
 
-    It is the header Origin; without one, the browser's Sec-Fetch-Site if that names another site, as for an image."""
+    This is the header Origin. Without one, as for an image, it is the header Sec-Fetch-Site if that names another
+    site."""
     origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
     if origin is not None or site not in (b"cross-site", b"same-site"):
         return origin

@@ -1,4 +1,5 @@
-"""Bodies of requests and answers: JSON for people, msgpack and raw float32 numbers for speed."""
+"""The bodies of requests and answers, in three formats: JSON, which people can read, and msgpack and raw float32
+numbers, which are faster."""
 
 from __future__ import annotations
 
@@ -70,8 +71,8 @@ class Limits(NamedTuple):
 async def read(headers: Headers, receive: Receive, limits: Limits, kind: bytes = b"") -> bytes:
     """Return the body of a request with these `headers`; `receive` is ASGI's.
 
-    `kind` is its media type if that has a limit of its own. Raise Problem if the body is too large or cut off. The time
-    that it may take is limited elsewhere (`heedful.server.main`)."""
+    `kind` is the body's media type, if that has a limit of its own; otherwise it is empty. Raise Problem if the body is
+    too large or cut off. The time that it may take is limited elsewhere (`heedful.server.main`)."""
     most, of = (limits.json, " of JSON") if kind == JSON and limits.json < limits.body else (limits.body, "")
     if (length := headers.get(b"content-length")) is not None and length.isdigit() and int(length[:20]) > most:
         raise _too_large(most, of)
@@ -121,8 +122,8 @@ def media_type(headers: Headers) -> bytes:
 
 
 def decode(body: bytes | memoryview, kind: bytes) -> Any:
-    """Return the value of a body of the media type `kind`. Raise Problem if it cannot be decoded or has too many
-    values."""
+    """Return the value in `body`, which is JSON or msgpack by its media type `kind`. Raise Problem if it cannot be
+    decoded or has too many values."""
     if kind == FLOAT32:
         raise Problem(
             "unsupported",
@@ -189,9 +190,9 @@ def unique_fields(pairs: Sequence[tuple[str, str]], allowed: Collection[str] | N
 
 
 def matrix(body: bytes | memoryview, columns: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Return a body of raw numbers as an array (m, columns) of little-endian float32, row by row.
+    """Return the raw numbers in `body`, little-endian float32 row by row, as an array (m, `columns`): m rows.
 
-    Raise ValueError if it has no row, or ends within one."""
+    Raise ValueError if there is no row, or if the last one is cut off."""
     if not body or len(body) % (4 * columns):
         raise ValueError(f"body: expected rows of {columns} float32 numbers, {4 * columns} bytes each, got {len(body)}")
     return np.frombuffer(body, _LITTLE).reshape(-1, columns)
@@ -212,7 +213,7 @@ def key(headers: Headers) -> str | None:
 
 
 def with_key(given: dict[str, Any], key: str | None) -> dict[str, Any]:
-    """Return the fields of a request, with its Idempotency-Key (None without one) as `id`.
+    """Return the fields `given` of a request with its Idempotency-Key, `key`, as their `id`; unchanged if it is None.
 
     Raise ValueError if the body has another id."""
     if key is None:

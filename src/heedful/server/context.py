@@ -65,7 +65,7 @@ class Options(NamedTuple):
 
 
 class ServerContext:
-    """The state of a server: everything that the requests to a folder of loops share."""
+    """What all requests to a server share: its loops, keys, sessions, links, metrics, limits and threads."""
 
     def __init__(self, folder: Place, options: Options | None = None) -> None:
         """Prepare to serve the loops in `folder`, or in the database of an address, without opening a socket or a loop.
@@ -104,16 +104,18 @@ class ServerContext:
         self._handing_over: asyncio.Task[None] | None = None
 
     def turn(self, tenant: str, what: str = "requests") -> asyncio.Lock:
-        """Return the lock that a tenant's requests for `what` take in turn.
+        """Return the lock of this tenant that requests for `what` ("requests", "streams") have to hold while they are
+        handled.
 
-        Large requests hold it while they are handled, event streams for each read. So a tenant has one thread at work
-        for these, as each slows down all other requests."""
+        Large requests hold it, and event streams hold one for each read. So a tenant has only one thread at work for
+        each of these, because every such thread slows down all other requests."""
         return self._turns.setdefault((tenant, what), asyncio.Lock())
 
     async def read(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, which decodes a large body, done in the one thread for that.
+        """Return the result of `work`, which decodes a large body, from the only thread that does so.
 
-        After each, the next waits `REST` times as long, because no other thread runs while a body is decoded."""
+        No other thread runs while a body is decoded. So after each one the next waits for `REST` times as long as that
+        took."""
 
         def done() -> T:
             time.sleep(max(self._rested - time.perf_counter(), 0.0))
@@ -132,7 +134,8 @@ class ServerContext:
             self._tasks = [*self._tasks, asyncio.create_task(self.loops.stay_owner())]
 
     def begin_to_stop(self) -> None:
-        """Release the requests that wait for events, and let other servers of a database have this one's loops."""
+        """Answer the requests that wait for new events, and let other servers of the same database become the owners of
+        this one's loops."""
         self.stopping.set()
         for task in self._tasks:
             task.cancel()
@@ -162,11 +165,11 @@ class ServerContext:
 
 
 def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
-    """Return the Problem that answers an error; `lookup` is its kind if it is a LookupError.
+    """Return the Problem that answers an error; a LookupError becomes one of the kind `lookup`.
 
     An error that is not the caller's fault is logged here, and the answer gives no details of it. A Problem is returned
-    without its traceback and cause: the caller keeps it in a variable of a frame that the traceback would hold, which
-    would be a reference cycle for every refusal."""
+    itself, but without traceback and cause. Otherwise each refusal would leave a reference cycle: the caller keeps the
+    Problem in a variable, and its traceback refers to the frame that has this variable."""
     if isinstance(error, Problem):
         error.__context__ = error.__cause__ = None
         return error.with_traceback(None)

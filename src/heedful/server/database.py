@@ -106,7 +106,7 @@ class Database(sqlite.Database):
                 pass
 
     def exists(self) -> bool:
-        """Return whether the file exists. Raise OSError if the system does not tell."""
+        """Return whether the file exists. Raise OSError if the system cannot tell."""
         try:
             os.stat(self.path)
         except FileNotFoundError:

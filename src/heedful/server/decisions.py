@@ -23,10 +23,10 @@ PARAMETERS = ("person", "show", "id", "deferred", "context", "prior", "after")
 
 
 def read_decision(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, Any]:
-    """Return the arguments of a decision from `body`, of the media type `kind`, with the Idempotency-Key as id.
+    """Return the arguments of `Loop.decide` from `body`, of the media type `kind`; the Idempotency-Key is the id.
 
-    Without a body all items on offer are the candidates. If it is raw numbers, these are the candidates' features, and
-    the other arguments are in the query. Raise ValueError or Problem if it has another form."""
+    An empty body means that all items on offer are the candidates. A body of raw numbers has the candidates' features,
+    and the other arguments are in the query. Raise ValueError or Problem if it has another form."""
     given: dict[str, Any]
     if kind == FLOAT32:
         interaction = request.loop.projection.interaction
@@ -99,9 +99,10 @@ async def take_feedback(request: ApiRequest) -> dict[str, Any] | list[dict[str, 
 
 
 def outcome(answer: Answer) -> str:
-    """Return in a word what became of the event that was answered with `answer`: its status, or "late" if it came late.
+    """Return in a word what became of the event that was answered with `answer`, for the metrics.
 
-    It is "late" if it was applied, but later after its decision than the loop's setting says."""
+    It is the answer's status ("applied", "duplicate", ...), or "late" for feedback that was applied but came later
+    after its decision than the loop's setting `late_after` says."""
     return "late" if answer.late and answer.status == "applied" else answer.status
 
 
@@ -124,10 +125,10 @@ def _fields(answer: Answer) -> dict[str, Any]:
 
 
 def from_numbers(body: bytes | memoryview, parameters: dict[str, Any], columns: int) -> dict[str, Any]:
-    """Return the arguments of a decision whose body is raw float32 numbers, a row for each candidate.
+    """Return the arguments of `Loop.decide` from a `body` of raw float32 numbers, one row for each candidate.
 
-    A row has `columns` features and, if the parameter `prior` is true, the caller's score as last number; `parameters`
-    are those of the query, which has the other arguments."""
+    A row has `columns` features. If the query parameter `prior` is true, the caller's score follows them as last
+    number. The other arguments are in the query, whose fields are `parameters`."""
     given = parameters.copy()
     scored = given.pop("prior", False)
     rows = codecs.matrix(body, columns + scored)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Text(NamedTuple):
-    """The OpenAPI description of an answer that is text: its media type, and the schema of the text."""
+    """The type of an answer that is text, not JSON, for the OpenAPI document."""
 
     media: str
     """the media type: "text/plain\""""
@@ -79,7 +79,7 @@ _QUERY: dict[str, dict[str, Any]] = {
 
 
 def openapi(routes: Sequence[Route], version: str) -> bytes:
-    """Return the OpenAPI 3.1 document of these routes as JSON; `version` is heedful's."""
+    """Return the OpenAPI 3.1 document of these `routes` as JSON; `version` is that of heedful."""
     bodies = [each for route in routes for each in (route.takes, route.gives) if not isinstance(each, Text | None)]
     schemas, components = msgspec.json.schema_components(
         [*bodies, Problem, *DETAILS], ref_template="#/components/schemas/{name}"

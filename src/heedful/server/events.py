@@ -37,7 +37,7 @@ Holds = Callable[[], Awaitable[bool]]
 
 
 async def always() -> bool:
-    """Return True: a condition for `stream` that never ends it."""
+    """Return True: the default condition `holds` of `stream`, which never ends a stream."""
     return True
 
 
@@ -69,7 +69,8 @@ def stream(
 
 
 class Stream(StreamingResponse):
-    """An HTTP answer that is sent as a stream of events, during which the server does not close the loop."""
+    """An HTTP answer sent as a stream of server-sent events. As long as it lasts, the server does not close the
+    loop."""
 
     def __init__(self, parts: AsyncIterator[bytes], worker: LoopWorker) -> None:
         super().__init__(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
@@ -139,7 +140,8 @@ async def _parts(
 
 
 class Round(NamedTuple):
-    """Consecutive events of a log, read at one time and written as server-sent events for all who follow the log."""
+    """Consecutive events of a log that were read together, written as server-sent events for all followers of the
+    log."""
 
     since: int
     """the sequence number after which they begin"""
@@ -149,9 +151,10 @@ class Round(NamedTuple):
     """(sequence number, kind, server-sent event as bytes) of each"""
 
     def select(self, after: int, kinds: tuple[str, ...]) -> tuple[bytes, int] | None:
-        """Return (the events of these `kinds` after the sequence number `after`, as bytes; the last sequence number).
+        """Return (the events of these `kinds` after the sequence number `after`, as bytes; the last sequence number of
+        this round, or `after` if that is larger).
 
-        Return None if this round begins later, so that events after `after` would be missed."""
+        Return None if this round begins after `after`, so that events in between would be missed."""
         if after < self.since:
             return None
         mine = [(seq, text) for seq, kind, text in self.events if seq > after and kind in kinds]
@@ -184,10 +187,10 @@ class Feed:
         return feed
 
     def coming(self) -> asyncio.Future[Round | None]:
-        """Return a future for the next round of events, which may be empty.
+        """Return a future that resolves to the next round of events, which may be empty.
 
-        It resolves to None if the feed ends, because the log cannot be read or the server stops. If the feed has ended
-        already, it resolves at once to a round that makes the caller read the log again."""
+        It resolves to None if the feed ends because the log cannot be read or the server stops. If the feed has ended
+        before this call, it resolves at once to a round that makes the caller read the log again."""
         future: asyncio.Future[Round | None] = asyncio.get_running_loop().create_future()
         if self._task.done():
             future.set_result(_MISSED)
@@ -233,7 +236,7 @@ async def _wait(changed: asyncio.Event, stopping: asyncio.Event) -> None:
 
 
 def _round(loop: Loop, after: int) -> tuple[Round, bool]:
-    """Return (the next events after the sequence number `after`, whether there may be more)."""
+    """Return (the next events of the loop's log after the sequence number `after`, whether there may be more)."""
     exporter = Exporter(loop, by_name=True)
     found: list[tuple[int, str, bytes]] = []
     seen, last = 0, after

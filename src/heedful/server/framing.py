@@ -21,8 +21,8 @@ _OFFER = (b"upgrade", b"http2-settings")
 def fault(version: str, target: bytes, headers: Lines) -> str | None:
     """Return what is wrong with the head of a request, as "Host: expected ..., got ..."; None if nothing is.
 
-    `version` is the HTTP version of the request line ("1.1"), `target` its target (path and query, or a URL), as it
-    came."""
+    `version` is the HTTP version of the request line ("1.1"), `target` its target (path and query, or a URL), `headers`
+    are its (name, value) lines, all as they were received."""
     if version not in ("1.0", "1.1"):
         return f"request: expected HTTP/1.1, got version {version}"
     if b"#" in target or not (target.startswith(b"/") or _ABSOLUTE.fullmatch(target)):

@@ -49,8 +49,9 @@ class Host:
     """The application for the loops of a database, in a Ray actor."""
 
     def __init__(self, url: str, key: str, options: Options, places: Sequence[str]) -> None:
-        """Prepare to serve the database at `url`, or the part of it under `key`; `places` are where modules are
-        found."""
+        """Prepare to serve the database at `url`, or the part of it under `key`, with these `options`.
+
+        `places` are folders from which Python modules are imported, as on the machine of the front."""
         sys.path.extend(place for place in places if place not in sys.path)
         self._app = create_app(Address(url, key), options)
         self._started = False
@@ -100,11 +101,13 @@ class Host:
 
 
 class Front(App):
-    """An ASGI application that sends each request to the host of its loop."""
+    """An ASGI application that forwards each request to one of the hosts (Ray actors), the one of its loop."""
 
     def __init__(self, service: ServerContext, hosts: int) -> None:
-        """Prepare to serve what `service` would, with so many `hosts`, on the cluster that this process is connected
-        to, or on one that is started on this machine. Raise ValueError if the loops are not in a database."""
+        """Prepare to serve the loops of `service` by `hosts` Ray actors. They run on the Ray cluster that this process
+        is connected to; if there is none, one is started on this machine.
+
+        Raise ValueError if the loops are not in a database."""
         super().__init__(service)
         if not isinstance(service.folder, Address):
             raise ValueError(f"hosts: expected loops in a database (--database URL), got the folder {service.folder}")
@@ -171,8 +174,10 @@ class Front(App):
         return reply
 
     def _place(self, name: str) -> int:
-        """Return the host for a loop: its owner if that is known, otherwise the one placed highest by a hash of both
-        names, of those that answer."""
+        """Return the number of the host that gets requests for the loop `name`: its owner, if that is known.
+
+        Otherwise it is, of the hosts that answer, the one with the highest hash of its number and the loop's name
+        (rendezvous hashing)."""
         there = [i for i in range(len(self._hosts)) if i not in self._down] or list(range(len(self._hosts)))
         owner = self._owners.get(name)
         if owner in there:
@@ -181,7 +186,7 @@ class Front(App):
         return max(there, key=lambda i: hashlib.sha256(f"{i}/{name}".encode()).digest())
 
     async def _watch(self) -> None:
-        """See again and again which hosts answer."""
+        """Check again and again which hosts answer."""
 
         async def look(i: int) -> None:
             try:
@@ -221,7 +226,8 @@ async def _done(reference: Any) -> Any:
 
 
 def _owner(reply: Reply) -> int | None:
-    """Return the number of the host that owns a loop, from an answer that refuses for that reason; None from others."""
+    """Return the number of the host that owns a loop, from the answer of a host that refuses because it is not the
+    owner; None from any other answer."""
     if reply[0] != 503 or b'"owner"' not in reply[2]:
         return None
     with suppress(msgspec.DecodeError, AttributeError, ValueError):

@@ -157,11 +157,11 @@ class Keys:
             return connection is not None and connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is not None
 
     def trace(self) -> Stamp | None:
-        """Return a fingerprint of the file (device, inode, times, size), which takes a microsecond; None without a
-        file.
+        """Return a fingerprint of the file of keys (device, inode, times, size), which takes a microsecond; None
+        without a file.
 
-        It changes when a key is made or changed, unless that was within the same tick of the clock. In PostgreSQL it is
-        the number of the last change that a thread has seen."""
+        It changes when a key is made or changed, unless two changes come within the same tick of the clock. In
+        PostgreSQL it is the number of the last change that the thread which watches for changes has seen."""
         if self._far is not None:
             return tuple(self._far.stamp)
         try:
@@ -173,8 +173,8 @@ class Keys:
     def since(self, stamp: Stamp | None, wait: float = 0.0) -> tuple[Stamp, list[Key]] | None:
         """Return (a new stamp, every key) if a key was made or changed since `stamp`; otherwise None.
 
-        `stamp` is the one that an earlier call returned, None for the first call. Raise TimeoutError if another process
-        keeps writing for longer than `wait` seconds."""
+        A stamp identifies a state of the keys. `stamp` is the one that an earlier call returned, None for the first
+        call. Raise TimeoutError if another process keeps writing for longer than `wait` seconds."""
         if self._far is not None:
             self._far.start()
             found, keys = self._far.stamp, list[Key](self._far.keys)
@@ -225,7 +225,7 @@ class Keys:
             raise _no_such_key(prefix)
 
     def _key(self, row: Sequence[Any]) -> Key:
-        """Return a row of the database as a key. Raise Damaged if it is not as heedful writes it."""
+        """Return the key in `row`, a row of the database. Raise Damaged if heedful did not write it so."""
         prefix, name, tenant, scopes, rate, digest, created, revoked = row
         try:
             whole = type(prefix) is type(name) is str and type(digest) is bytes and len(digest) == 32
@@ -264,7 +264,7 @@ def _name(value: object) -> str:
 
 
 def tenant_name(name: str, value: object) -> str:
-    """Return `value` if it is a valid name of a tenant, which is also the name of its folder.
+    """Return `value` if it is a valid name for a tenant, whose loops are in a folder of that name.
 
     Raise ValueError, beginning with `name`, if it is not."""
     if not isinstance(value, str) or not _TENANT.fullmatch(value):

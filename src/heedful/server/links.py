@@ -124,9 +124,10 @@ class Links:
     ) -> tuple[Link, str]:
         """Make a link to a study and return (the link, its token); the token is not stored and cannot be had again.
 
-        `founded` is when the loop was created. The link is valid for `seconds` and admits `people` participants of a
-        `segment` (a group of people, "" for none); with `shows` it shows the ranking, of the segment if there is one,
-        instead. Raise ValueError, naming the field, on bad input."""
+        The study is the `loop` of the `tenant` that was created at `founded` (microseconds since 1970). The link is
+        valid for `seconds`. It admits `people` participants of a `segment` (a group of people, "" for none). With
+        `shows`, it shows the ranking instead, of the segment if there is one. Raise ValueError, naming the field, on
+        bad input."""
         segment = segment if shows else check_segment("segment", segment)
         if not is_number(seconds, int, float) or not LASTS[0] <= seconds <= LASTS[1]:
             raise ValueError(f"lasts: expected a minute to a year, got {describe(seconds)} seconds")
@@ -160,8 +161,10 @@ class Links:
         return bool(ended)
 
     def all(self, tenant: str, loop: str, founded: int) -> list[Link]:
-        """Return every link to the study that the tenant's `loop`, created at `founded`, is; in the order in which they
-        were made."""
+        """Return every link to one study, in the order in which they were made.
+
+        The study is the `loop` of the `tenant` that was created at `founded` (microseconds since 1970): a later loop of
+        the same name is another study."""
         return self._links("tenant = ? AND loop = ? AND founded = ?", (tenant, loop, founded))
 
     def at(self, token: str) -> Link | None:

@@ -120,7 +120,7 @@ class LoopWorker:
         return await self.decide_in_thread(partial(self.loop.decide, **given), given.get("id"))
 
     async def decide_in_thread(self, work: Callable[[], Decision], id: object) -> tuple[Decision, bool]:
-        """Return (the decision that `work` makes in another thread, whether the log had a decision under `id`
+        """Return (the decision that `work` makes in another thread, whether the log had a decision with this `id`
         before)."""
 
         def work_once() -> tuple[Decision, bool]:
@@ -130,10 +130,10 @@ class LoopWorker:
         return await self.run(work_once)
 
     def decision_of(self, given: dict[str, Any]) -> PendingEvent | Decision | None:
-        """Return the event of a new decision, to be submitted, or the decision that was made earlier under its id.
+        """Return the event of a new decision, which the caller has to submit, or an earlier decision with the same id.
 
-        `given` are the arguments of `Loop.decide`. Return None for a request that takes long, or names an item that
-        only another process may know; `decide_once` handles these in another thread."""
+        `given` are the arguments of `Loop.decide`. Return None for a request that takes long, or that names an item
+        which only another process may know; `decide_once` handles these in another thread."""
         among = given.get("candidates")
         size = len(among) if isinstance(among, Sized) else len(self.projection.catalogue.current)
         if self._slow or size > LARGE:
@@ -160,9 +160,10 @@ class LoopWorker:
         return answer
 
     def feedback_of(self, event: dict[str, Any]) -> PendingEvent | Answer | None:
-        """Return the event of the feedback in the JSON object `event`, to be submitted, or the answer that rejects it.
+        """Return the event of the feedback in the JSON object `event`, which the caller has to submit, or the answer
+        that rejects it.
 
-        Return None if its decision is not known here; another process may have made it, so `feedback` looks again in a
+        Return None if its decision is not known here. Another process may have made it, so `feedback` looks again in a
         thread."""
         form = event.copy()
         decision, id, at = form.pop("decision", None), form.pop("id", None), form.pop("time", None)
@@ -226,7 +227,8 @@ class LoopWorker:
         return await answers
 
     def _flush(self) -> None:
-        """Commit the waiting events; if more came since the last call, wait one more turn of the event loop."""
+        """Commit the events that wait. If more events came since the last call, wait for one more turn of the event
+        loop first, so that they are committed together."""
         if self._looked_at < len(self._waiting) < GROUP and not self._in_thread:
             self._looked_at, self._scheduled = len(self._waiting), True
             self._aio.call_soon(self._flush)
@@ -252,8 +254,9 @@ class LoopWorker:
         self._look_after()
 
     def _answer_or_sync(self, group: Group, answers: Sequence[Answer]) -> None:
-        """Answer the requests of a group that this thread committed: at once, or after the disk has what must be
-        durable."""
+        """Send their `answers` to the requests of a `group` of events that this thread committed.
+
+        A request is answered at once if nothing in it has to be durable, otherwise once its events are on the disk."""
         if self._durable:
             self._answer(group, answers)
             return
@@ -320,8 +323,8 @@ class LoopWorker:
         self.changed = asyncio.Event()
 
     def _keep_up(self) -> None:
-        """Move the write-ahead file into the log, and write a snapshot if one is due, in another thread during
-        commits."""
+        """Move the contents of the write-ahead file into the log and, if one is due, write a snapshot. This runs in
+        another thread, while commits go on."""
         if not self._keeping:
             self._keeping = True
             self._aio.run_in_executor(self._pool, self._move_and_snapshot).add_done_callback(self._finish_keeping)
@@ -354,10 +357,10 @@ class LoopWorker:
 
 @cache
 def use_one_core() -> None:
-    """Make products of matrices use one core from now on, in the whole process.
+    """Make matrix products (BLAS) use a single core from now on, in the whole process.
 
-    A BLAS thread that waits for a core which another request uses is a busy loop and takes the rest of the machine: a
-    question among 1,000 items took .37 s instead of .006."""
+    A BLAS thread that waits for a core in use by another request keeps its own core busy, which slows down the whole
+    machine: choosing a question among 1,000 items took 0.37 s instead of 0.006 s."""
     import scipy.linalg  # noqa: F401  brings a BLAS of its own, which is to be there by now
     from threadpoolctl import threadpool_limits
 

@@ -62,12 +62,13 @@ class Loops:
         lease: float = 2.0,
         address: str = "",
     ) -> None:
-        """Serve the loops of `folder`, or of a database, opening and closing them in threads of `pool`.
+        """Serve the loops of `folder`, or of a database; they are opened and closed in threads of `pool`.
 
-        `own` names learners that are the user's code (FILE.py:Class), which loops may have or try. At most `most_open`
-        loops are kept open, each for `idle` seconds after its last use. Of a loop in a database this server is the
-        owner for `lease` seconds from when it first writes, and renews that; others send clients to `address`
-        meanwhile."""
+        - `own`: learners that are the user's code (FILE.py:Class), which loops may have or try.
+        - `most_open`, `idle`: at most so many loops are kept open, each for so many seconds after its last use.
+        - `lease`: for a database, the seconds for which this server is the owner of a loop that it writes to; it renews
+          that.
+        - `address`: the URL to which other servers of the database send clients meanwhile."""
         self._lease, self._address = lease, address
         self._directory: Directory | None = None
         if isinstance(folder, Address):
@@ -197,8 +198,9 @@ class Loops:
     # ------------------------------------------------------------------------ loops in a database
 
     async def stay_owner(self) -> None:
-        """Renew this server's ownership of loops, four times in the time that it lasts; and keep up with loops that
-        others own, so that this server can take over at once."""
+        """Renew this server's ownership of loops in a database, four times within each lease.
+
+        It also reads the logs of loops that other servers own, so that this server can take over at once."""
         following = asyncio.ensure_future(self._follow())
         aio = asyncio.get_running_loop()
         try:
@@ -211,7 +213,8 @@ class Loops:
             following.cancel()
 
     async def hand_over(self) -> None:
-        """Let other servers become the owners of all loops at once, while this one answers the requests that it has."""
+        """Give up the ownership of all loops of a database at once, so that other servers can take over. Requests under
+        way are still answered."""
         stores = [worker.projection.log.store for worker in self._open.values()]
         aio = asyncio.get_running_loop()
         for error in await aio.run_in_executor(self._pool, _each, [store.hand_over for store in stores]):
@@ -260,13 +263,14 @@ class Loops:
             await asyncio.get_running_loop().run_in_executor(self._pool, return_memory)
 
     def _abandon(self, key: tuple[str, str]) -> None:
-        """Drop a loop whose file was removed or replaced; requests that are under way in it fail."""
+        """Drop the loop with this (tenant, name), whose file was removed or replaced; requests under way in it fail."""
         worker = self._open.pop(key)
         self._untrimmed += 1
         asyncio.get_running_loop().run_in_executor(self._pool, worker.loop.projection.log.close)
 
     async def finish_forgetting(self) -> None:
-        """Try again to remove the bytes of forgotten people from the files of all loops where that is left to do."""
+        """Remove what is left of the data of erased people from the files of all loops, where an earlier attempt
+        failed."""
         now = time.monotonic()
         for worker in list(self._open.values()):
             if worker.unerased is not None and now - worker.unerased > AGAIN_AFTER:
@@ -330,7 +334,9 @@ def return_memory() -> None:
 
 
 def _each(jobs: Sequence[Callable[[], object]]) -> list[Exception]:
-    """Do each job, and return the different errors: of a database that cannot be reached all loops have the same."""
+    """Call each of `jobs` and return the errors that they raised, those with the same text once.
+
+    If one finds that the database cannot be reached, the jobs after it are not called."""
     errors: dict[str, Exception] = {}
     for job in jobs:
         try:
@@ -343,7 +349,7 @@ def _each(jobs: Sequence[Callable[[], object]]) -> list[Exception]:
 
 
 def _is_loop(path: Place) -> bool:
-    """Return whether there is a loop at `path`; in a database, opening it tells."""
+    """Return whether there may be a loop at `path`. In a database this is always True: opening the loop tells."""
     return isinstance(path, Address) or (path / LOG).is_file()
 
 

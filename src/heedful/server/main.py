@@ -1,4 +1,4 @@
-"""The server as a process: its socket, signals, limits and the end of it."""
+"""The server as a process: the socket that it listens on, its limits, its signals, and how it stops."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Server(uvicorn.Server):
     When it stops, it releases the requests that wait for new events."""
 
     def __init__(self, config: uvicorn.Config, app: App, ready: Callable[[], None] | None = None) -> None:
-        """Serve `app`; `ready` is called once the server answers."""
+        """Serve `app` with the configuration `config` of uvicorn; `ready` is called once the server answers."""
         super().__init__(config)
         self._app = app
         self._ready = ready
@@ -137,9 +137,10 @@ def more_files() -> int | None:
 
 
 def most_connections(files: int | None, options: Options) -> int | None:
-    """Return the most connections for a process that may have `files` files open; None for no limit.
+    """Return the most connections for a process that may have `files` files open; None (no limit) if `files` is None.
 
-    It is what remains beside the files of the loops that may be open by `options`, but at least half of `files`."""
+    It is `files` minus what the process itself and as many open loops as `options` allow need, but at least half of
+    `files`."""
     return None if files is None else max(files - OWN_FILES - FILES * options.most_open, files // 2)
 
 

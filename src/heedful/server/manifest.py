@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 
 def found(given: Mapping[str, Any]) -> Callable[[Place], Loop]:
-    """Return a function that creates a loop in the folder it is given, as the JSON fields `given` of a request describe
-    it.
+    """Return a function that creates a loop at the place it is given, from the JSON fields `given` of a request.
 
-    They name the learner, the items, the encodings and the settings. The function raises ValueError, naming the field,
-    if one makes no sense."""
+    The fields name the learner, the items, the encodings and the settings. The function raises ValueError, naming the
+    field, if one makes no sense."""
     return partial(_create, given)
 
 
@@ -78,16 +77,16 @@ def _kinds_of_columns(given: object) -> dict[str, str]:
 
 
 def _pairs(crosses: object) -> list[list[str]]:
-    """Return the pairs of columns that the field `crosses` of a request names; those that are none are refused
-    later."""
+    """Return the pairs of columns (one of the context, one of the items) in the field `crosses` of a request. Entries
+    that are no pairs are returned, too; they are refused later."""
     if crosses is not None and crosses != "all" and not isinstance(crosses, list):
         raise ValueError(f'crosses: expected "all" or a list of pairs of columns, got {describe(crosses)}')
     return [pair for pair in crosses if isinstance(pair, list) and len(pair) == 2] if isinstance(crosses, list) else []
 
 
 def _check_columns(kind: type[Interaction[Any]], features: bool | None, kinds: Mapping[str, str]) -> None:
-    """Raise ValueError if a request says something of the items' columns (`features`, `kinds`) that a loop of this
-    `kind` of feedback does not take."""
+    """Raise ValueError if a request sets `features` or `kinds`, which describe the items' columns, for a `kind` of loop
+    that does not take them."""
     from heedful.loop.interactions.registry import interactions
 
     if features is not None and kind.item_features != "asked":

@@ -28,7 +28,7 @@ ELSEWHERE = "elsewhere"
 
 
 class Durations:
-    """A histogram of durations."""
+    """A histogram of durations: the number in each class between two bounds (BOUNDS), and their sum in seconds."""
 
     __slots__ = ("classes", "total")
 
@@ -42,8 +42,9 @@ class Durations:
         self.total += seconds
 
     def buckets(self) -> list[tuple[str, float]]:
-        """Return (upper bound as text, number of durations up to it) for each class, cumulative, as Prometheus wants
-        it."""
+        """Return (upper bound as text, number of durations up to it) for each class, the last bound being "+Inf".
+
+        The numbers are cumulative, as in Prometheus's format."""
         found, so_far = [], 0
         for bound, n in zip((*map(str, BOUNDS), "+Inf"), self.classes):
             so_far += n
@@ -94,8 +95,8 @@ class Texts:
     def __init__(
         self, metrics: Metrics, workers: Mapping[tuple[str, str], LoopWorker], folder: Place, pool: Executor
     ) -> None:
-        """Make texts of `metrics`, of the open loops `workers`, and of the disk that has `folder`, in a thread of
-        `pool`."""
+        """Make texts in a thread of `pool`, from `metrics`, from the open loops `workers`, {(tenant, name): worker},
+        and from the free space of the disk that has `folder`."""
         self._about = metrics, workers, folder
         self._pool = pool
         self._texts: dict[str | None, tuple[float, asyncio.Future[bytes]]] = {}  # since when, and what

@@ -77,9 +77,9 @@ def mask_keys(text: str) -> str:
 
 
 def out_of_files(error: OSError) -> bool:
-    """Return whether an error came because the process, or the machine, may open no more files.
+    """Return whether `error` came because the process, or the machine, may open no more files.
 
-    SQLite's error does not say so; then it is tried to open some files, while the failed work still holds its own."""
+    SQLite's errors do not say so. For these, try to open some files, while the work that failed still holds its own."""
     if error.errno != errno.EIO:
         return error.errno in (errno.EMFILE, errno.ENFILE)
     held: list[int] = []
@@ -95,13 +95,14 @@ def out_of_files(error: OSError) -> bool:
 
 
 def of_rows(name: str, told: str) -> str:
-    """Return the error text `told` about a row, "row 3: ...", as one about an entry of a list, "items[2]: ...".
+    """Return an error text about a row of a table, `told`, as one about an entry of a list: "row 3: ..." as "items[2]:
+    ...".
 
     `name` is that of the list in the request ("items")."""
     return re.sub(r"^row (\d+): ", lambda match: f"{name}[{int(match[1]) - 1}]: ", told)
 
 
 def bad_input(told: str) -> Problem:
-    """Return the error text "field: expected ..., got ..." as a Problem (422) that names the field."""
+    """Return the error text `told`, "field: expected ..., got ...", as a Problem (422) that names the field."""
     match = _FIELD.match(told)
     return Problem("bad-input", told, field=match[1] if match else None)

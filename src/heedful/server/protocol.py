@@ -28,7 +28,8 @@ FRAMES = 8
 
 
 class HeadBuffer:
-    """A transport for one answer that holds its head back and sends it with the body: one system call, not two."""
+    """A transport for a single answer. It holds the head of the answer back and sends it together with the body, in one
+    system call, not two."""
 
     __slots__ = ("_head", "_transport")
 
@@ -58,8 +59,8 @@ class HeadBuffer:
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's protocol for one connection, which also refuses late requests and heads and bodies that are too
-    large."""
+    """uvicorn's HTTP/1.1 protocol of one connection, with heedful's limits: it refuses requests that arrive too slowly,
+    or whose head or body is too large."""
 
     began: float | None = None
     """when the request began that has not arrived completely, in the event loop's seconds; None if there is none"""
@@ -74,7 +75,7 @@ class Protocol(HttpToolsProtocol):
     _cycles: tuple[RequestResponseCycle, ...] = ()  # requests that are not answered yet, and perhaps one that is
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin a connection: note when, and refuse it if there are too many."""
+        """Begin a connection: note the time, and refuse it if there are too many."""
         super().connection_made(transport)
         self.began = self.loop.time()
         self._patience = self.timeout_keep_alive
@@ -288,7 +289,7 @@ class Protocol(HttpToolsProtocol):
         self.transport.close()
 
     def hang_up_unread(self) -> None:
-        """Abort the connection if its peer has read nothing of an answer for too long.
+        """Abort the connection if the client has read nothing of an answer for too long.
 
         The server calls this about once a second, which costs less than a timer for each connection."""
         now = self.loop.time()

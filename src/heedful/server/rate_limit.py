@@ -8,9 +8,10 @@ from heedful.server.problems import Problem
 
 
 class Bucket:
-    """A token bucket: `rate` tokens come back each second, up to `most`; a rate of None is no limit.
+    """A token bucket, which limits a rate: each request takes a token, and `rate` tokens come back each second, up to
+    `most`. A `rate` of None is no limit.
 
-    `now` is a time in seconds by any steady clock."""
+    `now` is the present time in seconds, by any steady clock."""
 
     __slots__ = ("at", "most", "rate", "tokens")
 
@@ -18,13 +19,13 @@ class Bucket:
         self.rate, self.most, self.tokens, self.at = rate, most, most, now
 
     def fill(self, now: float) -> None:
-        """Add the tokens that came back since the last call."""
+        """Add the tokens that came back from the last call until `now`."""
         if self.rate is not None and now > self.at:
             self.tokens = min(self.most, self.tokens + (now - self.at) * self.rate)
             self.at = now
 
     def take(self, now: float) -> None:
-        """Take one token. Raise Problem (429), which says how long to wait, if the bucket is empty."""
+        """Take one token at the time `now`. Raise Problem (429), which says how long to wait, if there is none."""
         if self.rate is None:
             return
         self.fill(now)
@@ -36,7 +37,9 @@ class Bucket:
 
 
 class Buckets:
-    """A rate limiter for each name: a bucket of tokens; those of the `known` most recently used names are kept."""
+    """Rate limiters by name, such as one for each participant: a bucket of tokens for each.
+
+    `rate` tokens come back each second, up to `most`. The buckets of the `known` most recently used names are kept."""
 
     def __init__(self, rate: float, most: float, known: int = 10_000) -> None:
         self._rate, self._most, self._known = rate, most, known

@@ -1,5 +1,5 @@
-"""The routes of the interface for programs: one table, from which Starlette's routes and the OpenAPI document are
-made."""
+"""The routes of the HTTP interface for programs, in one table. Starlette's routes and the OpenAPI document are made
+from it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from heedful.server.request import ApiRequest
 
 
 class Route(NamedTuple):
-    """A route of the interface for programs: its path, the scope that it needs, its handler and types."""
+    """One route of the HTTP interface for programs: method, path, handler, and what the OpenAPI document says of it."""
 
     method: str
     """the HTTP method: "GET", "POST", ..."""
@@ -76,7 +76,7 @@ class Route(NamedTuple):
         return self.path.rpartition("/")[2] if self.direct else f"{self.method} {self.template}"
 
     def read(self, request: ApiRequest, kind: bytes, body: bytes) -> object:
-        """Return the decoded `body` of a request, for `work`; `kind` is its media type.
+        """Return the body of `request`, decoded for the handler `work`; `body` are its bytes, `kind` is its media type.
 
         Raise ValueError, beginning with the name of the field, or Problem if it has another form."""
         if self.codec is not None:
@@ -207,8 +207,8 @@ class Endpoint:
             await send(message)
 
     async def _value(self, scope: Any, receive: Receive, headers: codecs.Headers, caller: Caller) -> object:
-        """Return the result of the route's handler, a value or a Response, after opening the loop and decoding the
-        body."""
+        """Return what the route's handler returns, a value or a Response, after opening the loop that the path names
+        and decoding the body."""
         service, route, path = self._service, self._route, scope["path_params"]
         query: dict[str, str] = {}
         if scope["query_string"]:

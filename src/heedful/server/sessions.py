@@ -26,7 +26,7 @@ events that stays open."""
 
 
 class _Seen(NamedTuple):
-    """A session as it was found in the database."""
+    """A session, as it was last read from the database."""
 
     prefix: str
     """the prefix of the API key that it belongs to"""

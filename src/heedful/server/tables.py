@@ -94,7 +94,7 @@ class Tables:
 
 
 class Watch:
-    """A thread that looks for changes of the keys, so that no request waits for the database."""
+    """A thread that watches the table of keys for changes, so that no request has to wait for the database."""
 
     def __init__(self, tables: Tables, rows: Callable[[Connection], list[Any]]) -> None:
         """Watch `tables`; `rows(connection)` reads all keys."""
@@ -108,7 +108,7 @@ class Watch:
         self._thread = threading.Thread(target=self._run, name="heedful-keys", daemon=True)
 
     def start(self) -> None:
-        """Look once, then begin to look again and again. Do nothing if that has begun."""
+        """Look for changes once, then start the thread that goes on doing so. Do nothing if it was started before."""
         if self._looked is None:
             self.look()
             self._thread.start()
