@@ -101,7 +101,7 @@ class AsyncRemoteLoop(_Loop, Awaiting):
 
 
 class Client(_Client, Blocking):
-    """The loops of a server, over HTTP. Any number of threads may use one. Close it, or use it in `with`.
+    """A client of a server of loops, over HTTP. Any number of threads may use one. Close it, or use it in `with`.
 
     >>> with Client("https://rank.example", key=KEY, timeout=0.05) as heedful:
     ...     cars = heedful.loop("cars")
@@ -182,7 +182,7 @@ class Client(_Client, Blocking):
 
 
 class AsyncClient(_Client, Awaiting):
-    """The loops of a server, over HTTP, for one event loop of asyncio: `Client` with `await`.
+    """A client of a server of loops, over HTTP: `Client` with `await`, for one event loop of asyncio.
 
     >>> async with AsyncClient("https://rank.example", key=KEY, timeout=0.05) as heedful:
     ...     cars = heedful.loop("cars")

@@ -252,8 +252,8 @@ class LoopOperations(FeedbackOperations):
 
     @either
     def evaluate(self, *learners: str, alpha: float = 0.05) -> Steps[Evaluation]:
-        """Return how good the loop's own learner and others, such as "second-order:epsilon=0.1", are by the answers in
-        its log.
+        """Return how well learners predict the answers in the loop's log: its own learner, and others by name, such as
+        "second-order:epsilon=0.1".
 
         Each confidence interval misses with probability `alpha` at most. Raise ValueError if there is no such
         learner."""

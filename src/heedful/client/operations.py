@@ -23,7 +23,7 @@ from heedful.loop.interactions.facts import Facts
 LEAST = 0.02
 """Seconds that must be left for another try to make sense."""
 LONG = 600.0
-"""Seconds, once connected, for requests that may have to fold a whole log."""
+"""Seconds, once connected, for requests that may have to replay a whole log."""
 MOST, SIZE = 1000, 1 << 20
 """The most events, and about the most bytes, of a batch. Larger ones are no faster, and delay other callers."""
 
@@ -180,7 +180,7 @@ class _Loops(msgspec.Struct):
 
 
 def id_of(decision: object) -> Any:
-    """Return the id of a decision; anything else is returned as it is, as an id."""
+    """Return the id of `decision` if it is a Decision; anything else is taken as an id and returned as it is."""
     return decision.id if hasattr(decision, "id") and hasattr(decision, "shown") else decision
 
 

@@ -103,7 +103,8 @@ class _Transport:
         return {"transport": self._transport, "limits": limits, "trust_env": not self._here, "verify": verify}
 
     def request(self, call: Call, timeouts: Mapping[str, float]) -> httpx.Request:
-        """Return a call as a request of httpx; `timeouts` are seconds for "connect", "write", "read" and "pool"."""
+        """Return `call` as a request of httpx; `timeouts` are the most seconds for "connect", "write", "read" and
+        "pool"."""
         url = self._urls.get(call.path)
         if url is None:
             url = self.httpx.URL(self.url + call.path)
@@ -190,7 +191,7 @@ class Transport(_Transport):
             return found
 
     def send(self, call: Call) -> Reply | Failure:
-        """Send the request `call` and return the server's reply, or the Failure if there was none."""
+        """Send the request `call` and return the server's reply, or a Failure that says why there was none."""
         left = _TimeLeft(call)
         try:
             response = self.http.send(self.request(call, left), stream=True)
@@ -260,7 +261,7 @@ class AsyncTransport(_Transport):
             return found
 
     async def send(self, call: Call) -> Reply | Failure:
-        """Send the request `call` and return the server's reply, or the Failure if there was none."""
+        """Send the request `call` and return the server's reply, or a Failure that says why there was none."""
         try:
             async with asyncio.timeout(call.timeout):
                 connect = {} if call.connect is None else {"connect": call.connect, "pool": call.connect}

@@ -241,7 +241,7 @@ _MSGPACK_HEADERS = (b"content-type", MSGPACK), (b"cache-control", b"no-store")
 
 
 def encode(value: object, kind: bytes) -> bytes:
-    """Return a value as JSON or msgpack, by the media type `kind`."""
+    """Return `value` as the bytes of a body of the media type `kind`: JSON or msgpack."""
     return msgspec.json.encode(value) if kind == JSON else msgspec.msgpack.encode(value)
 
 
@@ -253,7 +253,7 @@ def messages(value: object, kind: bytes = JSON, status: int = 200) -> Messages:
 
 
 def problem_messages(problem: Problem) -> Messages:
-    """Return the two ASGI messages of an answer that is a problem."""
+    """Return the two ASGI messages (head and body) of the answer that reports `problem`."""
     body = problem.body
     return _messages(problem.status, _problem_headers(problem, body), body)
 

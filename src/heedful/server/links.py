@@ -198,7 +198,7 @@ class Links:
         return seen[0] if fresh and seen is not None and seen[0].good(self._now()) else None
 
     def has_ended(self, token: str) -> bool:
-        """Return whether the token is that of any link, also one that has ended or was revoked."""
+        """Return whether this is the token of a link at all, even of one that has ended or was revoked."""
         return bool(_TOKEN.fullmatch(token) and self._links("digest = ?", [_digest(token)], WAIT))
 
     def _links(self, here: str, values: Sequence[object], wait: float | None = None) -> list[Link]:

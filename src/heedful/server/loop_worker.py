@@ -2,7 +2,7 @@
 
 The event loop's thread parses requests, decides, commits and learns, and waits for the disk once for all events that
 had come by then. So requests do not compete for the interpreter's lock, and many callers share the cost of a commit.
-Work that would hold up other requests is done in other threads: waiting for another writer, folding the log again,
+Work that would hold up other requests is done in other threads: waiting for another writer, replaying the log,
 large reads."""
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class LoopWorker:
     As a context manager it counts a request under way, during which the loop is not closed."""
 
     def __init__(self, loop: Loop, pool: Executor) -> None:
-        """Serve `loop`; long work is done in the threads of `pool`. It has to be made within the running event loop."""
+        """Serve `loop`; long work is done in the threads of `pool`. This has to be called within the running event
+        loop."""
         self.loop = loop
         self.projection = loop.projection
         self._slow = loop.projection.interaction.slow
@@ -183,17 +184,16 @@ class LoopWorker:
         return [draft if isinstance(draft, Answer) else next(answers) for draft in drafts]
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, done in another thread; it may write to the loop."""
+        """Call `work`, which may write to the loop, in another thread and return its result."""
         answer = await self.read(work)
         self._tell_watchers()
         self._look_after()
         return answer
 
     async def read(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, which writes nothing, done in another thread.
+        """Call `work`, which reads the loop and writes nothing, in another thread and return its result.
 
-        Raise Moved if the log's file was removed or replaced: what is in memory then belongs to a log that nobody can
-        find."""
+        Raise Moved if the log's file was removed or replaced since it was opened."""
         async with self._threads:  # one loop does not take the threads of all
             return await self._aio.run_in_executor(self._pool, self._run_here, work)
 

@@ -48,8 +48,8 @@ def loop_name(name: str, given: object) -> str:
 
 
 class Loops:
-    """The loops of all tenants in a folder: opens them when they are asked for, and closes those not used for a
-    while."""
+    """The loops of all tenants in a folder or a database. A loop is opened when a request needs it, and closed when it
+    was not used for a while."""
 
     def __init__(
         self,
@@ -89,7 +89,8 @@ class Loops:
     # ------------------------------------------------------------------------ which there are
 
     def path(self, tenant: str, name: str) -> Place:
-        """Return where the tenant's loop `name` is, whether it exists or not."""
+        """Return the place of the tenant's loop `name`, a folder or an address in a database, whether it exists or
+        not."""
         return self._home(tenant) / f"{name}{SUFFIX}"
 
     def _home(self, tenant: str) -> Place:
@@ -109,7 +110,8 @@ class Loops:
         return [name for name in names if _NAME.fullmatch(name) and _is_loop(home / f"{name}{SUFFIX}")]
 
     async def list_names(self, tenant: str) -> list[str]:
-        """Return `names`, read in another thread, since it takes a look at every loop's folder."""
+        """Return the names of the tenant's loops, sorted, without opening any. This looks at every loop's folder, and
+        does so in another thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, self.names, tenant)
 
     @property

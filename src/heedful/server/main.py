@@ -93,7 +93,8 @@ class Server(uvicorn.Server):
                     connection.hang_up_unread()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Release the requests that wait for events, let other servers have the loops, then stop."""
+        """Stop the server: end the requests that wait for new events, give up the ownership of loops in a database,
+        then stop as uvicorn does."""
         self._app.service.begin_to_stop()
         self._watching.cancel()
         await super().shutdown(sockets)
@@ -125,7 +126,8 @@ def config(app: App, **given: object) -> uvicorn.Config:
 
 
 def more_files() -> int | None:
-    """Raise the process's limit of open files as far as the system allows and return it; None without a limit."""
+    """Raise the limit of files that this process may have open as far as the system allows, and return the new limit;
+    None if there is no limit."""
     try:
         import resource
     except ModuleNotFoundError:

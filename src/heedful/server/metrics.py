@@ -89,8 +89,8 @@ def exposition(
 
 
 class Texts:
-    """The server's metrics as text for Prometheus: made in another thread, for each tenant at most once in `EVERY`
-    seconds."""
+    """The metrics of a server as text for Prometheus. Texts are made in another thread, for each tenant at most once in
+    `EVERY` seconds."""
 
     def __init__(
         self, metrics: Metrics, workers: Mapping[tuple[str, str], LoopWorker], folder: Place, pool: Executor

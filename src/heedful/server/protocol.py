@@ -48,7 +48,7 @@ class HeadBuffer:
             self._head = data
 
     def close(self) -> None:
-        """Send what is held back, and close the transport."""
+        """Send the head if it is still held back, and close the transport."""
         if self._head:
             self.write(b"")
         self._transport.close()
@@ -166,7 +166,7 @@ class Protocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the request's target."""
+        """Take a part of the request's target (path and query), which the parser may deliver in several parts."""
         self._headers_so_far += len(url)
         if self._headers_so_far <= MOST_HEADERS:
             super().on_url(url)
@@ -208,7 +208,7 @@ class Protocol(HttpToolsProtocol):
         return [each for each in self._cycles if not each.response_complete]
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body; nearly always it is the whole body, which is then not copied."""
+        """Take a part of a request's body. Nearly always it is the whole body, which is then not copied."""
         if self._last or self._offered or self.cycle.response_complete:
             return
         cycle: Any = self.cycle
@@ -238,7 +238,7 @@ class Protocol(HttpToolsProtocol):
         self._last = not self.cycle.keep_alive  # RFC 9112, 9.6
 
     def on_response_complete(self) -> None:
-        """Begin the next request once one is answered, or send the refusal that waits for that."""
+        """Begin the next request once this one is answered, or send a refusal that waited for the answer."""
         super().on_response_complete()
         if self._refusal is not None and not self._unanswered_cycles() and not self.transport.is_closing():
             self._say(self._refusal)

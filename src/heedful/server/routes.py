@@ -172,7 +172,7 @@ DIRECT = {route.path.rpartition("/")[2]: route for route in ROUTES if route.dire
 
 
 class Endpoint:
-    """The ASGI application of one route that needs a key."""
+    """The ASGI application that answers the requests of one route which needs an API key."""
 
     def __init__(self, service: ServerContext, route: Route) -> None:
         self._service, self._route, self._label = service, route, route.label

@@ -82,7 +82,7 @@ class Tables:
                 yield connection
 
     def changes(self, connection: Connection) -> int:
-        """Return a number that grows with everything that is written."""
+        """Return the number of the last change of the tables, which grows whenever something is written."""
         [[found]] = connection.execute("SELECT changes FROM heedful.version").fetchall()
         return int(found)
 

@@ -37,7 +37,7 @@ class Scale(NamedTuple):
     """the value at its right end"""
 
     def place(self, value: float) -> float:
-        """Return the position of `value` in percent of the scale's length."""
+        """Return the position of `value` in percent of the scale's length, 0 for its left end."""
         return round(100.0 * (value - self.low) / (self.high - self.low), 2)
 
     def interval(self, value: float, low: float, high: float, text: str) -> Interval:

@@ -16,7 +16,7 @@ SOME = 4
 
 
 class Moment(NamedTuple):
-    """A point in time, as ISO 8601 for machines (`iso`) and as text for people."""
+    """A point in time as text, for machines and for people."""
 
     iso: str
     """ISO 8601 in UTC: "2026-01-31T12:00:00Z\""""

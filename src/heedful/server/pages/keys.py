@@ -115,7 +115,8 @@ def _limits(visit: Visit, keys: list[Key]) -> tuple[float | None, float | None]:
 
 
 async def revoke(visit: Visit) -> Response:
-    """Handle the form that revokes a key for good. Raise LookupError if the tenant has no key of that prefix."""
+    """Handle the form that revokes for good the key whose `prefix` it has. Raise LookupError if the tenant has no such
+    key."""
     prefix = visit.form.get("prefix", "")
     keys = visit.service.keys
 

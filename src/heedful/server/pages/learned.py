@@ -77,7 +77,7 @@ class LessonQuery(NamedTuple):
     before: int | None
     """the sequence number before which feedback is listed; None for the newest"""
     why: int | None = None
-    """1 to explain why the person's last list began as it did, which folds a part of the log again"""
+    """1 to explain why the person's last list began as it did, which replays a part of the log"""
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> LessonQuery:
@@ -105,7 +105,8 @@ async def show(visit: Visit) -> Response:
 
 
 async def undo(visit: Visit) -> Response:
-    """Handle the button that undoes a piece of feedback on the page of what a loop learned."""
+    """Handle the button that undoes a piece of feedback, whose id is in the field `event` of the form; show the page of
+    what the loop learned again."""
     query = LessonQuery.of(visit.form)
     accepted(await take_back(visit, visit.form.get("event", "")))
     if not visit.scripted:

@@ -94,7 +94,7 @@ class Visit(NamedTuple):
 
     @property
     def base(self) -> str:
-        """The path of the loop's pages, "/loops/cars"."""
+        """The path of the loop's pages, such as "/loops/cars"; only for paths that name a loop."""
         return f"/loops/{url_quote(self.name)}"
 
     @property

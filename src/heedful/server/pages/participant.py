@@ -49,7 +49,7 @@ OWN_RATE, UNDO_RATE = (0.1, 10.0), (1.0, 20.0)
 """Rate limits for taking answers back, (per second, at once): of one participant, and of all participants of a link.
 Undoing is expensive, so one participant alone cannot use up the limit of the link."""
 SINCE = 400
-"""An answer cannot be taken back after this many later events: the older it is, the more has to be folded again."""
+"""An answer cannot be taken back after this many later events: the older it is, the more of the log has to be replayed."""
 ANSWERS, TAKEN_BACK = 1000, 100
 """The most answers of a participant (or as many as the study has questions, if that is more), and how often answers to
 one question may be taken back."""
@@ -201,7 +201,7 @@ async def ask(visit: ParticipantVisit) -> Response:
 
 
 async def show(visit: ParticipantVisit) -> Response:
-    """Render the present ranking; it names nobody who answered."""
+    """Render the page with the present ranking; it does not name anybody who answered."""
     worker, segment = visit.worker, visit.link.segment
     people = (await visit.read(segments, worker.loop)).get(segment, []) if segment else None
     standing, fresh = await summary(worker, people, segment)
@@ -212,7 +212,8 @@ async def show(visit: ParticipantVisit) -> Response:
 
 
 async def agree(visit: ParticipantVisit) -> Response:
-    """Handle the button of the consent: set a cookie with a new identity, and redirect to the first question."""
+    """Handle the button by which a visitor agrees to take part: set a cookie with a new identity, and redirect to the
+    first question."""
     response = back(visit.base)
     if visit.person is None:
         if not await in_thread(visit.service.signing, visit.service.links.begin, visit.token):

@@ -115,7 +115,11 @@ async def _planned(visit: Visit, shown: Shown) -> Shown:
 
 
 async def start(visit: Visit) -> Response:
-    """Handle the form that starts an experiment; render the page again (422) if it is refused."""
+    """Handle the form that starts an experiment with the learner in its field `candidate`; render the page again (422)
+    if that is refused.
+
+    Its other fields are `share` (percent of the people), `frozen` (neither learner learns on), `alpha` (the probability
+    of a wrong verdict, at most) and `id` (of the event)."""
     try:
         learner = check_known(visit.loop, visit.form.get("candidate", "").strip())
         answer = await visit.run(

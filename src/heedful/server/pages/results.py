@@ -74,7 +74,11 @@ async def results(visit: Visit) -> Response:
 
 
 async def make(visit: Visit) -> Response:
-    """Handle the form that makes a link: render the page with the link, whose URL is shown only this once."""
+    """Handle the form that makes a link: render the page with the link, whose URL is shown only this once.
+
+    The form has `days` (how long the link is valid), `people` (how many it admits), `segment` (the group of
+    participants) and `shows` ("1": it shows the ranking and asks nothing). Raise ValueError, naming the field, if one
+    is invalid."""
     await study_in(visit)
     shows, days = visit.form.get("shows", "0"), visit.form.get("days", "7")
     if shows not in ("0", "1"):
@@ -101,7 +105,7 @@ async def make(visit: Visit) -> Response:
 
 
 async def revoke(visit: Visit) -> Response:
-    """Handle the button that ends a link at once, and redirect to the page of results."""
+    """Handle the button that ends a link at once, by its `handle` in the form, and redirect to the page of results."""
     await study_in(visit)
     handle = visit.form.get("handle", "")
     await in_thread(visit.service.pool, visit.service.links.revoke, visit.caller.tenant, visit.name, handle)
@@ -208,9 +212,11 @@ def _file(visit: Visit, content: bytes, what: str, segment: str, form: str, medi
 
 
 def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequence[str] | None = None) -> bytes:
-    """Return the answers of the study `name` as a file with the ending `form`; with `people`, only theirs.
+    """Return the answers of a study as the bytes of a file, in the format with the ending `form`: "csv", "json" or
+    "toi" (PrefLib).
 
-    Raise ValueError if there are none, or if a name cannot be written in that format."""
+    `name` is the name of the study in the file. With `people`, only their answers are in it. Raise ValueError if there
+    are none, or if a name cannot be written in that format."""
     of = None if people is None else set(people)
     if form == "json":
         content = {

@@ -65,11 +65,11 @@ class Board(NamedTuple):
         return _prediction(self.scale, value)
 
     def number(self, value: float) -> str:
-        """Return a number that can be given as the value of an HTML control."""
+        """Return a number that people can give as text for an HTML control, with a plain minus."""
         return _exact(value)
 
     def words(self, value: float) -> str:
-        """Return a number that can be given as people read it, with a typographic minus."""
+        """Return a number that people can give as text for people, with a typographic minus."""
         return _exact(value).replace("-", "−")
 
     def nearest(self, mark: Mark) -> int | None:
@@ -134,8 +134,9 @@ def candidates(loop: Loop, person: str | None, past: Sequence[str]) -> list[str]
 
 
 def items_left(loop: Loop, person: str | None) -> list[str]:
-    """Return the names of the items on offer that `person` has not rated yet, or acted on as much as counts for a
-    rating."""
+    """Return the names of the items on offer that `person` is not done with.
+
+    They are done with an item once they have rated it, or acted on it as much as counts for a rating."""
     catalogue = loop.projection.catalogue
     state, own = loop.projection.reading(person)
     used = loop.projection.interaction.used(loop.projection.model, state.shared, own)

@@ -144,7 +144,10 @@ def _board(visit: Visit, kind: Card, hand: Hand, person: str | None) -> scale_wi
 
 
 async def take_answer(visit: Visit) -> Response:
-    """Handle the form with an answer to the cards (items) of the page: an order, a number, or other fields."""
+    """Handle the form with a person's answer to the cards (items) of the page: an order, a number, or other fields.
+
+    It is logged as feedback under the id in the field `event`; then the page is shown with what changed. Raise
+    ValueError, naming the field, if one is invalid."""
     person, event = person_of(visit.form), records.check_id("event", visit.form.get("event", ""))
     if len(event) > LONGEST_EVENT:
         raise ValueError(f"event: expected a text of at most {LONGEST_EVENT} characters, got {len(event)}")
@@ -220,8 +223,8 @@ def _check_cards(items: Sequence[str], names: Sequence[str]) -> None:
 
 
 async def undo(visit: Visit) -> Response:
-    """Handle the button that undoes a piece of feedback on the page on which people teach a loop; show its cards
-    again."""
+    """Handle the button that undoes a piece of feedback, whose id is in the field `back` or `event` of the form; show
+    the cards of the page again."""
     given, person = visit.form, person_of(visit.form)
     event = records.check_id("event", given.get("back") or given.get("event", ""))  # an action's button has `back`
     accepted(await take_back(visit, event))
