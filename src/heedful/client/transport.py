@@ -121,7 +121,8 @@ class _Transport:
         return found
 
     def failure(self, error: Exception, call: Call) -> Failure:
-        """Return the Failure for an exception of a call, without the request, which holds the key."""
+        """Return the Failure that describes `error`, an exception that sending `call` raised. It leaves out the HTTP
+        request, which has the API key."""
         if isinstance(error, TimeoutError | self.httpx.TimeoutException):
             sent = not isinstance(error, self.httpx.ConnectTimeout | self.httpx.PoolTimeout)
             return Failure(f"no answer within {call.timeout:.3g} s", True, sent)

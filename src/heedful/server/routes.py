@@ -51,17 +51,17 @@ class Route(NamedTuple):
     query: tuple[str, ...] = ()
     """the names of its query parameters"""
     headers: tuple[str, ...] = ()
-    """the names of headers that only some routes have"""
+    """the names of the headers that it takes in addition to those of every route"""
     numbers: bool = False
     """whether its body may be raw numbers, with the other fields in the query, or be left out"""
     bulk: bool = False
-    """whether a JSON body may be as large as any body"""
+    """whether its JSON body may be larger than `Limits.json`, up to `Limits.body`"""
     status: int = 200
     """the HTTP status of a successful answer"""
     codec: Callable[[ApiRequest, bytes, bytes], object] | None = None
     """decodes a body, from its media type and bytes, for `work`; None for an object with the fields of `takes`"""
     direct: bool = False
-    """whether it is found by the last segment of its path, without Starlette's router, because it is used most"""
+    """whether requests are matched to it by the last segment of the path, without Starlette's router, to save time"""
     missing: str = "bad-input"
     """the kind of problem (a key of `problems.TITLES`) that answers a LookupError"""
 

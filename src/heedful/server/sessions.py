@@ -37,7 +37,8 @@ class _Seen(NamedTuple):
 
 
 class Sessions:
-    """The sessions of a folder of loops, in its file `server.db`, next to the API keys that they belong to."""
+    """The sessions of browsers that signed in with a key, as stored in the file `server.db` of a folder of loops. Each
+    belongs to an API key."""
 
     def __init__(self, home: Place, *, idle: float = IDLE, clock: Callable[[], float] = time.time) -> None:
         """Open the sessions of the loops in `home`, a folder or a database.

@@ -220,7 +220,8 @@ class PlanView(NamedTuple):
 
 
 def plan_view(found: PlannedExperiment, part: float) -> PlanView:
-    """Return the planned experiment `found`, with a share `part` (0 to 1) of the people, as texts for a page."""
+    """Return the planned experiment `found` as texts for a page; `part` is the share of people who would take part, 0
+    to 1."""
     told = (
         f"With {100.0 * part:.3g} % of the people there would be about {count(found.people, 'person', 'people')} and "
         f"{count(found.sessions, 'session')} in {found.days:g} days, {100.0 * found.ties:.0f} % of them ties."

@@ -49,7 +49,7 @@ OWN_RATE, UNDO_RATE = (0.1, 10.0), (1.0, 20.0)
 """Rate limits for taking answers back, (per second, at once): of one participant, and of all participants of a link.
 Undoing is expensive, so one participant alone cannot use up the limit of the link."""
 SINCE = 400
-"""An answer cannot be taken back after this many later events: the older it is, the more of the log has to be replayed."""
+"""An answer cannot be taken back after this many later events: the older it is, the more events have to be replayed."""
 ANSWERS, TAKEN_BACK = 1000, 100
 """The most answers of a participant (or as many as the study has questions, if that is more), and how often answers to
 one question may be taken back."""
