@@ -29,7 +29,7 @@ def _seconds(name: str, value: float) -> float:
 
 
 class _Client(ClientOperations):
-    """What both clients share: timeouts, the circuit breaker, and fallbacks to report.
+    """What `Client` and `AsyncClient` share: timeouts, the circuit breaker, and the fallbacks to report to the server.
 
     A fallback is a decision in the caller's own order, made because the server did not answer."""
 
@@ -48,7 +48,7 @@ class _Client(ClientOperations):
 
 
 class _Loop(LoopOperations):
-    """What the loops of both clients share: a name, and the client's settings."""
+    """What `RemoteLoop` and `AsyncRemoteLoop` share: their name, and the time limits and state of their client."""
 
     def __init__(self, client: _Client, name: str, identifier: str) -> None:
         self._client = client

@@ -282,7 +282,7 @@ def _of(expected: Any, value: object) -> Any:
 
 @cache
 def _kinds(expected: object) -> dict[str, Any]:
-    """Return the types of the fields of a named tuple, by name."""
+    """Return {name: type} of the fields of the named tuple `expected`."""
     return get_type_hints(expected)
 
 

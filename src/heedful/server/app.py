@@ -17,7 +17,7 @@ ASGI = Callable[[Any, Receive, Send], Awaitable[None]]
 
 
 class App:
-    """A folder of loops as an ASGI application."""
+    """The ASGI application that serves a folder of loops, or those of a database: the HTTP interface and the pages."""
 
     def __init__(self, service: ServerContext) -> None:
         self.service = service

@@ -247,8 +247,8 @@ class Loops:
                 await worker.run(worker.projection.look)
 
     def _too_many(self) -> list[tuple[str, str]]:
-        """Return the (tenant, name) of loops to close so that at most `most_open` stay open, the longest unused
-        first."""
+        """Return (tenant, name) of each loop that has to be closed so that at most `most_open` stay open: those that
+        were not used for the longest time."""
         idle = sorted((worker.used, key) for key, worker in self._open.items() if not worker.busy)
         return [key for _, key in idle[: max(len(self._open) - self.most_open, 0)]]
 

@@ -44,7 +44,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class Server(uvicorn.Server):
     """uvicorn's server, which also closes connections that are too slow.
 
-    When it stops, it releases the requests that wait for new events."""
+    When it stops, it ends the requests that wait for new events."""
 
     def __init__(self, config: uvicorn.Config, app: App, ready: Callable[[], None] | None = None) -> None:
         """Serve `app` with the configuration `config` of uvicorn; `ready` is called once the server answers."""

@@ -66,8 +66,8 @@ class Sessions:
         return token
 
     def prefix_of(self, token: str) -> str | None:
-        """Return the prefix of the key that the session of this token belongs to, and extend the session; None without
-        one.
+        """Return the prefix of the key with which the session of this `token` began, and put off the end of the
+        session; None if there is no such session.
 
         Raise TimeoutError if another process is writing."""
         digest = _digest(token)

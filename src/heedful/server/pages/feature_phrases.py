@@ -122,8 +122,8 @@ def level(bars: Sequence[Bar]) -> bool:
 
 
 def phrases_of(loop: Loop, words: Words) -> Phrases:
-    """Return the phrases for the features of a loop; `words` has phrases, by column or feature, that take
-    precedence."""
+    """Return the phrases for the features of a loop. `words` maps columns or features to (phrase for more, phrase for
+    less) and takes precedence over the phrases made from their names."""
     interaction = loop.projection.interaction
     fresh = interaction.fresh()
     weights = fresh.effective(fresh.shared, None)

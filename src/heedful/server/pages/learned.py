@@ -115,7 +115,8 @@ async def undo(visit: Visit) -> Response:
 
 
 async def _render(visit: Visit, query: LessonQuery, said: str = "") -> Response:
-    """Render the page with what `query` chooses; `said` is a message on the visitor's last request."""
+    """Render the page of what a loop learned; `query` is what the visitor chose to see, `said` is a message on their
+    last request."""
     known, oldest = await visit.read(_context, visit.loop, query, visit.service.options.words)
     path = f"{visit.base}/learned"
     return render(

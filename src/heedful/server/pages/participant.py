@@ -173,7 +173,7 @@ def _person_of(request: Request, link: Link) -> str | None:
 
 
 def _study_of(worker: LoopWorker, link: Link) -> Study:
-    """Return the study of a link. Raise Problem (404) if the loop was replaced by another one of its name."""
+    """Return the study of `link`. Raise Problem (404) if its loop was removed and another one has the same name now."""
     if created_at(worker) != link.founded or not compares_pairs(worker.loop):
         raise Problem("not-found", ENDED)
     return study_of(worker.loop.path)
@@ -276,7 +276,9 @@ def _require_person(visit: ParticipantVisit) -> str:
 
 
 async def _respond(visit: ParticipantVisit, person: str, form: Mapping[str, str], told: str) -> Response:
-    """Render the next question if a script sent the request; otherwise redirect to the page. `told` is a message."""
+    """Render the next question to `person` if a script sent the request; otherwise redirect to the page.
+
+    `form` has the posted fields (`more`: go on after the last question); `told` is a message on what was sent."""
     more = bool(form.get("more"))
     if "hx-request" not in visit.request.headers:
         return back(visit.base, **({"more": "1"} if more else {}))

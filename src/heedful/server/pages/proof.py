@@ -87,7 +87,8 @@ async def show(visit: Visit) -> Response:
 
 
 async def _evaluated(visit: Visit, shown: Shown) -> Shown:
-    """Return `shown`, what the page shows, with the evaluation of the learners in the query, or why it was refused."""
+    """Return a copy of `shown`, the content of the page, with the evaluation of the learners that the query names, or
+    with the reason why that was refused."""
     try:
         names = list(dict.fromkeys(visit.query["learner"].split()))
         if len(names) > MOST_LEARNERS:
@@ -102,8 +103,8 @@ async def _evaluated(visit: Visit, shown: Shown) -> Shown:
 
 
 async def _planned(visit: Visit, shown: Shown) -> Shown:
-    """Return `shown`, what the page shows, with the plan of an experiment by the numbers in the query, or why it was
-    refused."""
+    """Return a copy of `shown`, the content of the page, with the plan of an experiment by the numbers in the query, or
+    with the reason why that was refused."""
     try:
         _check_interleaves(visit.loop)
         part, days = _share(visit.query), _number(visit.query, "days", DAYS)
