@@ -15,36 +15,48 @@ Array = npt.NDArray[np.float64]
 
 
 class Assignment(NamedTuple):
-    """Assignments of people to slots: x (m x slots x N) has N features for each of m people in each slot, m >= slots.
+    """Assignments of people to slots, one person to each slot, of greatest total utility.
 
-    An object y (slots,) has the index of a different person for every slot; phi(x, y) = sum_s x[y_s, s]. The argmax is
-    exact: the linear assignment problem, solved by shortest augmenting paths.
+    A context x (m x slots x N) has N features for each of m people in each of the `slots` slots, m >= slots. An object
+    y (slots,) is an assignment: y[s] is the index of the person in slot s, and no person has two slots. phi(x, y) =
+    sum_s x[y[s], s]. The argmax is exact: the linear assignment problem, solved by shortest augmenting paths.
     """
 
     slots: int
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y) (N,): the sum over slots s of x[y_s, s], for `x` (m x slots x N) and the person `y` (slots,)
-        of each slot."""
+        """Return phi(x, y) (N,), the sum over slots s of x[y[s], s].
+
+        `x` (m x slots x N): the N features of each of m people in each slot; `y` (slots,): y[s] is the index of the
+        person in slot s.
+        """
         out = np.zeros(x.shape[2])
         self.add_objects(out, x, y, y, 1.0, 0.0)
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the assignment of greatest utility w . phi(x, y), for N weights `w` (N,): the person of each slot
-        (slots,)."""
+        """Return the assignment y (slots,) of greatest utility w . phi(x, y): y[s] is the index of the person in slot
+        s.
+
+        `w` (N,): a weight for each feature; `x` (m x slots x N): the N features of each of m people in each slot.
+        """
         m, slots, n = x.shape
         return best_assignment(scores(x.reshape(m * slots, n), w).reshape(m, slots))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two assignments `ybar` and `y` (slots,) of
-        the people in `x` (m x slots x N).
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place.
+
+        `x` (m x slots x N): the N features of each of m people in each slot; `ybar`, `y` (slots,): two assignments,
+        whose entry s is the index of the person in slot s.
         """
         self.add_objects(out, x, ybar, y, scale, -scale)
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
-        """Return a copy of the assignment `y` in which the first slot that differs is filled as in `best`; if that
-        person had another slot, the two people change places."""
+        """Return a copy of the assignment `y` (slots,) that is one step closer to the assignment `best` (slots,).
+
+        Entry s of either is the index of the person in slot s. The first slot in which the two differ gets the person
+        of `best`; if that person had another slot in y, the two people change places.
+        """
         out = y.copy()
         for s in range(y.size):
             if y[s] != best[s]:
@@ -57,7 +69,12 @@ class Assignment(NamedTuple):
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
         """Add to `out` (N,) in place the gradient in `w` (N,) of log sigma(w . (phi(x, ybar) - phi(x, y))), with sigma
-        the logistic function: a correction of `y` to `ybar` counts as one pair of objects."""
+        the logistic function: one pair, in which the corrected assignment `ybar` beats the assignment `y` that was
+        shown.
+
+        `x` (m x slots x N): the N features of each of m people in each slot; entry s of `ybar` and `y` (slots,) is the
+        index of the person in slot s.
+        """
         m, slots, n = x.shape
         s = scores(x.reshape(m * slots, n), w)
         gap = 0.0
@@ -66,7 +83,12 @@ class Assignment(NamedTuple):
         self.add_difference(out, x, ybar, y, logistic(-gap))
 
     def add_objects(self, out: Array, x: Floats, a: Ints, b: Ints, of_a: float, of_b: float) -> None:
-        """Add of_a phi(x, a) + of_b phi(x, b) to `out` (N,) in place, for two assignments `a` and `b` (slots,)."""
+        """Add of_a phi(x, a) + of_b phi(x, b) to `out` (N,) in place; `of_a` and `of_b` are the factors of two
+        assignments.
+
+        `x` (m x slots x N): the N features of each of m people in each slot; `a`, `b` (slots,): the assignments, whose
+        entry s is the index of the person in slot s.
+        """
         m, slots, n = x.shape
         coef = np.zeros(m * slots)
         for slot in range(slots):

@@ -46,13 +46,17 @@ class ComparisonPool(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The space of comparisons of k out of `n_items` items: a learner picks one row of a `ComparisonPool`, the indices
-    (k,) of the items shown.
+    """The space of comparisons: a learner picks one question, a row of a `ComparisonPool`, and the k items in it are
+    shown.
 
-    The answer is the position of the best item, 0 to k - 1; EQUAL (-1), equally good, allowed if `equal`; UNSURE (-2),
-    cannot judge; or an array of positions from the best on, where positions left out are worse than these, in no order.
-    Callers may also give words: "equal", "unsure" and, for a pair, "first" and "second". `features` (n_items x d) are
-    those of the items, (0, 0) if they have none.
+    - `n_items`: the number of items.
+    - `equal`: whether "equally good" is a possible answer.
+    - `features` (n_items x d): d features of each item; (0, 0) if items have none.
+
+    A proposal is the indices (k,) of the items shown. The answer is one of: the position of the best item, 0 to k - 1;
+    EQUAL (-1), equally good; UNSURE (-2), cannot judge; or an array of positions, best first, where positions left out
+    are worse than these, in no order. Callers may also give words: "equal", "unsure" and, for a pair, "first" and
+    "second".
     """
 
     n_items: int

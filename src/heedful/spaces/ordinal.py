@@ -21,7 +21,7 @@ class Ranks(NamedTuple):
     k: int
 
     def check(self) -> None:
-        """Raise ValueError if k is not a whole number from 2 to MOST_RANKS."""
+        """Raise ValueError if k is not a whole number from 2 to 1000."""
         check_count("n_ranks", self.k, least=2, most=MOST_RANKS)
 
     def check_context(self, x: object, n_features: int) -> Floats:

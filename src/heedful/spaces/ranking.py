@@ -38,12 +38,13 @@ Array = npt.NDArray[np.float64]
 
 
 class Ranking(NamedTuple):
-    """Rankings of candidates x (m x N); phi(x, y) = sum_{i<=k} x_{y_i} / log2(i+1), a linear DCG@k ([J15] Eq. 21).
+    """Rankings of m candidates: an object is an order of them, and only its first `k` positions have an effect on
+    utility.
 
-    x has m candidates with N features; y is an order of candidate indices, best first, and y_i its i-th. `k` (1 to
-    1024) is the number of positions that count. With k = 1 an object is one item, and a proposal shows that item alone;
-    otherwise a proposal is an order of all candidates. An order given as feedback has at least min(k, m) candidate
-    indices without repetition, best first.
+    A context x (m x N) has N features for each candidate; an object y is an order of candidate indices, best first, and
+    y_i its i-th. phi(x, y) = sum_{i<=k} x_{y_i} / log2(i+1), a linear DCG@k ([J15] Eq. 21); `k` is from 1 to 1024. With
+    k = 1 an object is one item, and a proposal shows that item alone; otherwise a proposal is an order of all
+    candidates. An order given as feedback has at least min(k, m) candidate indices without repetition, best first.
     """
 
     k: int = 5
@@ -64,29 +65,36 @@ class Ranking(NamedTuple):
         return top(scores(x, w), m if self.k > 1 else min(m, 1))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two orders `ybar` and `y` of the m
-        candidates `x` (m x N), N features each; it reads only rows of x whose coefficients differ, each once."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place.
+
+        `x` (m x N): the N features of each of m candidates; `ybar`, `y`: two orders of candidate indices, best first.
+        Only rows of x whose coefficients differ between the two are read, each once.
+        """
         coef = np.zeros(x.shape[0])
         add_discounts(coef, ybar, self.k, 1.0)
         add_discounts(coef, y, self.k, -1.0)
         add_rows(out, x, coef, scale)
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place the gradient in the N weights `w` (N,) of sum log sigma(w . (x_a - x_b)) over the
-        pairs of candidates "a is better than b" that correcting the order `y` to `ybar` implies; sigma is the logistic
-        function.
+        """Add to `out` (N,) in place the gradient in `w` (N,) of sum log sigma(w . (x_a - x_b)), with sigma the
+        logistic function, over the pairs "candidate a is better than b" that follow from correcting the order `y` to
+        `ybar`.
 
-        A candidate among the first k of ybar beats every candidate that the person looked at and did not put there, and
-        any other of these k that it overtook (`add_implied_pairs`).
+        `x` (m x N): the N features of each of m candidates; `y`, `ybar`: candidate indices, best first. The first k of
+        ybar count as chosen. Each chosen candidate beats every candidate that the person looked at and did not choose,
+        and every other chosen one that it overtook (see `add_implied_pairs`).
         """
         coef = np.zeros(x.shape[0])
         add_implied_pairs(coef, scores(x, w), ybar, y, self.k)
         add_rows(out, x, coef, 1.0)
 
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """Add to `out` (N,) in place the gradient in the N weights `w` (N,) of sum_i weights_i log sigma(w .
-        (x[better_i] - x[worse_i])), for p pairs of the m candidates of `x` (m x N): indices `better` and `worse`,
-        `weights`, (p,) each; sigma is the logistic function."""
+        """Add to `out` (N,) in place the gradient in `w` (N,) of sum_i weights[i] log sigma(w . (x[better[i]] -
+        x[worse[i]])), with sigma the logistic function.
+
+        `x` (m x N): the N features of each of m candidates; `better`, `worse` (p,): the candidate indices of p pairs;
+        `weights` (p,): how much each pair counts.
+        """
         coef = np.zeros(x.shape[0])
         s = scores(x, w)
         for p in range(better.size):
@@ -96,7 +104,7 @@ class Ranking(NamedTuple):
         add_rows(out, x, coef, 1.0)
 
     def positions(self) -> int:
-        """Return k, the number of positions that count."""
+        """Return k: only the first k positions of a ranking have an effect on its utility."""
         return self.k
 
     def check(self) -> None:
@@ -127,12 +135,14 @@ class Ranking(NamedTuple):
 
 
 class WithBaseScore(NamedTuple):
-    """A space that adds the caller's own score of each candidate to the learned score.
+    """A space whose utility adds the caller's own score of each candidate to the learned score.
 
-    `space` is the inner space. The caller's score is the last of the N features and has the weight 1 + w_N instead of
-    w_N, so weights w = 0 show the caller's order and learning adjusts it. `adjusted` says if learning also changes the
-    weight of the caller's score; otherwise it is always 1. phi and the objects are those of `space`; U(x, y) = (w +
-    e_N) . phi(x, y), where e_N is the last unit vector, and w_N = 0 if not adjusted.
+    - `space`: the space that is wrapped, such as a `Ranking`; it has no base score itself.
+    - `adjusted`: whether learning also changes the weight of the caller's score; otherwise that weight is always 1.
+
+    The caller's score is the last of the N features and has the weight 1 + w_N instead of w_N. So with weights w = 0
+    the caller's order is shown, and learning adjusts it. phi and the objects are those of `space`; U(x, y) = (w + e_N)
+    . phi(x, y), where e_N is the last unit vector, and w_N = 0 if not adjusted.
     """
 
     space: Any  # a Space; a RankingSpace where `positions` and `add_pairs` are called
@@ -140,46 +150,57 @@ class WithBaseScore(NamedTuple):
 
     @property
     def k(self) -> int:
-        """The number of positions that count; the inner space is a ranking."""
+        """The `k` of the wrapped `space`, a ranking: only the first k positions have an effect on utility."""
         k: int = self.space.k
         return k
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return the N features phi(x, y) (N,) of the object `y` in the context `x`, as the inner space has them; the
-        last one comes from the caller's score.
+        """Return phi(x, y) (N,), the feature vector of the object `y` in the context `x`, as the wrapped `space`
+        computes it.
+
+        Its last entry comes from the caller's score, which is the last feature of each candidate.
         """
         phi: Array = self.space.phi(x, y)
         return phi
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the object y of greatest (w + e_N) . phi(x, y), where e_N gives the caller's score, the last feature,
-        a weight of 1 more than the N weights `w` (N,) do."""
+        """Return the object y of the wrapped `space` with the greatest (w + e_N) . phi(x, y) for the context `x`.
+
+        `w` (N,): the learned weights. e_N, the last unit vector, adds 1 to the weight of the last feature, the caller's
+        score.
+        """
         y: Ints = self.space.argmax(with_base_weight(w, self.adjusted), x)
         return y
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,), for N features, in place, the direction in which to
-        update the weights; the last number stays as it is if the weight of the caller's score is not `adjusted`."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place: the direction in which weights are updated when
+        the object `y` of the context `x` is corrected to `ybar`.
+
+        If not `adjusted`, out[-1] stays as it is, and with it the weight of the caller's score.
+        """
         last = out[-1]
         self.space.add_difference(out, x, ybar, y, scale)
         if not self.adjusted:
             out[-1] = last
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,), for N features, in place the gradient of the inner space's `add_pair_gradient`, for a
-        correction of `y` to `ybar`, at w + e_N, where e_N adds 1 to the weight of the caller's score; the last number
-        stays as it is if that weight is not `adjusted`."""
+        """Add to `out` (N,) in place what `add_pair_gradient` of the wrapped `space` adds for a correction of the
+        object `y` to `ybar` in the context `x`, with w + e_N as weights.
+
+        `w` (N,): the learned weights. e_N, the last unit vector, adds 1 to the weight of the caller's score. If not
+        `adjusted`, out[-1] stays as it is.
+        """
         last = out[-1]
         self.space.add_pair_gradient(out, with_base_weight(w, self.adjusted), x, ybar, y)
         if not self.adjusted:
             out[-1] = last
 
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """Add to `out` (N,), for N features, in place the gradient of the inner space's `add_pairs` at w + e_N, where
-        e_N adds 1 to the weight of the caller's score.
+        """Add to `out` (N,) in place what `add_pairs` of the wrapped `space`, a ranking, adds with w + e_N as weights.
 
-        `better` and `worse` are the candidates of p pairs and `weights` what each counts, (p,). The last number of out
-        stays as it is if the weight of the caller's score is not `adjusted`.
+        `w` (N,): the learned weights. e_N, the last unit vector, adds 1 to the weight of the caller's score. `x` (m x
+        N): the features of m candidates; `better`, `worse` (p,): the candidate indices of p pairs; `weights` (p,): how
+        much each pair counts. If not `adjusted`, out[-1] stays as it is.
         """
         last = out[-1]
         self.space.add_pairs(out, with_base_weight(w, self.adjusted), x, better, worse, weights)
@@ -187,29 +208,28 @@ class WithBaseScore(NamedTuple):
             out[-1] = last
 
     def positions(self) -> int:
-        """Return the number of positions that count; the inner space is a ranking."""
+        """Return how many of the first positions of a ranking have an effect on its utility: `positions()` of the
+        wrapped `space`, which is a ranking."""
         positions: int = self.space.positions()
         return positions
 
     def check(self) -> None:
-        """Raise ValueError if the inner space is not a valid space or has a base score already, or `adjusted` is not a
-        bool."""
+        """Raise ValueError if the wrapped `space` is no valid space or a WithBaseScore itself, or if `adjusted` is not
+        a bool."""
         if isinstance(self.space, WithBaseScore):
             raise ValueError(f"space: expected one without the caller's score, got {self.space!r}")
         check_space(self.space)
         check_flag("adjusted", self.adjusted)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return `x` as the inner space's `check_context` does, as a checked float array; the last of the `n_features`
-        features is the caller's score. Raise ValueError if it is not valid.
-        """
+        """Return the context `x` as a float array, checked by the wrapped `space`; the last of its `n_features`
+        features is the caller's score. Raise ValueError if it is not valid."""
         checked: Floats = self.space.check_context(x, n_features)
         return checked
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return `y` as the inner space's `check_object` does, as the int64 indices of an object of the context `x`.
-        Raise ValueError, beginning with `name`, if it is not one.
-        """
+        """Return the object `y` of the context `x` as an int64 array of indices, checked by the wrapped `space`. Raise
+        ValueError, beginning with `name`, if it is no object of that space."""
         checked: Ints = self.space.check_object(name, x, y)
         return checked
 

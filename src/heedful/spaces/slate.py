@@ -31,7 +31,11 @@ class SlateContext(NamedTuple):
 
 
 class SlateRatings(NamedTuple):
-    """Feedback on a slate: the indices of the items that the user rated, and their ratings, (r,) each."""
+    """The ratings that a user gave to items of a slate.
+
+    - `items` (r,): the indices of the r rated items.
+    - `ratings` (r,): the rating of each.
+    """
 
     items: Ints
     ratings: Array
@@ -42,10 +46,14 @@ class SlateRatings(NamedTuple):
 
 
 class WeightedRatings(NamedTuple):
-    """Feedback on a slate with weights: `ratings` of `items` (indices), each with one of `weights` above 0, (r,) each.
+    """The ratings that a user gave to items of a slate, each with a weight.
 
-    A rating of weight w counts as w equal ratings, so its noise has a variance w times smaller. Ratings derived from
-    implicit feedback (a view, a cart, a purchase) have such weights.
+    - `items` (r,): the indices of the r rated items.
+    - `ratings` (r,): the rating of each.
+    - `weights` (r,): how many ratings each one counts for, above 0.
+
+    The noise of a rating of weight w has a variance w times smaller. Ratings derived from implicit feedback (a view, a
+    cart, a purchase) have such weights.
     """
 
     items: Ints
@@ -58,8 +66,11 @@ class WeightedRatings(NamedTuple):
 
 
 class Slate(NamedTuple):
-    """The space of slates: a learner shows up to `size` of the available items (indices, best first), and the user
-    rates them from `low` to `high`.
+    """The space of slates: a learner shows a user a few of the available items (their indices, best first), and the
+    user rates them.
+
+    - `size`: how many items are shown at most.
+    - `low`, `high`: the least and the greatest possible rating.
     """
 
     size: int = 1
@@ -75,11 +86,11 @@ class Slate(NamedTuple):
             raise ValueError(f"high: expected more than low = {self.low:g}, got {self.high:g}")
 
     def check_context(self, x: object, n_features: int = 0) -> SlateContext:
-        """Return `x` = (user, items), the indices of a user and of the available items, as a SlateContext with the
-        items in ascending order; `n_features` is ignored.
+        """Return the context `x` = (user, items) as a SlateContext with the items in ascending order; `n_features` is
+        ignored.
 
-        Raise ValueError, naming the part, unless the user is an index below MOST and items are one or more different
-        indices below MOST.
+        `x` has the index of the user and the indices of the available items. Raise ValueError, naming the part, unless
+        the user is an index below MOST (10^7) and items are one or more different indices below MOST.
         """
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x: expected (user, items), got {describe(x)}")
@@ -89,11 +100,12 @@ class Slate(NamedTuple):
         return SlateContext(int(x[0]), np.sort(indices("x: items", x[1], MOST, "the numbers of the items on offer")))
 
     def check_object(self, name: str, x: SlateContext, y: object) -> SlateRatings | WeightedRatings:
-        """Return `y` = (items, ratings) or (items, ratings, weights), with a number for each item, as feedback in the
-        context `x`; for one item they may be plain numbers.
+        """Return the caller's feedback `y` = (items, ratings) or (items, ratings, weights) in the context `x` in its
+        standard form.
 
-        Raise ValueError, beginning with `name`, if an item is not in x.items or occurs twice, a rating is not from low
-        to high, a weight is not from 1 / MOST_WEIGHT to MOST_WEIGHT, or the lengths differ.
+        Each part has a number for each rated item; for one item they may be plain numbers. Raise ValueError, beginning
+        with `name`, if an item is not in x.items or occurs twice, a rating is not from low to high, a weight is not
+        from 1e-6 to 1e6, or the lengths differ.
         """
         if not isinstance(y, tuple | list) or len(y) not in (2, 3):
             raise ValueError(f"{name}: expected (items, ratings) or (items, ratings, weights), got {describe(y)}")

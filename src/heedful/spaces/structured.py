@@ -20,12 +20,14 @@ Array = npt.NDArray[np.float64]
 
 @declare(has_fixed_rows=True)
 class Path(NamedTuple):
-    """Paths through a directed acyclic graph of E edges; x (E x N) has N features for each edge, and phi(x, y) is the
-    sum of the rows of x over the edges of a path y.
+    """Paths through a directed acyclic graph of E edges, from its first node to its last.
 
-    Edge e leads from node tails[e] to node heads[e] > tails[e], and edges are sorted by their tails. A path leads from
-    the first node, tails[0], to the last, the greatest head; an object y is its edges, first to last. The argmax is
-    exact, in one pass over the edges; where edges into a node tie, the first wins. Two nodes may have several edges.
+    - `tails`, `heads` (E,): edge e leads from node tails[e] to node heads[e] > tails[e]; edges are sorted by tails.
+
+    A context x (E x N) has N features for each edge. An object y is a path, as the indices of its edges, first to last,
+    from the node tails[0] to the greatest head. phi(x, y) is the sum of the rows of x over the edges of y. The argmax
+    is exact, in one pass over the edges; of several equally good edges into a node, the first wins. There may be
+    several edges between two nodes.
     """
 
     tails: Ints  # E
@@ -47,8 +49,10 @@ class Path(NamedTuple):
         return best_path(scores(x, w), self.tails, self.heads)
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two paths `ybar` and `y` (edge indices);
-        rows of `x` whose edges are in both paths are not read."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two paths `ybar` and `y` (edge indices).
+
+        `x` (E x N): the N features of each of E edges; rows of edges that are in both paths are not read.
+        """
         coef = np.zeros(x.shape[0])
         for e in ybar:
             coef[e] += 1.0
@@ -79,7 +83,10 @@ class Path(NamedTuple):
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
         """Add to `out` (N,) in place the gradient in `w` (N,) of log sigma(w . (phi(x, ybar) - phi(x, y))), with sigma
-        the logistic function: a correction of the path `y` to `ybar` counts as one pair of objects."""
+        the logistic function: one pair, in which the corrected path `ybar` beats the path `y` that was shown.
+
+        `x` (E x N): the N features of each of E edges; `ybar`, `y`: edge indices, first to last.
+        """
         s = scores(x, w)
         gap = 0.0
         for e in ybar:
@@ -190,20 +197,21 @@ def grid(rows: int, columns: int) -> Path:
 
 @declare(approximate=True)
 class Subset(NamedTuple):
-    """Diverse subsets of k candidates x (m x N), x >= 0: phi(x, y)_j = sqrt(sum over i in y of x_ij), diminishing
-    returns.
+    """Diverse subsets of `k` out of m candidates: the more of a feature a set has, the less another candidate with this
+    feature adds.
 
-    x has m candidates with N features, none negative; an object y is min(k, m) candidate indices, in any order. The
-    more of a feature a set has, the less another candidate with this feature adds: the saturated coverage of Lin &
-    Bilmes (ACL 2011) as a feature map. Raman, Shivaswamy & Joachims (KDD 2012) learn such sets coactively.
+    A context x (m x N) has N features for each candidate, none negative. An object y is min(k, m) candidate indices, in
+    any order. phi(x, y)_j = sqrt(sum over i in y of x_ij): the saturated coverage of Lin & Bilmes (ACL 2011) as a
+    feature map. Raman, Shivaswamy & Joachims (KDD 2012) learn such sets coactively.
 
     The argmax is greedy: k times it takes the candidate that adds most, ties to the lowest index. For weights w >= 0
     the set has at least 1 - (1 - 1/k)^k, more than 63 %, of the greatest utility w . phi(x, .) (Nemhauser, Wolsey &
-    Fisher 1978); where some w_j < 0 there is no such guarantee, and the learners here do not keep w >= 0. Since the
-    shown set y_t of round t need not be the argmax, w_t . D_t <= 0 may fail for D_t = phi(x_t, ybar_t) - phi(x_t, y_t),
-    the difference to the feedback ybar_t. After T rounds |w_{T+1}|^2 <= 4 R^2 T + 2 sum_t max(0, w_t . D_t) for |phi|
-    <= R, and Theorem 1 holds with the root of that in place of 2 R sqrt(T). So regret falls to the loss of the greedy
-    argmax, not to 0.
+    Fisher 1978). Where some w_j < 0 there is no such guarantee, and the learners here do not keep w >= 0.
+
+    So the regret bound of [J15] Theorem 1 changes. Let D_t = phi(x_t, ybar_t) - phi(x_t, y_t) be the difference between
+    the feedback ybar_t and the set y_t shown in round t. Since y_t need not be the argmax, w_t . D_t may be above 0.
+    After T rounds |w_{T+1}|^2 <= 4 R^2 T + 2 sum_t max(0, w_t . D_t) for |phi| <= R, and Theorem 1 holds with the root
+    of this bound in place of 2 R sqrt(T). So regret falls to the loss of the greedy argmax, not to 0.
     """
 
     k: int = 5
@@ -224,8 +232,11 @@ class Subset(NamedTuple):
         return greedy(w, x, min(self.k, x.shape[0]))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two sets `ybar` and `y` of the m candidates
-        `x` (m x N) of N features."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two sets `ybar` and `y` of candidate
+        indices.
+
+        `x` (m x N): the N features of each of m candidates.
+        """
         out += scale * (self.phi(x, ybar) - self.phi(x, y))
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
@@ -242,8 +253,11 @@ class Subset(NamedTuple):
         return out
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place the gradient in the N weights `w` (N,) of log sigma(w . (phi(x, ybar) - phi(x,
-        y))), with sigma the logistic function: a correction of the set `y` to `ybar` counts as one pair of objects."""
+        """Add to `out` (N,) in place the gradient in `w` (N,) of log sigma(w . (phi(x, ybar) - phi(x, y))), with sigma
+        the logistic function: one pair, in which the corrected set `ybar` beats the set `y` that was shown.
+
+        `x` (m x N): the N features of each of m candidates; `ybar`, `y`: candidate indices in any order.
+        """
         D = self.phi(x, ybar) - self.phi(x, y)
         out += logistic(-scores(D.reshape(1, -1), w)[0]) * D
 
@@ -273,8 +287,11 @@ class Subset(NamedTuple):
 
 @kernel
 def greedy(w: Array, x: Floats, size: int) -> Ints:
-    """Return the indices of `size` of the m candidates `x` (m x N) of N features, one after the other the one that most
-    increases w . sqrt(sum of the chosen rows), for weights `w` (N,); ties to the lowest index."""
+    """Return the indices of `size` of m candidates, chosen greedily: each time the one that increases w . sqrt(sum of
+    the rows chosen so far) most, ties to the lowest index.
+
+    `w` (N,): a weight for each feature; `x` (m x N): the N features, none negative, of each candidate.
+    """
     out = np.empty(size, np.int64)
     chosen = np.zeros(x.shape[0], np.bool_)
     total = np.zeros(x.shape[1])

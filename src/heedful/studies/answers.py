@@ -19,50 +19,61 @@ _EVENT = re.compile(r"ask-[0-9]+\.([0-9]+)-")
 
 
 class StudyAnswer(NamedTuple):
-    """One answer of a study: who compared which items, and what they said."""
+    """One answer of a participant in a study: who compared which items, and what they said.
+
+    - `time`: when it was given, in microseconds since 1970.
+    - `person`: the name of the participant.
+    - `segment`: the group of participants that the person belongs to (see `segment_of`).
+    - `shown`: the names of the items that were shown, the one on the left first.
+    - `answer`: "first", "second", "equal" or "cannot_judge"; if more than two items were shown, the name of the best
+      one.
+    """
 
     time: int
-    """microseconds since 1970"""
     person: str
     segment: str
-    """the group of the person (`segment_of`)"""
     shown: tuple[str, ...]
-    """the names of the items, the one on the left first"""
     answer: str
-    """first, second, equal or cannot_judge; if more than two items were shown, the name of the best one"""
 
 
 def decision_id(person: str, number: int) -> str:
-    """Return the id of the decision that is question `number`, from 0, of a person."""
+    """Return the id of the decision (which items are shown) that asks `person` their question `number`, counted from 0.
+    """
     return f"ask-{number}-{person}"
 
 
 def event_id(person: str, number: int, attempt: int) -> str:
-    """Return the id of the feedback that is a person's answer to their question `number`.
+    """Return the id of the feedback event that holds the answer of `person` to their question `number`, counted from 0.
 
-    An answer that was undone may be given again: `attempt`, from 0, counts these.
+    A person who takes an answer back may answer the same question again: `attempt` is 0 for the first answer, 1 for the
+    second, and so on.
     """
     return f"ask-{number}.{attempt}-{person}"
 
 
 def attempt_of(event: str) -> int | None:
-    """Return which attempt at a question the feedback with the id `event` was, from 0; None if its id is not a study
-    page's.
+    """Return the number of the attempt in the id `event` of a feedback event: 0 for a person's first answer to a
+    question, 1 for the answer that they gave after they had taken the first one back, and so on.
 
-    An answer that was undone may be given again, as the next attempt."""
+    Return None if the id was not made by `event_id`, so the feedback did not come from a study page.
+    """
     match = _EVENT.match(event)
     return None if match is None else int(match[1])
 
 
 def segment_of(person: str) -> str:
-    """Return the segment, a named group of participants, of a `person`: SEGMENT if the name is SEGMENT/RANDOM, as for
-    those who come by a link; otherwise the whole name."""
+    """Return the segment (a named group of participants) that a `person` belongs to.
+
+    Participants who come by a link are named SEGMENT/RANDOM, and their segment is SEGMENT. Any other name is a segment
+    of its own.
+    """
     head, slash, _ = person.rpartition("/")
     return head if slash else person
 
 
 def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
-    """Yield the answers in a study's `loop` in the order of its log, without skipped questions and undone answers."""
+    """Yield the answers given in the study `loop`, in the order of its log. Questions that were skipped, and answers
+    that were taken back, are left out."""
     projection = loop.projection
     for event, decision, feedback in projection.lessons():
         names = decision.names
@@ -82,16 +93,20 @@ def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
 
 
 def choices_of(loop: Loop, people: Collection[str] | None = None) -> ComparisonTable:
-    """Return the answers in a study's `loop`, all or only those of `people`, as comparisons between the items on
-    offer."""
+    """Return the answers given in the study `loop` as a table of comparisons between the items that are in the study
+    now.
+
+    If `people` (names of participants) is given, only their answers are in it.
+    """
     answers = (each for each in study_answers(loop) if people is None or each.person in people)
     return tabulate((comparison_of(each.person, each.shown, each.answer) for each in answers), loop.items)
 
 
 def habits(loop: Loop, people: Collection[str] | None = None) -> list[tuple[str, tuple[str, ...]]]:
-    """Return (message, names of people) for each habit in the answers: choosing the left or right item too often for
-    chance.
+    """Return a warning for each bias found in the answers: people who choose the item on one side, left or right, more
+    often than chance explains.
 
-    `loop` is that of a study; only answers of `people` count, if given.
+    Each warning is (message, names of the people it is about). `loop` is that of a study; if `people` (names of
+    participants) is given, only their answers are looked at.
     """
     return [(each.message, each.people) for each in sides(choices_of(loop, people))]

@@ -29,10 +29,10 @@ _LENGTH = re.compile(r"\s*([0-9.]+)(px|pt|pc|mm|cm|in)?\s*")
 
 
 def picture_type(content: bytes) -> str:
-    """Return the media type of a picture, such as "image/png", having checked its whole content.
+    """Return the media type of a picture, such as "image/png", having checked its whole `content`.
 
-    Raise ValueError if it is empty, none of `KINDS`, cut off or damaged, larger than `MOST` bytes or `PIXELS` pixels,
-    or an SVG that would be too much for a browser.
+    Raise ValueError if it is empty, no PNG, JPEG, GIF, WebP or SVG, cut off or damaged, larger than 10 MiB or 50
+    million pixels, or an SVG with too many or too deeply nested elements for a browser.
     """
     if not content:
         raise ValueError(f"expected {KINDS}, got an empty file")

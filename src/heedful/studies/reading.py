@@ -35,25 +35,28 @@ NUMBER = 16
 
 
 class LeftOut(NamedTuple):
-    """A file of the folder that is not in the study, with the reason."""
+    """A file that could not become an item of the study: its `name`, and `why`, the reason in words."""
 
     name: str
     why: str
 
 
 class Material(NamedTuple):
-    """What `read_material` read: the items to compare, their encoding, and the files that were left out."""
+    """What `read_material` read: the items to compare.
+
+    - `kind`: what the items are: "rows" of a table, "pictures" or "texts".
+    - `rows`: a row, from column to value, for each item: that of the table, or one with the item's name and its text or
+      the number of its picture.
+    - `encoding`: which column names the items, and which columns become features.
+    - `files`: the file of each picture, by the picture's number; {} if there are no pictures.
+    - `left_out`: the files of the folder that could not become items, with the reasons.
+    """
 
     kind: Kind
-    """what the items are: rows of a table, pictures or texts"""
     rows: list[dict[str, Any]]
-    """a row for each item: of the table, or the name with the number of the picture or the text"""
     encoding: Encoding
-    """which column names the items"""
     files: dict[str, Path]
-    """the file of each picture, by its number; {} if there are no pictures"""
     left_out: tuple[LeftOut, ...]
-    """the files of the folder that are not among the items"""
 
 
 def read_material(source: Path, identifier: str | None = None) -> Material:
@@ -184,8 +187,9 @@ def _texts(paths: Sequence[Path]) -> Material:
 def _read(path: Path, most: int, told: str) -> bytes:
     """Return the content of the file `path` of a folder.
 
-    The folder may come from somebody else, and participants see what is read, so raise ValueError if the file is a link
-    that leads out of the folder, no plain file, or has more than `most` bytes; `told` says what was expected instead.
+    The folder may come from somebody else, and participants see what is read. So raise ValueError if the file is a link
+    that leads out of the folder, is no plain file, or has more than `most` bytes. `told` says in words what was
+    expected, for the message.
     """
     # os.path.realpath, unlike Path.resolve, stops at a link to itself: opening the file then raises the error.
     inside = Path(os.path.realpath(path.parent))

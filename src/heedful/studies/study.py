@@ -37,21 +37,22 @@ _NUMBER = re.compile(rf"[0-9a-f]{{{NUMBER}}}")
 class Study(msgspec.Struct, frozen=True, kw_only=True):
     """What participants see of a study, as it is stored in its file study.json.
 
+    - `ask`: the question that participants answer, such as "Which is better?".
+    - `kind`: what the items are: "rows" of a table, "pictures" or "texts".
+    - `show`: the names of the columns that participants see, if the items are rows of a table; () for all columns.
+    - `consent`: the text that a participant reads before the first question.
+    - `questions`: how many questions each participant is asked.
+    - `schema`: the version of the file's format.
+
     Raise ValueError, naming the field, for a value that makes no sense.
     """
 
     ask: str = ASK
-    """the question that participants answer"""
     kind: Kind = "rows"
-    """what the items are: rows of a table, pictures or texts"""
     show: tuple[str, ...] = ()
-    """if the items are rows, the columns that are shown; () for all"""
     consent: str = CONSENT
-    """what a participant reads before the first question"""
     questions: int = QUESTIONS
-    """the number of questions that each participant is asked"""
     schema: int = 1
-    """the version of the file's format"""
 
     def __post_init__(self) -> None:
         for name, most in (("ask", 300), ("consent", 4000)):
@@ -88,19 +89,22 @@ def create_study(path: Path, material: Material, study: Study, goal: Literal["be
 
 
 def update_study(path: Path, study: Study) -> None:
-    """Replace what participants see of the study in the folder `path`; its answers are kept.
+    """Replace the file study.json in the folder `path` of a study, which says what participants see; their answers are
+    kept.
 
-    So the caller may change only fields that leave the meaning of the answers as it is, such as `questions`.
+    It is not checked that earlier answers keep their meaning: the caller changes only fields that leave it as it is,
+    such as `questions`.
     """
     _write(path / FILE, msgspec.json.format(msgspec.json.encode(study)))
 
 
 def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
-    """Add the items of `material` to the study `loop`; return (how many are new or changed, names of its other items).
+    """Add the items of `material` to the study `loop`; return (number of items that are new or changed, names of the
+    items of the study that are not in `material`).
 
-    The other items are those of the study that `material` does not have; they stay in it. A picture or text whose
-    content is in the study already is that item, under the name that it has there. Raise ValueError if the study began
-    with items of another kind (rows, pictures or texts).
+    Items that are not in `material` stay in the study. A picture or text with the content of one that the study already
+    has is not added again but keeps its name in the study. Raise ValueError if the items of the study are of another
+    kind (rows, pictures or texts), or if the study is in a database.
     """
     kind = study_of(loop.path).kind
     if material.kind != kind:
@@ -114,10 +118,11 @@ def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
 
 
 def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
-    """Return the rows of `material`, where each picture or text that the study in `loop` has already keeps its name
+    """Return the rows of `material`; each picture or text that the study `loop` already has gets the name that it has
     there.
 
-    The name of a file depends on the other files, and an item with two names would be compared with itself.
+    Names depend on the other files of the folder, so the same file may be named differently the next time. With two
+    names, an item would be compared with itself.
     """
     if material.kind == "rows":
         return material.rows
@@ -136,10 +141,10 @@ def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
 
 
 def study_of(path: Place) -> Study:
-    """Return what participants see of the loop in the folder `path`: its study.json, or the default study if it has
-    none, as a loop in a database.
+    """Return what participants see of the study in the folder `path`, from its study.json.
 
-    Raise ValueError if the file is damaged.
+    Return the default `Study` if there is no such file, which is always so for a loop in a database. Raise ValueError
+    if the file is damaged.
     """
     try:
         content = read_own(path, FILE, most=LARGEST)
@@ -152,8 +157,11 @@ def study_of(path: Place) -> Study:
 
 
 def picture_in(path: Place, number: str) -> tuple[bytes, str] | None:
-    """Return (content, media type) of the picture `number` in a loop's folder `path`; None if there is no such
-    picture."""
+    """Return (content, media type) of the picture with this `number` in the folder `path` of a loop; None if there is
+    none.
+
+    The number of a picture is the beginning of the SHA-256 of its content, in hexadecimal digits.
+    """
     if not _NUMBER.fullmatch(number):
         return None
     try:
@@ -166,9 +174,10 @@ def picture_in(path: Place, number: str) -> tuple[bytes, str] | None:
 
 @lru_cache(maxsize=10_000)
 def picture_ratio(path: Path, number: str) -> float:
-    """Return width over height of the picture `number` in a loop's folder `path`; 1 if there is no such picture.
+    """Return width over height of the picture with this `number` in the folder `path` of a loop; 1 if there is none.
 
-    The number is a digest of the content, so the result is cached.
+    The number is the beginning of the SHA-256 of the content, so the same number always has the same result, which is
+    cached.
     """
     found = picture_in(path, number)
     return 1.0 if found is None else aspect_ratio(found[0])

@@ -16,11 +16,12 @@ Array = npt.NDArray[np.float64]
 
 @kernel
 def insert(chosen: Ints, size: int, k: int, values: Array, j: int) -> int:
-    """Insert the index `j` into chosen[:size], which is sorted by descending value, ties in order of arrival; return
-    the new size.
+    """Insert the index `j` into chosen[:size], which holds the indices of the greatest values so far; return the new
+    size.
 
-    `chosen` (k + 1,) is written in place; `values` (m,) has the value of every index. Only the `k` best are kept, so j
-    itself may drop out.
+    `chosen` (k + 1,) is written in place: its first `size` entries are sorted by descending value, ties in order of
+    arrival. `values` (m,): values[i] is the value of index i. Only the `k` best indices are kept, so j itself may drop
+    out.
     """
     i = size
     while i > 0 and values[chosen[i - 1]] < values[j]:
@@ -32,8 +33,10 @@ def insert(chosen: Ints, size: int, k: int, values: Array, j: int) -> int:
 
 @kernel
 def move_to_front(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
-    """Return the ranking that has the candidates chosen[:size] on top, then the rest of `shown` in the order shown, cut
-    to the length of `shown`; `m` is the number of all candidates.
+    """Return the ranking with the candidates chosen[:size] on top, then the other candidates of `shown` in the order
+    shown, as long as `shown`.
+
+    `chosen`, `shown`: candidate indices, best first; `m`: the number of all candidates.
     """
     picked = np.zeros(m, np.int64)
     out = np.empty(shown.size + 1, np.int64)  # one place more: picked candidates are written, then overwritten
@@ -101,11 +104,12 @@ def gain(space: Space, x: Floats, w: Array, ybar: Ints, y: Ints) -> float:
 
 @kernel
 def random_share(sure: float, gained: float, needed: float) -> float:
-    """Return the greatest probability p of giving a random answer, not a sure one, with which the expected gain
-    suffices: (1 - p) sure + p gained >= needed; 0 if there is none.
+    """Return the greatest probability p of giving a random answer, in place of a sure one, for which the expected gain
+    in utility suffices: (1 - p) sure + p gained >= needed; 0 if there is no such p.
 
-    `sure` and `gained` are the expected gains in utility of the sure and the random answer. p is (sure - needed) /
-    (sure - gained), clipped to 0..1, but 1 where gained >= needed: there the fraction may be negative.
+    `sure`: the gain in utility of the sure answer; `gained`: the expected gain of the random one; `needed`: the least
+    expected gain that suffices. p is (sure - needed) / (sure - gained), clipped to 0..1, but 1 where gained >= needed:
+    there the fraction may be negative.
     """
     if gained >= needed:
         return 1.0

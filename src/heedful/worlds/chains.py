@@ -55,25 +55,20 @@ class Study(NamedTuple):
     """The result of `study` on n query chains: is the feedback ybar (the clicked documents moved to the top) better
     than the ranking y that was shown ([J15] Figure 1)?
 
-    `differences` (n,) are DCG@10(ybar) - DCG@10(y) and `same` (n,) is True where ybar = y. `better`, `equal` and
-    `worse` are the shares of chains with a difference above, at and below 0; `unchanged` is the share with ybar = y
-    among the equal ones, `p` the two-sided p-value of the sign test of better against worse.
+    - `differences` (n,): DCG@10(ybar) - DCG@10(y) of each chain.
+    - `better`, `equal`, `worse`: the shares of chains whose difference is above, at and below 0.
+    - `unchanged`: the share of chains with ybar = y among those whose difference is 0; NaN if there are none.
+    - `p`: the p-value of the two-sided sign test of better against worse; NaN if all differences are 0.
+    - `same` (n,): for each chain, whether ybar = y.
     """
 
     differences: Array
-    """DCG@10(ybar) - DCG@10(y) of each chain (n,)"""
     better: float
-    """the share of chains whose difference is above 0"""
     equal: float
-    """the share of chains whose difference is 0"""
     worse: float
-    """the share of chains whose difference is below 0"""
     unchanged: float
-    """the share of chains with ybar = y among those whose difference is 0; NaN if there are none"""
     p: float
-    """the p-value of the two-sided sign test of better against worse; NaN if all differences are 0"""
     same: npt.NDArray[np.bool_]
-    """for each chain (n,) True if ybar = y"""
 
 
 def first_ranking(rankings: Sequence[Ints]) -> Ints:
@@ -90,8 +85,8 @@ def chain_feedback(y: Ints, clicks: Sequence[Ints]) -> Ints:
 
 
 def degrade(ranking: Ints, condition: str) -> Ints:
-    """Return `ranking` as shown under one of the CONDITIONS ("normal", "swapped", "reversed"), which change its first
-    ten positions. Raise ValueError for another `condition`."""
+    """Return a copy of `ranking` (indices of documents, best first) with its first ten positions changed as `condition`
+    says: "normal" (not at all), "swapped" or "reversed". Raise ValueError for another `condition`."""
     if condition not in CONDITIONS:
         raise ValueError(f"condition: expected {', '.join(CONDITIONS)}, got {condition!r}")
     head = {"normal": ranking[:K], "swapped": np.append(ranking[:2][::-1], ranking[2:K]), "reversed": ranking[:K][::-1]}
@@ -200,28 +195,26 @@ def fit_clicks(chains: Iterable[QueryChain]) -> PositionBiased:
 
 class ChainStream(NamedTuple):
     """A simulated environment that presents Q query chains (search sessions) in random order: the learner ranks the
-    documents of a chain, and the user clicks the recorded ones, wherever they are.
+    documents of a chain, and the user clicks the documents that were clicked in the data, wherever they are shown.
 
-    The fields are flat arrays: chain q has the documents offsets[q]:offsets[q + 1], with N features each, `X` (rows x
-    N), and relevance `r` (rows,), and the clicks clicked[starts[q]:starts[q + 1]], indices within the chain; `offsets`
-    and `starts` are (Q + 1,), and `best` (Q,) has the DCG@10 of each chain's best ranking. Regret is that minus the
-    DCG@10 of the ranking shown, which need not be linear in the features. After the last chain the first comes again.
-    Made by `chain_stream`.
+    - `X` (rows x N): the N features of the documents of all chains, one chain after the other.
+    - `r` (rows,): the relevance of these documents.
+    - `offsets` (Q + 1,): chain q has the rows offsets[q]:offsets[q + 1].
+    - `clicked`: the documents clicked in each chain, as indices within the chain, in the order of their first clicks;
+      one chain after the other.
+    - `starts` (Q + 1,): chain q has the clicks clicked[starts[q]:starts[q + 1]].
+    - `best` (Q,): the DCG@10 of the best ranking of each chain.
+
+    Regret is `best` minus the DCG@10 of the ranking shown, which need not be linear in the features. After the last
+    chain the first comes again. Made by `chain_stream`.
     """
 
     X: Floats
-    """the features of the documents of all chains, rows x N"""
     r: Array
-    """the relevance of these documents (rows,)"""
     offsets: Ints
-    """chain q has the rows offsets[q]:offsets[q + 1] (Q + 1,)"""
     clicked: Ints
-    """the documents clicked in each chain, as indices within the chain, in the order of their first clicks; all chains
-    one after the other"""
     starts: Ints
-    """chain q has the clicks clicked[starts[q]:starts[q + 1]] (Q + 1,)"""
     best: Array
-    """the DCG@10 of the best ranking of each chain (Q,)"""
 
     def init(self, rng: np.random.Generator) -> StreamState:
         return StreamState(rng.permutation(self.best.size), 0)

@@ -28,46 +28,45 @@ MOST_SETS = 10**8
 class ChooserState(NamedTuple):
     """The state of `Choosers`: which of the p questions (pairs or sets of items) each of U users has not answered yet.
 
-    Row u of `pairs` (U x p) has question indices, of which the first left[u] are open, `left` (U,). users[:n] are the
-    users with open questions, `users` (U,).
+    - `pairs` (U x p): row u has indices of questions, of which the first left[u] are not answered yet.
+    - `left` (U,): the number of questions that each user has not answered yet.
+    - `users` (U,): indices of users; the first `n` are those with questions left.
+    - `n`: the number of users with questions left.
     """
 
     pairs: Ints
-    """for each user the indices of pairs (U x p); the first left[u] of row u are not answered yet"""
     left: Ints
-    """how many pairs each user has not answered yet (U,)"""
     users: Ints
-    """the indices of users (U,); the first n have pairs left"""
     n: int
-    """the number of users with pairs left"""
 
 
 class Choosers(NamedTuple):
-    """A simulated environment of U users with hidden `utilities` (U x n) of n items, who choose the best of the k items
-    of a question; `pairs` (p x k) are the p questions that may be asked.
+    """A simulated environment of U users who are shown the k items of a question and choose the best one, by hidden
+    utilities.
 
-    A user perceives each item with noise N(0, noise^2 / 2) on its utility ([H12] Eq. 1), so a difference of two items
-    has noise with standard deviation `noise`. The user chooses the item perceived best, or answers "equally good" where
-    the two best are closer than `tie`. With probability lapses[u] the answer of user u is random: the first item with
-    probability firsts[u], else one of the others; `lapses` and `firsts` are (U,). With probability `unsure` the answer
-    is "cannot judge".
+    - `utilities` (U x n): the utility of each of n items for each user.
+    - `pairs` (p x k): the p questions that may be asked, each the indices of k items, ascending.
+    - `noise`: the standard deviation of the noise on the perceived difference in utility of two items: each item is
+      perceived with noise N(0, noise^2 / 2) on its utility ([H12] Eq. 1).
+    - `tie`: the answer is "equally good" if the two items perceived best differ by less than this in perceived utility.
+    - `unsure`: the probability that the answer is "cannot judge".
+    - `lapses` (U,): the probability that an answer of each user is random.
+    - `firsts` (U,): the probability that a random answer of each user is the first item; otherwise it is one of the
+      others.
+    - `repeats`: whether a question may be asked again; otherwise each user answers each question once, and the
+      simulation ends when all are answered.
 
-    In each round a random user is asked. With `repeats`, every question may be asked again; otherwise each user answers
-    each once, and the simulation ends when all are answered. Regret is the utility of the user's best item minus that
-    of the best item shown. Made by `gaussian_choosers` and `choosers_from_orders`.
+    In each round a random user is asked. Regret is the utility of the user's best item minus that of the best item
+    shown. Made by `gaussian_choosers` and `choosers_from_orders`.
     """
 
     utilities: Array
-    """the utilities that n items have for U users, U x n"""
     pairs: Ints
-    """the pairs of items that may be asked, p x 2 (p x k where k items are shown), each in ascending order"""
     noise: float
     tie: float
     unsure: float
     lapses: Array
-    """the probability that an answer of each user is random (U,)"""
     firsts: Array
-    """the probability that a random answer of each user is the first item (U,)"""
     repeats: bool
 
     def init(self, rng: np.random.Generator) -> ChooserState:
@@ -167,14 +166,14 @@ def gaussian_choosers(
     """Return a simulated environment of `n_users` users who choose between `n_items` items, with utilities from a
     Gaussian process, drawn from `seed`.
 
-    Its covariance is amplitude^2 exp(-d^2 / (2 length^2)), d the distance of two items' N `features` (n_items x N);
-    without features, items are independent. A share `shared` of the variance is a function that all users share, the
-    rest is each user's own.
+    Its covariance is amplitude^2 exp(-d^2 / (2 length^2)), where d is the distance between the N `features` (n_items x
+    N) of two items; without features, items are independent. A share `shared` (0 to 1) of the variance belongs to a
+    function that all users share, the rest to a function of each user's own.
 
-    `shown` items are shown at a time. The perceived difference of two items has noise of standard deviation `noise`;
-    the answer is "equally good" if the two best are closer than `tie`, "cannot judge" with probability `unsure`, and
-    random with probability `lapse`, then the first item with probability `first`. With `repeats` users may be asked the
-    same again. Raise ValueError, naming the argument, if one is not valid.
+    A question shows `shown` items. The perceived difference in utility of two items has noise of standard deviation
+    `noise`. The answer is "equally good" if the two best differ by less than `tie`, "cannot judge" with probability
+    `unsure`, and random with probability `lapse`; a random answer is the first item with probability `first`. With
+    `repeats`, users may be asked the same question again. Raise ValueError, naming the argument, if one is not valid.
     """
     check_count("n_users", n_users)
     check_count("n_items", n_items, least=2)
@@ -206,13 +205,14 @@ def choosers_from_orders(
     repeats: bool = True,
     shown: int = 2,
 ) -> Choosers:
-    """Return a simulated environment of U users who choose by given `orders` of all n items (U x n, item indices, best
-    first).
+    """Return a simulated environment of U users who choose by `orders` (U x n): row u has the indices of all n items in
+    the order of user u, best first.
 
-    The utility of an item is the number of items that it is better than; without `noise`, users make no errors. `shown`
-    items are shown at a time; the answer is "equally good" if the two perceived best are closer than `tie`, "cannot
-    judge" with probability `unsure`, and random with probability `lapse`, then the first item with probability `first`.
-    With `repeats` users may be asked the same again. Raise ValueError, naming the argument, if one is not valid.
+    The utility of an item is the number of items that it is better than. A question shows `shown` items. The perceived
+    difference in utility of two items has noise of standard deviation `noise` (0: no errors). The answer is "equally
+    good" if the two items perceived best differ by less than `tie`, "cannot judge" with probability `unsure`, and
+    random with probability `lapse`; a random answer is the first item with probability `first`. With `repeats`, users
+    may be asked the same question again. Raise ValueError, naming the argument, if one is not valid.
     """
     array = numbers("orders", orders, "whole numbers, a row for each person")
     n = array.shape[1] if array.ndim == 2 else 0

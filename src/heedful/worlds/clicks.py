@@ -35,10 +35,13 @@ def attraction(label: float, highest: float, noise: float) -> float:
 
 
 class PositionBiased(NamedTuple):
-    """Position bias: the person looks at position i = 1, 2, ... with probability (1/i)^eta; eta = 0: at all of them.
+    """A simulated person with position bias: they look at position i = 1, 2, ... with probability (1/i)^eta, and click
+    by relevance what they look at.
 
-    `noise`: the probability of a click on a document of grade 0 that the person looks at; `highest`: the grade that is
-    always clicked; `clicks_only`: feedback is the clicked documents alone, not an order of all.
+    - `eta`: the strength of the bias; 0 means that they look at every position.
+    - `noise`: the probability of a click on a document of grade 0 that they look at.
+    - `clicks_only`: whether feedback is the clicked documents alone, instead of an order of all documents.
+    - `highest`: the grade of a document that is always clicked when looked at.
     """
 
     eta: float = 1.0
@@ -69,10 +72,13 @@ class PositionBiased(NamedTuple):
 
 
 class Cascade(NamedTuple):
-    """The cascade model: the person looks from the top down, and stops after a click with probability `stop`.
+    """A simulated person of the cascade model: they look from the top down, click by relevance what they look at, and
+    may stop after a click.
 
-    `noise`: the probability of a click on a document of grade 0 that the person looks at; `highest`: the grade that is
-    always clicked; `clicks_only`: feedback is the clicked documents alone, not an order of all.
+    - `stop`: the probability of stopping after a click.
+    - `noise`: the probability of a click on a document of grade 0 that they look at.
+    - `clicks_only`: whether feedback is the clicked documents alone, instead of an order of all documents.
+    - `highest`: the grade of a document that is always clicked when looked at.
     """
 
     stop: float = 0.7

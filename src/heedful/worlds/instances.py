@@ -25,20 +25,20 @@ _AHEAD = 8  # how many rounds before its use a row is fetched from memory
 
 
 class InstanceStream(NamedTuple):
-    """A simulated environment that presents T instances of N features, `X` (T x N), whose true `ranks` (T,), from 1 on,
-    a learner has to predict.
+    """A simulated environment that presents T instances, one in each round, whose true ranks (grades) a learner has to
+    predict.
 
-    The order is random, or that of X if `fixed`, and is repeated after the last instance. A context is an instance x
-    (N,), a proposal the predicted rank, feedback the true rank. Regret is the rank loss |predicted - true|. Made by
-    `instance_stream`.
+    - `X` (T x N): the N features of each instance.
+    - `ranks` (T,): the true rank of each instance, from 1 on.
+    - `fixed`: whether every run has the instances in the order of X; otherwise each has a random order.
+
+    After the last instance the first comes again. A context is an instance x (N,), a proposal the predicted rank,
+    feedback the true rank. Regret is the rank loss |predicted - true|. Made by `instance_stream`.
     """
 
     X: Floats
-    """the features of the instances, T x N"""
     ranks: Ints
-    """the true ranks of the instances, from 1 on (T,)"""
     fixed: bool = False
-    """True if every run has the instances in the order of X, False for a random order"""
 
     def init(self, rng: np.random.Generator) -> StreamState:
         return StreamState(np.arange(self.ranks.size) if self.fixed else rng.permutation(self.ranks.size), 0)

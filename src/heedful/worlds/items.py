@@ -19,8 +19,12 @@ Array = npt.NDArray[np.float64]
 
 
 class PoolState(NamedTuple):
-    """The items left in the pool of an `ItemPool` environment: the first `left` entries of `rows` (features, m x N; m
-    items, N features), `utilities` (m,) and `ratings` (m,).
+    """The items left in the pool of an `ItemPool` environment; of each array only the first `left` entries are in use.
+
+    - `rows` (m x N): the N features of each item.
+    - `utilities` (m,): the true utility of each item.
+    - `ratings` (m,): the person's rating of each item.
+    - `left`: the number of items left in the pool.
     """
 
     rows: Floats
@@ -53,20 +57,20 @@ def close_ranks(rows: Floats, utilities: Array, ratings: Array, gone: npt.NDArra
 
 
 class ItemPool(NamedTuple):
-    """A simulated environment of one person, `user`, and m items, each of which can be shown once: what was shown, and
-    what came back as feedback, leaves the pool of items.
+    """A simulated environment of one person and m items, each of which can be shown once: an item that was shown, or
+    came back as feedback, leaves the pool.
 
-    `X` (m x N) are the N features of the items, `utilities` (m,) their true utilities w* . x and `ratings` (m,) the
-    person's ratings, by which `user` answers an item with a better one. Regret is the utility of the best item left
-    minus that of the item shown (of two, their mean). Made by `item_pool`.
+    - `X` (m x N): the N features of each item.
+    - `utilities` (m,): the true utility w* . x of each item, for the person's weights w*.
+    - `ratings` (m,): the person's rating of each item.
+    - `user`: the simulated person, who answers an item with a better one.
+
+    Regret is the utility of the best item left minus that of the item shown (of two, their mean). Made by `item_pool`.
     """
 
     X: Floats
-    """the features of the items, m x N"""
     utilities: Array
-    """the utility w* . x of each item, for the person's weights w* (m,)"""
     ratings: Array
-    """the person's rating of each item (m,)"""
     user: ItemUser
 
     def init(self, rng: np.random.Generator) -> PoolState:

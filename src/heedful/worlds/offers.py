@@ -28,11 +28,12 @@ class RatingWorld(World[SlateContext, Ints, SlateRatings, W], Protocol[W]):
 
 
 class WarmStart(NamedTuple, Generic[W]):
-    """A simulated rating environment with a warm start: in round t of the first W only the item items[t] can be shown,
-    to users[t], so that every learner starts with the same W ratings.
+    """A simulated rating environment that begins with W given ratings, so that every learner starts with the same ones.
 
-    `world` is the environment that gives the ratings and goes on after them; `users` and `items` are indices (W,).
-    These items count as consumed, and the regret of these rounds means nothing. Made by `warm_start`.
+    - `world`: the environment that gives the ratings, and goes on after them.
+    - `users`, `items` (W,): in round t < W the user with index users[t] comes, and only the item items[t] can be shown.
+
+    The items of the first W rounds count as consumed; the regret of these rounds means nothing. Made by `warm_start`.
     """
 
     world: RatingWorld[W]
@@ -84,12 +85,16 @@ def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart[LowR
 
 
 class RankedList(NamedTuple, Generic[W]):
-    """A simulated rating environment, around `world`, for learners that show a list; the user consumes and rates its
-    first `taken` items.
+    """A simulated rating environment for learners that show a ranked list; it measures the list's NDCG in place of
+    regret.
 
-    `regret` returns the NDCG of the list's first `at` items instead of a regret: the sum over them of (true value to
-    the user - `floor`) / log2(position + 1), divided by that sum for the best list; 1 where no available item has a
-    value above `floor`.
+    - `world`: the environment that gives the ratings.
+    - `taken`: the user consumes and rates so many items from the top of the list.
+    - `at`: the NDCG is that of so many items from the top.
+    - `floor`: the value of an item, in units of ratings, that counts as no gain.
+
+    The method `regret` returns the NDCG: the sum over the first `at` items of (true value to the user - floor) /
+    log2(position + 1), divided by that sum for the best list; 1 where no available item has a value above `floor`.
     """
 
     world: RatingWorld[W]

@@ -20,38 +20,38 @@ Array = npt.NDArray[np.float64]
 
 
 class StreamState(NamedTuple):
-    """The state of a simulated stream of Q contexts: `order` (Q,), the indices of the contexts in the order in which
-    they come, and the round `t`, from 0.
+    """The state of a simulated stream of Q contexts.
+
+    - `order` (Q,): the indices of the contexts, in the order in which they come.
+    - `t`: the round, from 0; `InstanceStream` counts from 0 again after each pass.
     """
 
     order: Ints
-    """the indices of the contexts, in the order of their rounds (Q,)"""
     t: int
-    """the round, from 0; `InstanceStream` counts from 0 again after each pass"""
 
 
 class QueryStream(NamedTuple):
-    """A simulated environment of web search: Q queries in random order, and a person, `user`, who answers the ranking
-    of a query's documents with a better one.
+    """A simulated environment of web search: Q queries come in random order; the learner ranks the documents of a
+    query, and a person answers with a better ranking.
 
-    The documents of all queries are stored one after the other: query q has the rows offsets[q]:offsets[q + 1],
-    `offsets` (Q + 1,), of the N features `X` (rows x N), the relevance `labels` (rows,) and the true `utilities` w* . x
-    (rows,). `best` (Q,) is the utility of each query's best ranking, of which the first `k` positions count; regret is
-    that minus the utility of the ranking shown. After the last query the first comes again. Made by `query_stream`.
+    - `X` (rows x N): the N features of the documents of all queries, one query after the other.
+    - `labels` (rows,): the relevance label of each document.
+    - `utilities` (rows,): the true utility w* . x of each document, for the person's weights w*.
+    - `best` (Q,): the utility U(y*) of the best ranking of each query.
+    - `offsets` (Q + 1,): query q has the rows offsets[q]:offsets[q + 1].
+    - `k`: the utility of a ranking is that of its first k positions.
+    - `user`: the simulated person.
+
+    Regret is `best` minus the utility of the ranking shown. After the last query the first comes again. Made by
+    `query_stream`.
     """
 
     X: Floats
-    """the features of the documents of all queries, rows x N"""
     labels: Array
-    """the relevance label of each document (rows,)"""
     utilities: Array
-    """the utility w* . x of each document, for the person's weights w* (rows,)"""
     best: Array
-    """the utility U(y*) of the best ranking of each query (Q,)"""
     offsets: Ints
-    """query q has the rows offsets[q]:offsets[q + 1] (Q + 1,)"""
     k: int
-    """the number of positions of a ranking that count"""
     user: RankingUser
 
     def init(self, rng: np.random.Generator) -> StreamState:

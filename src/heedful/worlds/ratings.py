@@ -29,25 +29,25 @@ class LowRankState(NamedTuple):
 
 
 class LowRank(NamedTuple):
-    """A simulated environment of n users whose expected ratings of m items are a hidden low-rank matrix `Y` (n x m)
-    ([A18] section 4).
+    """A simulated environment of n users whose expected ratings of m items are a hidden low-rank matrix ([A18] section
+    4).
 
-    In each round a random user comes, and all items can be shown, also repeatedly. `noise` says how a rating scatters
-    around its mean in Y: GAUSSIAN with standard deviation `width`, UNIFORM on Y +- `width` / 2, or BERNOULLI. `best`
-    (n,) is each user's highest expected rating, `items` (m,) the indices 0 to m - 1. Regret is the user's highest
+    - `Y` (n x m): the expected rating of each item by each user.
+    - `best` (n,): the highest expected rating of each user.
+    - `items` (m,): the indices of the items, 0 to m - 1.
+    - `noise`: how a rating scatters around its mean in Y: GAUSSIAN with standard deviation `width`, UNIFORM on Y +-
+      `width` / 2, or BERNOULLI, which is 1 with probability Y and else 0.
+    - `width`: the width of this noise.
+
+    In each round a random user comes, and all items can be shown, also repeatedly. Regret is the user's highest
     expected rating minus that of the item shown (of a slate, the mean). Made by `gaussian_ratings`, `uniform_ratings`
     and `bernoulli_ratings`.
     """
 
     Y: Array
-    """the expected rating of each item by each user, n x m"""
     best: Array
-    """the highest expected rating of each user (n,)"""
     items: Ints
-    """the indices of the items, 0 to m - 1 (m,)"""
     noise: int
-    """how a rating scatters around Y: GAUSSIAN with standard deviation `width`, UNIFORM on Y +- `width` / 2, or
-    BERNOULLI(Y)"""
     width: float
 
     def init(self, rng: np.random.Generator) -> LowRankState:
@@ -147,37 +147,37 @@ def _low_rank(A: Array, B: Array, noise: int, name: str, width: float) -> LowRan
 class ReplayState(NamedTuple):
     """The state of `Replay`: the items that each of U users has not consumed yet.
 
-    `items` (n,) has the rated items of each user in turn; the first left[i] of user i's part are not consumed yet,
-    `left` (U,). users[:n] are the users with items left, `users` (U,).
+    - `items` (n,): the items that each user rated, one user after the other; the first left[i] in the part of user i
+      are not consumed yet.
+    - `left` (U,): the number of items left for each user.
+    - `users` (U,): indices of users; the first `n` are those with items left.
+    - `n`: the number of users with items left.
     """
 
     items: Ints
-    """item indices as in `Replay.items`; of each user's part, the first left[i] are not consumed yet"""
     left: Ints
-    """the number of items left for each user (U,)"""
     users: Ints
-    """the indices of users (U,); the first n have items left"""
     n: int
-    """the number of users with items left"""
 
 
 class Replay(NamedTuple):
     """A simulated environment of U users who give n known ratings, such as those of a data set, when they are shown the
     items.
 
-    User i rated the items items[starts[i]:starts[i + 1]] with the same slice of `values`; `items` and `values` are
-    (n,), `starts` (U + 1,). In each round a random user with items left comes, and only items that this user rated can
-    be shown. With `repeats` they may be shown again; otherwise each item comes once for each user, and the simulation
-    ends when no user has items left. Regret is the user's best rating of an available item minus that of the item shown
-    (of a slate, the mean). Made by `replay_ratings`.
+    - `starts` (U + 1,): user i has the ratings from starts[i] to starts[i + 1] - 1.
+    - `items` (n,): the indices of the items that each user rated, ascending, one user after the other.
+    - `values` (n,): the ratings of these items.
+    - `repeats`: whether an item may be shown to a user again; otherwise each item comes once for each user, and the
+      simulation ends when no user has items left.
+
+    In each round a random user with items left comes, and only items that this user rated can be shown. Regret is the
+    user's best rating of an available item minus that of the item shown (of a slate, the mean). Made by
+    `replay_ratings`.
     """
 
     starts: Ints
-    """user i has the ratings from starts[i] to starts[i + 1] - 1 (U + 1,)"""
     items: Ints
-    """the indices of the items that each user rated, ascending, one user after the other (n,)"""
     values: Array
-    """the ratings of these items (n,)"""
     repeats: bool
 
     def init(self, rng: np.random.Generator) -> ReplayState:

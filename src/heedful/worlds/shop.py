@@ -18,31 +18,36 @@ from heedful.worlds.clicks import PositionBiased, attraction
 
 
 class ShopRequest(NamedTuple):
-    """A request of a person: which items they could be shown."""
+    """A request of a person: which items they could be shown.
+
+    - `person`: the number of the person, from 0.
+    - `candidates` (c,): the numbers of the items that they could be shown, from 0.
+    """
 
     person: int
-    """the number of the person"""
     candidates: Ints
-    """the numbers of the candidates (c,)"""
 
 
 class Shop(NamedTuple):
-    """A shop of m items with N features, and P people with a taste each; `make_shop` makes one."""
+    """A simulated shop of m items with N features each, and P people with tastes of their own; made by `make_shop`.
+
+    - `X` (m, N): the features of the items.
+    - `tastes` (P, N): the weight that each person gives to each feature.
+    - `grades` (P, m): how much each person likes each item, 0 to 1.
+    - `scores` (m,): the shop's own score of each item, the same for everybody, by which it ranks before anything is
+      learned.
+    - `clicker`: the simulated person that says how people look at a list and click.
+    - `candidates`: the number of candidates of a request.
+    - `size`: the number of items that a list shows.
+    """
 
     X: Floats
-    """the features of the items (m, N)"""
     tastes: Floats
-    """the weight that each person gives to each feature (P, N)"""
     grades: Floats
-    """how much each person likes each item, 0 to 1 (P, m)"""
     scores: Floats
-    """the shop's own score of each item (m,), the same for everybody, before anything was learned"""
     clicker: PositionBiased
-    """how people look at a list and click"""
     candidates: int
-    """the number of candidates of a request"""
     size: int
-    """the number of items that a list shows"""
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the items as rows with an id ("item-1", ...) and a column for each feature ("f1", ...)."""
@@ -64,8 +69,8 @@ class Shop(NamedTuple):
         return clicked
 
     def expected_clicks(self, person: int, shown: Sequence[int]) -> float:
-        """Return how many items of the list `shown` the person with the number `person` clicks on average: the truth
-        about a list."""
+        """Return the expected number of clicks of the person with the number `person` on the list `shown` (numbers of
+        items): the true value of the list."""
         model = self.clicker
         return sum(
             math.exp(-model.eta * math.log(i + 1.0)) * attraction(self.grades[person, j], model.highest, model.noise)
@@ -85,12 +90,12 @@ def make_shop(
     known: float = 0.4,
     eta: float = 1.0,
 ) -> Shop:
-    """Return a shop with so many `items`, `people` and `features`, drawn with `seed`.
+    """Return a simulated shop with so many `items`, `people` and `features`, drawn from `seed`.
 
-    A request has `candidates` candidates, a list shows `size` items. Tastes are a common taste plus one's own part,
-    whose length is about `spread` times that of the common one. The shop's scores correlate with the mean taste by
-    about `known`. A person looks at position i with probability (1/i)^eta. Raise ValueError, naming the field, for a
-    number out of range.
+    A request has `candidates` candidates, and a list shows `size` items. A person's taste is a common taste plus a part
+    of their own, whose length is about `spread` times that of the common one. `known` is the approximate correlation of
+    the shop's scores with the mean taste. A person looks at position i with probability (1/i)^eta. Raise ValueError,
+    naming the field, for a number out of range.
     """
     for name, count in (("items", items), ("people", people), ("features", features), ("candidates", candidates),
                         ("size", size)):  # fmt: skip

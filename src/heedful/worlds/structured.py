@@ -30,24 +30,23 @@ MOST_SETS = 20_000
 
 
 class StructuredStream(NamedTuple):
-    """A simulated environment of T contexts in random order, in which the person `user` answers an object (assignment,
-    path, set) of `space` with a better one.
+    """A simulated environment of T contexts in random order: the learner shows an object (assignment, path, set), and a
+    person corrects it.
 
-    `X` has the features of all contexts: T x the shape of one context, whose last axis is the N features. `w_star` (N,)
-    are the person's true utility weights, and `best` (T x the length of an object) is the object of greatest utility of
-    each context. Regret is the utility of the best object minus that of the one shown. After the last context the first
-    comes again.
+    - `X`: the features of all contexts: T x the shape of one context, whose last axis is the N features.
+    - `w_star` (N,): the person's true utility weights.
+    - `best` (T x the length of an object): the object of greatest utility of each context.
+    - `space`: the space of the objects, such as `Assignment` or `Path`.
+    - `user`: the simulated person, who changes an object step by step on the way to the best one.
+
+    Regret is the utility of the best object minus that of the one shown. After the last context the first comes again.
     """
 
     X: Floats
-    """the features of all contexts: T x the shape of one context, whose last axis is the N features"""
     w_star: Array
-    """the person's utility weights (N,)"""
     best: Ints
-    """the object of greatest utility of each context, T x the length of an object"""
     space: StructuredSpace
     user: CorrectingUser
-    """the simulated person, who changes an object on the way to the best one"""
 
     def init(self, rng: np.random.Generator) -> StreamState:
         return StreamState(rng.permutation(self.X.shape[0]), 0)

@@ -17,8 +17,10 @@ Array = npt.NDArray[np.float64]
 
 
 class UnlearnableState(NamedTuple):
-    """The state of `Unlearnable`: the entries of the true weights w* that are determined so far, 0 elsewhere (`w_star`,
-    (T,), for T rounds), and the round `t`, from 0.
+    """The state of `Unlearnable` with T rounds.
+
+    - `w_star` (T,): the entries of the true weights w* that are determined so far, 0 elsewhere.
+    - `t`: the round, from 0.
     """
 
     w_star: Array

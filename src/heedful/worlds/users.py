@@ -40,10 +40,11 @@ class RankingUser(Protocol):
     def rank(
         self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator, /
     ) -> Ints:
-        """Return the answer to the order `shown` of m candidates with `utilities` and relevance `labels`, (m,) each: an
-        order, best first, or the clicked candidates alone.
+        """Return the person's answer to the ranking `shown` (indices of m candidates, best first): a better order, best
+        first, or the clicked candidates alone.
 
-        `best` is the utility of the best order, of which the first `k` positions count; random answers draw from `rng`.
+        `utilities`, `labels` (m,): the true utility and the relevance label of each candidate. The utility of a ranking
+        is its DCG over the first `k` positions; `best` is that of the best ranking. Random answers draw from `rng`.
         """
 
 
@@ -51,8 +52,12 @@ class ItemUser(Protocol):
     """A simulated person who answers an item with a better one, and compares two items."""
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator, /) -> int:
-        """Return the index of the answer to item `y` among m items with `utilities` and `ratings`, (m,) each; y itself
-        if none is better. Random answers draw from `rng`."""
+        """Return the index of the item that the person answers with when the item with index `y` is shown; y itself if
+        none is better.
+
+        `utilities`, `ratings` (m,): the true utility and the person's rating of each of m items. Random answers draw
+        from `rng`.
+        """
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int, /) -> float:
         """Return by how much item `a` is better than item `b` (indices) of those with `utilities` and `ratings` (m,);
@@ -94,12 +99,12 @@ class StrictAlpha(NamedTuple):
             raise ValueError(f"alpha: expected a number above 0, at most 1, got {self.alpha!r}")
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the ranking `shown` with the k best of its first d candidates moved to the top, for the least d with
-        which utility rises by at least alpha times the regret; d >= min(k, n) for n candidates shown.
+        """Return the ranking `shown` with the k best of its first d candidates moved to the top. d is the least number,
+        from min(k, n) for n candidates shown, with which utility rises by at least alpha times the regret.
 
-        Utility U is the DCG@`k` of `utilities` (m,), and the regret is `best` - U(shown), where `best` is the greatest
-        U of any ranking. At alpha = 1, rounding may let every d gain too little: then all candidates are sorted by
-        utility. `labels` and `rng` are not used.
+        The utility U of a ranking is the DCG@`k` of `utilities` (m,); the regret is `best` - U(shown), where `best` is
+        the greatest U of any ranking. At alpha = 1, rounding may let every d gain too little: then all candidates are
+        sorted by utility. `labels` and `rng` are not used.
         """
         n = shown.size
         size = min(k, n)
@@ -146,11 +151,14 @@ class ExpectedAlpha(NamedTuple):
     """Expected alpha-informative feedback ([J15] Eq. 7, section 6.2.4): a good answer most of the time, else a random
     one.
 
-    With probability p the answer is one of `objects` random objects, drawn in every round; otherwise it is the answer
-    of `StrictAlpha(strict)`, which gains at least `strict` times the regret r (the experiments have strict = .5 for
-    rankings, 1 for items). p is as large as it can be with an expected gain in utility of at least `alpha` r: p = (g -
-    alpha r) / (g - h), with g the gain of the strict answer and h the mean gain of the random ones. A random ranking
-    has random candidates on top and the rest as shown.
+    - `alpha`: the answer gains at least this share of the regret r on average.
+    - `strict`: the good answer is that of `StrictAlpha(strict)`, which gains at least this share of r (the experiments
+      have .5 for rankings, 1 for items).
+    - `objects`: a random answer is one of so many random objects, drawn in every round.
+
+    The probability p of a random answer is as large as it can be with an expected gain in utility of at least alpha r:
+    p = (g - alpha r) / (g - h), with g the gain of the good answer and h the mean gain of the random ones. A random
+    ranking has random candidates on top and the rest as shown.
     """
 
     alpha: float = 0.5
@@ -210,8 +218,8 @@ class ExpectedAlpha(NamedTuple):
 class Noisy(NamedTuple):
     """Simulated feedback by relevance labels, which the true utility need not follow.
 
-    The k candidates with the highest labels, of the first `depth` shown, are moved to the top of the ranking; ties keep
-    the order shown.
+    Of the first `depth` candidates shown, the k with the highest labels are moved to the top of the ranking; ties keep
+    the order shown. k is the number of positions from which utility is computed.
     """
 
     depth: int = 10
@@ -299,16 +307,17 @@ USERS: dict[str, type] = {
 
 
 def users_that(answer: str) -> str:
-    """Return the names of the simulated people in USERS that have the method `answer` ("rank", "pick" or "correct"),
-    separated by commas."""
+    """Return the names of the simulated people that have the method `answer` ("rank", "pick" or "correct"), separated
+    by commas, for error messages."""
     return ", ".join(name for name, user in USERS.items() if hasattr(user, answer))
 
 
 def check_user(user: object, answer: str, meaning: str) -> None:
-    """Raise ValueError unless `user` is an instance with the method `answer` ("rank", "pick" or "correct") and valid
-    parameters.
+    """Raise ValueError unless `user` is a simulated person with the method `answer` ("rank", "pick" or "correct") and
+    valid parameters.
 
-    The message names the simulated people in USERS that have the method; `meaning` says in words what it does.
+    The message says that one who `meaning` (in words what the method does) was expected, and names those that there
+    are.
     """
     if isinstance(user, type) or not hasattr(user, answer):
         raise ValueError(f"user: expected one who {meaning} ({users_that(answer)}), got {user!r}")
