@@ -27,12 +27,17 @@ OVERFLOWN = (
 
 
 class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
-    """Base class of classifiers of ordered labels: it maps labels to ranks and updates the state of an online learner
+    """Base class of scikit-learn classifiers of ordered labels, which map labels to ranks and update an online learner
     with each row.
 
-    A subclass defines `_rule` (the learner) and `_decisions`. Parameters are those of `PRankClassifier`; `verbose`
-    reports on stderr when a learner is compiled for the first time. Only subclasses of `OrdinalEstimatorWithIntercept`
-    take `sample_weight`: their steps can be scaled, whereas thresholds move by 1 and counts grow by 1.
+    - `classes_`: the labels, lowest first.
+    - `n_features_in_`: the number of features of a row.
+    - `_state`: the state of the learner.
+    - `_one`: whether a 1 is appended to each row before the learner gets it.
+
+    A subclass defines `_rule`, which returns the learner, and `_decisions`, a value for each rank. Parameters are those
+    of `PRankClassifier`. Only subclasses of `OrdinalEstimatorWithIntercept` take `sample_weight`, since the size of
+    their steps can be scaled; the thresholds of the others move by 1, and counts grow by 1.
     """
 
     fit_intercept = False
@@ -126,9 +131,10 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def _previous_labels(self, told: list[Any] | None, afresh: bool) -> Labels | None:
-        """Return the labels of earlier calls, lowest first; None if `afresh`, i.e. if earlier calls do not count.
+        """Return the labels of earlier calls, lowest first, or None if there were none or `afresh` (what was learned is
+        discarded).
 
-        Raise ValueError if `told`, the order of the categories of y if it has one, contradicts them.
+        `told`: the order of the categories of y, if it has one. Raise ValueError if it contradicts the labels.
         """
         if afresh:
             return None
@@ -138,10 +144,12 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self.classes_
 
     def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
-        """Update the state, or a new state if `afresh`, with each of n rows of N features X (n, N) and its rank.
+        """Update the learner's state with each of n rows and its rank; with `afresh`, from a new state that has learned
+        nothing.
 
-        `ranks` (n,): the ranks, from 1; `weights` (n,): factors of the steps, or None; `epochs`: how often to go over
-        the rows, in a random order each time if `shuffle`. Raise ValueError if the weights of the learner overflow.
+        `X` (n, N): the N features of each row; `ranks` (n,): the ranks, from 1; `weights` (n,): factors of the steps,
+        or None; `epochs`: how often to go over the rows, in a new random order each time if `shuffle`. Raise ValueError
+        if the weights of the learner overflow.
         """
         one = bool(self.fit_intercept) if afresh else self._one
         learner = coerce(self._rule(self.n_features_in_ + one, self.classes_.size))
@@ -162,10 +170,10 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
     def _to_fold(
         self, learner: RankLearner, X: Floats, weights: Array | None, one: bool
     ) -> tuple[RankLearner, Floats, bool]:
-        """Return the learner to update, the n rows of N numbers (n, N) that it takes, and whether a 1 has still to be
-        appended to each row.
+        """Return (the learner to update, its rows (n, N), whether a 1 has still to be appended to each row).
 
-        X (n, N): rows of features; `weights` (n,): of the rows, or None; `one`: whether the learner's rows end in a 1.
+        `learner`: the learner that `_rule` made; `X` (n, N): n rows of N numbers; `weights` (n,): the weight of each
+        row, or None; `one`: whether a row of the learner ends in a 1.
         """
         return learner, X, one
 
@@ -179,10 +187,10 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         )
 
     def decision_function(self, X: object) -> Array:
-        """Return how far inside the interval of each of k ranks the score of each of n rows lies (n, k), negative
-        outside.
+        """Return how far the score of each of n rows lies inside the interval of scores for which each of k ranks is
+        predicted (n, k); negative if it is outside.
 
-        X (n, N): the rows, of N features. The predicted rank has the greatest value. With two labels the result is
+        X (n, N): the N features of each row. The predicted rank has the greatest value. With two labels the result is
         (n,): above 0 for the higher label.
         """
         return self._decisions(self._instances(X))

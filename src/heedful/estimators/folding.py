@@ -48,11 +48,12 @@ def blocks(X: Floats, one: bool, order: Ints | None = None) -> Iterator[tuple[An
 
 
 def compiles(learner: object, rows: int, lessons: int) -> bool:
-    """Return True if a loop over training rows should be compiled rather than interpreted.
+    """Return True if a loop over training rows should be compiled rather than interpreted, for speed; results are the
+    same.
 
-    `rows`: number of rows of this call; `lessons`: rows times epochs. It is False for fewer than FEW rows, and True
-    once this process would otherwise have learned from more than PATIENCE rows interpreted, counted here for each class
-    of learner. The choice affects speed only, never the result.
+    `rows`: number of rows of this call; `lessons`: rows times epochs. Return False for fewer than 50 rows. Otherwise
+    return True once the interpreted rows of this call and of earlier ones in this process, counted for each class of
+    `learner`, would be more than 20,000.
     """
     if rows < FEW:
         return False

@@ -63,11 +63,11 @@ def weights_of(sample_weight: object, n: int) -> Array | None:
 
 
 def scale(labels: Labels, classes: object, order: object, known: Labels | None) -> Labels:
-    """Return all labels, lowest first: `known` if given, else `order`, else `classes`, else the labels that occur.
+    """Return all labels, lowest first: `known` if given, else `order`, else `classes`, else `labels`.
 
-    `labels`: sorted labels in y; `known`: labels of earlier calls; `order`: the estimator's parameter; `classes`:
-    argument of `partial_fit`. Raise ValueError, naming the argument, if there are fewer than two labels, or if
-    `classes` and the result are not the same labels.
+    `labels`: the labels that occur in y, sorted; `known`: the labels of earlier calls, lowest first; `order`: the
+    estimator's parameter; `classes`: the argument of `partial_fit`. Raise ValueError, naming the argument, if there are
+    fewer than two labels, or if `classes` and the result are not the same labels.
     """
     if classes is not None:
         classes, _ = distinct(classes, "classes")

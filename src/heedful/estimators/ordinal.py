@@ -29,11 +29,13 @@ Array = npt.NDArray[np.float64]
 
 
 def _inside(margins: Array) -> Array:
-    """Return how far each of n scores lies inside the interval of each of k ranks (n, k), from how far it lies above
-    each threshold, `margins` (n, k-1). For two ranks it is (n,), for the higher one.
+    """Return how far each of n scores lies inside the interval of scores for which each of k ranks is predicted (n, k);
+    negative if it is outside.
 
-    As in the learners, an interval includes its lower end and not its upper one. Distances to the upper end are
-    therefore made one rounding smaller, so that only the interval that contains the score has a distance of 0 or more.
+    `margins` (n, k-1): how far each score lies above each threshold. For two ranks the result is (n,): the value of the
+    higher one. As in the learners, an interval includes its lower end and not its upper one. Distances to the upper end
+    are therefore made one rounding smaller, so that only the interval that contains the score has a distance of 0 or
+    more.
     """
     if margins.shape[1] == 1:
         return np.nextafter(margins[:, 0], np.inf)
@@ -72,12 +74,18 @@ class PRankClassifier(OrdinalEstimator):
     """Classifier of k ordered labels by PRank ([P01] Figure 2): a direction w, and thresholds that cut w . x into
     ranks.
 
-    Parameters: `epochs`, how often `fit` goes over the rows; `shuffle`, whether in a new random order each time;
-    `random_state`; `order`, all labels, lowest first, needed if that is not how they sort, such as ["bad", "ok",
-    "good"] (not all need to occur); `verbose`, whether to report compilation on stderr. After fitting to rows of N
-    features: `classes_` (k,), lowest first; `coef_` (N,), `thresholds_` (k-1,), `n_features_in_`, `t_` (number of rows
-    learned from). The scale of X matters, since thresholds move by 1: use StandardScaler. There is no `sample_weight`,
-    because all steps have one size, and no `predict_proba`, because PRank gives no probabilities.
+    Parameters:
+
+    - `epochs`: how often `fit` goes over the rows; `shuffle`: whether in a new random order each time, drawn from
+      `random_state`.
+    - `order`: all labels, lowest first, such as ["bad", "ok", "good"]; needed if that is not how they sort. Not all
+      need to occur.
+    - `verbose`: whether to report compilation on stderr.
+
+    After fitting to rows of N features: `classes_` (k,), lowest first; `coef_` (N,), the direction w; `thresholds_`
+    (k-1,); `n_features_in_`; `t_`, the number of rows learned from. The scale of X matters, since thresholds move by 1:
+    use StandardScaler. There is no `sample_weight`, because all steps have one size, and no `predict_proba`, because
+    PRank gives no probabilities.
     """
 
     def _rule(self, n_features: int, n_ranks: int) -> PRank:

@@ -37,18 +37,20 @@ NUMBERS = int, float, np.integer, np.floating
 
 
 class _Rows(NamedTuple):
-    """The p choices that an estimator learns from."""
+    """The p choices that an estimator learns from.
+
+    - `D` (p, columns): the features of the winner minus those of the loser.
+    - `times` (p,): how often each choice was made.
+    - `equal` (p,): whether the answer was that both are equally good.
+    - `labels`: two labels: that of a win of the second thing, and that of a win of the first.
+    - `classes`: all labels that occur, in the order of `classes_`.
+    """
 
     D: Array
-    """(p, columns) features of the winner minus those of the loser"""
     times: Array
-    """(p,) how often each choice was made"""
     equal: npt.NDArray[np.bool_]
-    """(p,) whether both are equally good"""
     labels: Labels
-    """two labels: that of a win of the second thing, and that of a win of the first"""
     classes: Labels
-    """all labels that occur, in the order of `classes_`"""
 
 
 class _Choices(ClassifierMixin, BaseEstimator, ABC):
@@ -118,8 +120,8 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
     def _proba(self, m: Array, v: Array, width: Array | float) -> Array:
         """Return the probability of each class for each of n choices (n, classes), in the order of `classes_`.
 
-        `m`, `v` (n,): mean and variance of the difference in utility of the first and the second thing; `width`: tie
-        width.
+        `m`, `v` (n,): mean and variance of the difference in utility of the first and the second thing; `width`: the
+        answer is "equally good" if perceived utilities differ by less than this.
         """
         from scipy.special import ndtr
 

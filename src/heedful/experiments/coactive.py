@@ -61,9 +61,9 @@ def letor_setting(
     """Return the experiment of Shivaswamy & Joachims 2015 ([J15]) section 6.1.1 on `queries`: in each round the
     documents of a query are ranked, and the simulated person `user` answers with a better ranking.
 
-    Their true utility weights w* are the least-squares fit of the labels on the features. `k` is the number of
-    positions of a ranking that count; each of `seeds` gives the queries, all of them, in another order; `dtype` is that
-    of the features, "float64" or "float32". Raise ValueError for a `user` or a `k` that makes no sense.
+    The person's true utility weights w* are the least-squares fit of the labels on the features. The utility of a
+    ranking is that of its first `k` positions. Each of `seeds` is a run over all queries in another order. `dtype` is
+    that of the features, "float64" or "float32". Raise ValueError for a `user` or a `k` that makes no sense.
     """
     space = Ranking(k)
     space.check()
@@ -97,10 +97,10 @@ def catalogue_setting(
 
 
 def items_setting(X: Array, user: ItemUser, rounds: int, scenes: Sequence[Scene]) -> Setting:
-    """Return an experiment in which one item is shown at a time, of m items with N features, `X` (m, N).
+    """Return an experiment in which one of m items is shown in each round.
 
-    `scenes` are the simulated environments with their seeds, all with these items; `user` is the simulated person who
-    answers; `rounds` is the default number of rounds.
+    `X` (m, N): the N features of each item; `user`: the simulated person who answers; `rounds`: the default number of
+    rounds; `scenes`: the simulated environments with their seeds, all with these items.
     """
     R, S = float(np.linalg.norm(X, axis=1).max()), float(np.abs(X).max())
     return Setting(X.shape[1], Ranking(1), R, S, _alpha(user), rounds, tuple(scenes), COACTIVE)

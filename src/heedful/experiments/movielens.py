@@ -48,26 +48,22 @@ CHOSEN = {
 class MovieWorld(NamedTuple):
     """m movies with N features, and H people to recommend them to, whose own ratings did not go into the features.
 
-    `X` (m, N) are the features of the movies with the indices `movies` (m,) in the data set; `people` (H,) are indices
-    of people there, in random order. Person i, from 0, rated the movies places[offsets[i]:offsets[i + 1]], which are
-    rows of X, with the same slice of `values`; `offsets` (H + 1,). `dimension` (N), `regularisation` and `penalty` say
-    how the features were made.
+    - `movies` (m,): the movies, as indices into the data set: those that somebody of the first half of the users rated.
+    - `X` (m, N): their features.
+    - `people` (H,): the people, as indices into the data set, in random order.
+    - `places`: the movie of each rating, as a row of X, one person after the other; `values`: each rating.
+    - `offsets` (H + 1,): person i, from 0, has the ratings offsets[i]:offsets[i + 1] of `places` and `values`.
+    - `dimension` (N), `regularisation`, `penalty`: the parameters of the matrix factorisation that made the features
+      (see `make_movie_world`).
     """
 
     movies: Ints
-    """the movies with features, those that somebody of the first half rated, as indices into the data set (m,)"""
     X: Array
-    """the features of the movies (m, N)"""
     people: Ints
-    """the people, as indices into the data set, in random order (H,)"""
     places: Ints
-    """the movie of each rating, as a row of X, person by person"""
     values: Array
-    """each rating"""
     offsets: Ints
-    """where each person's ratings begin, and where the last one's end (H + 1,)"""
     dimension: int
-    """N, given or chosen; so is `regularisation`"""
     regularisation: float
     penalty: str
 
@@ -143,12 +139,11 @@ def true_utility(house: MovieWorld, person: int) -> tuple[Array, Array]:
 def movie_setting(
     house: MovieWorld, user: ItemUser, *, people: int = 100, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """Return the experiment in which the movies of `house` are recommended, one at a time, to `people` random people of
-    it, drawn anew for each of `seeds`.
+    """Return the experiment in which the movies of `house` are recommended, one at a time, to some of its people.
 
-    With 0 people it is everybody. Each person has a learner of their own and a pool of all movies; `user` says how they
-    answer, and `dtype` is that of the features, "float64" or "float32". Raise ValueError for more people than there
-    are, or a user that cannot pick items.
+    For each of `seeds`, `people` people are drawn at random; with 0, all take part. Each person has a learner of their
+    own and a pool of all movies; `user` says how they answer, and `dtype` is that of the features, "float64" or
+    "float32". Raise ValueError for more people than there are, or a user that cannot pick items.
     """
     check_count("people", people, least=0, most=house.people.size)
     check_user(user, "pick", "picks items")

@@ -71,17 +71,18 @@ def rating_setting(
     measure: str = "regret",
     seeds: Sequence[int] = (0,),
 ) -> Setting:
-    """Return the experiment in which users rate the items that a learner shows, as in the table `source`, or at random
-    as `source` names it.
+    """Return the experiment in which users rate the items that a learner shows: with the ratings of the table `source`,
+    or with random ratings if `source` is the name of a distribution.
 
     Each round belongs to a random user. On offer are the items that this user rated in the table: with `repeats` in
     every round, otherwise until the user has consumed them. Random ratings are one of `DRAWN`, perhaps with parameters
     ("uniform:n_users=50"); there all items are always on offer, and `repeats` has no effect. The learner shows `slate`
-    items, which the user consumes and rates. Before round 1 it gets `warm` random ratings, drawn with the seed.
+    items, which the user consumes and rates. Before round 1 the learner gets `warm` random ratings, drawn with the
+    seed; each of `seeds` is a run of its own.
 
     What is measured in a round, `measure`, is "regret", the best value on offer minus the mean value of the items
-    shown, or "ndcg": the learner makes a list of at least `LENGTH` items, of which the first `slate` are consumed, and
-    its NDCG at `LENGTH` is taken.
+    shown, or "ndcg": the learner makes a list of at least 5 items, of which the first `slate` are consumed, and its
+    NDCG@5 is taken.
 
     Raise ValueError, naming what is wrong, for an unknown name or measure, for counts that make no sense, and for more
     `warm` ratings than there are.

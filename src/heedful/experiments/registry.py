@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """An experiment in the list of commands: where its class is (`where`, MODULE:CLASS in `experiments.definitions`),
-    the first line of its `help`, and an `example` command line.
+    """An experiment in the list of commands.
+
+    - `where`: its class, as MODULE:CLASS in `experiments.definitions`.
+    - `help`: the first line of its help.
+    - `example`: a command line that runs it.
     """
 
     where: str
-    """its class: MODULE:CLASS in `definitions`"""
     help: str
-    """the first line of its help"""
     example: str
-    """a command line"""
 
 
 EXPERIMENTS = {

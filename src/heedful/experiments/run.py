@@ -63,41 +63,37 @@ class Advance(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The result of one learner in one simulated environment: `regrets` (T,), the regret (loss or other measure) of
-    each of T rounds.
+    """The result of one learner in one simulated environment.
 
-    `learner` is its name in `simulate`, `seed` the experiment's seed, `person` the number of the simulated person (0
-    where a seed has only one), and `seconds` the processor time of the rounds, without compilation and preparation.
+    - `learner`: its name in `simulate`.
+    - `seed`: the experiment's seed that the environment belongs to.
+    - `person`: the number of the simulated person; 0 where a seed has only one.
+    - `regrets` (T,): the regret (loss or other measure) of each of T rounds.
+    - `seconds`: the processor time of these rounds, without compilation and preparation.
     """
 
     learner: str
-    """its name in `simulate`"""
     seed: int
-    """the experiment's seed that the world belongs to"""
     person: int
-    """the number of the simulated person; 0 where a seed has only one"""
     regrets: Array
-    """the regret, loss or other measure of each round (T,)"""
     seconds: float
-    """processor time of its rounds, without compilation and preparation"""
 
 
 class Curve(NamedTuple):
-    """The average of one learner's runs: `mean` (T,) is REG_t, the mean regret of the first t rounds averaged over
-    runs, t = 1..T, and `stderr` (T,) its standard error, NaN with one run.
+    """The average of one learner's runs: its average regret after each number of rounds.
 
-    T is the number of rounds of the shortest run, `longest` that of the longest. `over` says what the standard error is
-    over: "seeds", "people" (with one seed) or "nothing" (with one run).
+    - `mean` (T,): REG_t for t = 1..T, the mean regret of the first t rounds, averaged over runs.
+    - `stderr` (T,): the standard error of REG_t; NaN if there is only one run.
+    - `over`: what the standard error is over: "seeds", "people" (if there is one seed) or "nothing" (if there is one
+      run).
+    - `longest`: the number of rounds of the longest run; T is that of the shortest.
+    - `rounds_per_second`: how fast the runs were, in processor time.
     """
 
     mean: Array
-    """REG_t (T,)"""
     stderr: Array
-    """the standard error of REG_t (T,); NaN if there is only one run"""
     over: str
-    """what the standard error is over: "seeds", "people" (if there is one seed) or "nothing" (if there is one run)"""
     longest: int
-    """the number of rounds of the longest run"""
     rounds_per_second: float
 
 
@@ -144,20 +140,26 @@ def simulate(
 
 
 class _Runs(NamedTuple):
-    """What the runs of one call of `simulate` share."""
+    """What the runs of one call of `simulate` share.
+
+    - `learners`: the learners by name, wrapped as `Portable` if they are sent to another process.
+    - `scenes`: the simulated environments.
+    - `warm`: how many rounds are played before the first one that counts.
+    - `rounds`: how many rounds count.
+    - `plain`: the names of the learners that run interpreted, not compiled.
+    """
 
     learners: Any
-    """by name; `Portable` on the way to another process"""
     scenes: Sequence[Scene]
     warm: int
     rounds: int
     plain: frozenset[str]
-    """the names of the learners that run interpreted"""
 
     def fold(self, task: tuple[str, int], advance: Callable[[int], bool]) -> Run:
-        """Run one learner in one environment; `task` is (its name, the number of the environment).
+        """Run one learner in one environment; `task` is (the learner's name, the index of the environment in `scenes`).
 
-        advance(n) is called after n more rounds, and returns whether to stop."""
+        advance(n) is called after n more rounds; if it returns True, the run stops.
+        """
         name, scene = task[0], self.scenes[task[1]]
         learner, interpreted, rounds = unwrap(self.learners)[name], name in self.plain, self.rounds
         idle = []  # the time of a run without rounds, to be subtracted; measured twice, as the first one is slower
@@ -178,7 +180,8 @@ class _Runs(NamedTuple):
 
 
 def _fold_task(runs: _Runs, task: tuple[str, int]) -> Run:
-    """Do one of `runs` as a task of an engine; called in any process."""
+    """Do the run `task` of `runs`, (the learner's name, the index of the environment), in whatever process this is
+    called in."""
     return runs.fold(task, lambda more: False)
 
 

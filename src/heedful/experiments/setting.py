@@ -16,23 +16,20 @@ Array = npt.NDArray[np.float64]
 
 
 class Scene(NamedTuple):
-    """A simulated environment (`world`) in which every learner is run once, with its random seeds.
+    """A simulated environment in which every learner is run once, with its random seeds.
 
-    `seed` is the experiment's seed that it belongs to, `person` the number of the simulated person (0 where a seed has
-    only one), `draw` the random seed of the run, and `w_star` (N,) the person's true utility weights, (0,) if there are
-    none.
+    - `seed`: the experiment's seed that the environment belongs to.
+    - `person`: the number of the simulated person; 0 where a seed has only one.
+    - `draw`: the random seed of the run: of contexts, of feedback and of the learner's random choices.
+    - `world`: the environment, a `heedful.core.fold.World`.
+    - `w_star` (N,): w*, the person's true utility weight of each feature; empty (0,) if the environment has none.
     """
 
     seed: int
-    """the experiment's seed that the world belongs to"""
     person: int
-    """the number of the simulated person; 0 where a seed has only one"""
     draw: int
-    """the random seed of the run: of contexts, of feedback and of the learner's random choices"""
     world: Any
-    """the simulated world (`heedful.core.fold.World`)"""
     w_star: Array
-    """w*, the person's true utility weights by feature (N,); empty (0,) if the world has none"""
 
 
 # Functions with names, so that a setting can be sent to another process.
@@ -42,60 +39,57 @@ def no_defaults(setting: Setting) -> Mapping[str, float]:
 
 
 def takes_any(spec: str, learner: Any, setting: Setting) -> None:
-    """Refuse no learner: the `check` of a kind of feedback whose learners fit all its settings."""
+    """Accept every learner (return without an error): the `check` of a kind of feedback whose learners fit all its
+    settings."""
 
 
 class Kind(NamedTuple):
     """A kind of feedback (grades, ratings, corrections, ...), with what making a learner for it needs.
 
-    `name` is the name in the docstrings of its learners (`Interaction: NAME.`), `teaches` what such a learner does, in
-    words, for error messages. defaults(setting) returns values for hyperparameters that have none; check(spec, learner,
-    setting) raises ValueError if the learner does not fit the setting.
+    - `name`: the name in the docstrings of its learners: `Interaction: NAME.`
+    - `teaches`: what such a learner does, in words, for error messages ("takes ratings").
+    - `defaults`: a function that returns, for a setting, values by name for hyperparameters that have no default of
+      their own and were not given.
+    - `check`: a function of a learner's text NAME:FIELD=VALUE,..., the learner and a setting; it raises ValueError if
+      the learner does not fit the setting.
     """
 
     name: str
-    """the name in the docstrings of its learners: `Interaction: NAME.`"""
     teaches: str
-    """what such a learner does, in words, for error messages"""
     defaults: Callable[[Setting], Mapping[str, float]] = no_defaults
-    """given a setting, returns values, by name, for hyperparameters that have no default and were not given"""
     check: Callable[[str, Any, Setting], None] = takes_any
-    """given a spec, its learner and a setting, raises ValueError if the learner does not fit the setting"""
 
 
 class Setting(NamedTuple):
-    """What learners are compared in: simulated environments (`scenes`), one for each seed and person, and what they all
-    share.
+    """What learners are compared in: simulated environments, one for each seed and person, and what they all share.
 
-    phi(x, y) is the feature vector, of `n_features` numbers (0 if items have none), of an object y of `space` that is
-    shown in context x; utility is linear in it. `R` bounds its Euclidean norm and `S` its largest absolute entry (NaN
-    without features). `alpha` is that of a strict user, whose answers gain at least this share of the possible gain;
-    NaN for other users. `rounds` is the default number of rounds, after `warm` ones that do not count; `kind` is the
-    kind of feedback, `measure` what is measured in each round, and `rising` says if more of it is better.
+    phi(x, y) is the feature vector of an object y that is shown in context x; utility is linear in it.
+
+    - `n_features`: the number of entries of phi(x, y); 0 if items have no features.
+    - `space`: what learners show: rankings, slates, grades, pairs (see `heedful.spaces`).
+    - `R`, `S`: the greatest Euclidean norm of phi(x, y) and the greatest absolute value of an entry; NaN without
+      features.
+    - `alpha`: the share of the possible gain in utility that each answer of a strict user gains at least; NaN for other
+      users.
+    - `rounds`: the default number of rounds: one pass over the queries, 100 items, ...
+    - `scenes`: the environments, sorted by seed, then by person.
+    - `kind`: the kind of feedback that learners get.
+    - `measure`: the name of what is measured in each round, such as "regret".
+    - `warm`: how many rounds are played before the first one that counts.
+    - `rising`: whether a greater value of the measure is better.
     """
 
     n_features: int
-    """how many features an object has; 0 if items have none"""
     space: Any
-    """what learners show: rankings, slates, grades, pairs (see `heedful.spaces`)"""
     R: float
-    """the greatest Euclidean norm of phi(x, y); NaN if items have no features"""
     S: float
-    """the greatest absolute value of an entry of phi(x, y); NaN if items have no features"""
     alpha: float
-    """the alpha of a strict user, whose answers gain at least this share of the possible gain; NaN for other users"""
     rounds: int
-    """the default number of rounds: one pass over the queries, 100 items, ..."""
     scenes: tuple[Scene, ...]
-    """the worlds, sorted by seed, then by person"""
     kind: Kind
-    """the kind of feedback that learners get"""
     measure: str = "regret"
-    """the name of what is measured in each round"""
     warm: int = 0
-    """how many rounds are played before the first one that counts"""
     rising: bool = False
-    """whether a greater value of the measure is better"""
 
     def learner(self, spec: str) -> Any:
         """Return the learner that the text `spec` (such as "second-order:gamma=0.1") describes, made for this setting.

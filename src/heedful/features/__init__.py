@@ -57,12 +57,15 @@ def vectors(size: int) -> Encoding:
 
 
 class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """Encoding of items in a context: the item's features, then products of a context feature and an item feature.
+    """Encoding of items in a context: the item's features, then products of a feature of the context and one of the
+    item.
 
-    `context` and `item` encode the rows of contexts and of items. A context feature alone would add the same to the
-    score of every candidate, which changes no order, so only products are added: for each of `pairs` (column of the
-    context, column of the item), all products of their features; "all" takes all features of both. Raise ValueError for
-    a pair of unknown columns, or one that is given twice.
+    - `context`, `item`: the encodings of the rows that describe contexts and of those of the items.
+    - `pairs`: pairs (column of the context, column of the item), all products of whose features are taken; "all" takes
+      all features of both.
+
+    A context feature alone would add the same to the score of every candidate, which changes no order, so only products
+    are added. Raise ValueError for a pair of unknown columns, or one that is given twice.
     """
 
     context: Encoding
@@ -85,18 +88,18 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the N' features: those of the item, then those of the products."""
+        """Names of the N' features that `apply` returns: those of the item, then those of the products."""
         crossed = [f"{self.context.names[c]} × {self.item.names[i]}" for c, i in zip(*self._places)]
         return [*self.item.names, *crossed]
 
     @cached_property
     def size(self) -> int:
-        """Number of features, N'."""
+        """Number N' of the features that `apply` returns."""
         return self.item.size + len(self._places[0])
 
     @cached_property
     def _places(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Indices of the two factors of each of p products: in the context's features (p,) and in the item's (p,)."""
+        """Indices of the two factors of each of p products: (p,) into the context's features, (p,) into the item's."""
         if self.pairs == "all":
             grids = [np.indices((self.context.size, self.item.size)).reshape(2, -1)]
         else:
@@ -109,10 +112,11 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
         return both[0], both[1]
 
     def apply(self, context: npt.ArrayLike, X: npt.ArrayLike) -> Features:
-        """Return the N' features (m x N', float32) of m items in a context.
+        """Return the features (m x N', float32) of m items in one context: the N features of each item, then N' - N
+        products.
 
-        `X` (m x N): the N features of each item; `context` (C,): the C features of the context. Raise ValueError,
-        naming the argument, if a shape is wrong.
+        `X` (m x N): the features of each item; `context` (C,): the C features of the context. Raise ValueError, naming
+        the argument, if a shape is wrong.
         """
         context, X = np.asarray(context, np.float32), np.asarray(X, np.float32)
         if context.shape != (self.context.size,):

@@ -45,28 +45,28 @@ class _Kind(Protocol):
         """Return the names of the column's features, without the one for missing values."""
 
     def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
-        """Write the features of a value into `out` from index `at` on, where it is 0; return False if the value is
+        """Write the features of `value` into `out`, which is 0 there, from index `at` on; return False if the value is
         missing.
 
-        Count a text that is not a level of a category in `unknown`, unless that is None. Raise ValueError if the value
-        does not fit.
+        `unknown`: if given, a text that is no level of the category is counted in it. Raise ValueError if the value
+        does not fit this kind of column.
         """
 
 
 class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """A column of a table: its name, and what was found in the rows that it was inferred from, for
-    `Encoding.describe`.
+    """A column of a table, with what was found in the rows that it was inferred from (for `Encoding.describe`).
+
+    - `name`: the name of the column.
+    - `missing`: in how many of these rows its value was missing; if above 0, one more feature, the last, is 1 for a
+      missing value and else 0.
+    - `example`: one of its values, as text.
+    - `why`: the reason in words why it became a column of this kind.
     """
 
     name: str
     missing: int = 0
-    """number of rows with a missing value among those it was inferred from; if above 0, the last feature says whether a
-    value is missing
-    """
     example: str = ""
-    """an example of its values"""
     why: str = ""
-    """why it became a column of this kind, in words"""
 
     def __post_init__(self) -> None:
         if self.missing < 0:
@@ -82,14 +82,15 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Raise ValueError, naming the field, if a field is invalid."""
 
     def features(self: _Kind) -> list[str]:
-        """Return the names of all features of the column, in order."""
+        """Return the names of all features of the column, in order; the last is that for missing values, if there is
+        one."""
         return [*self.own(), f"{self.name} missing"] if self.missing else self.own()
 
 
 class Number(_Column, frozen=True, tag="number"):
-    """A numeric column: one feature, (value - mean) / scale, clipped at LIMIT.
+    """A numeric column: one feature, (value - mean) / scale, clipped to -1000..1000.
 
-    Booleans count as 0 and 1; texts may contain a number.
+    `mean` is subtracted and `scale` (above 0) divides. Booleans count as 0 and 1; a text may contain a number.
     """
 
     mean: float
@@ -114,7 +115,8 @@ class Number(_Column, frozen=True, tag="number"):
 
 
 class Category(_Column, frozen=True, tag="category", dict=True):
-    """A categorical column: one feature for each of `levels`, 1 if the value is this level, else 0."""
+    """A categorical column: one feature for each of `levels`, the known values; it is 1 if the value is this level,
+    else 0."""
 
     levels: tuple[str, ...]
 
@@ -141,14 +143,15 @@ class Category(_Column, frozen=True, tag="category", dict=True):
 
 
 class Text(_Column, frozen=True, tag="text"):
-    """A column of texts, by their words hashed into buckets: one feature for each bucket, the square root of the share
-    of words in it.
+    """A column of texts, by their words, which are hashed into buckets. There is one feature for each bucket: the
+    square root of the share of the text's words that fall into it.
+
+    - `words`: for each bucket the most frequent word in it, which names the feature; "" if there was none.
 
     So the vector of these features has length 1.
     """
 
     words: tuple[str, ...]
-    """for each bucket its most frequent word, which names the feature; "" if there was none"""
 
     def check(self) -> None:
         if not self.words:
@@ -167,9 +170,8 @@ class Text(_Column, frozen=True, tag="text"):
 
 
 class Prose(_Column, frozen=True, tag="prose"):
-    """A column of texts, by their style: one feature for each of TRAITS (such as the length of a text), (value - mean)
-    / scale, with the mean and scale of plain prose.
-    """
+    """A column of texts, by their style: one feature for each of TRAITS, such as the length of the text or its share of
+    polite words. A feature is (measured value - mean) / scale, with mean and scale fixed for plain English prose."""
 
     def own(self) -> list[str]:
         return [f"{self.name}: {trait.name}" for trait in TRAITS]
@@ -184,9 +186,9 @@ class Prose(_Column, frozen=True, tag="prose"):
 
 
 class Vector(_Column, frozen=True, tag="vector"):
-    """A column of vectors of `size` numbers: one feature for each number, divided by `scale`.
+    """A column of vectors: one feature for each of their `size` numbers, divided by `scale`.
 
-    `scale` is the root mean square length of the vectors that it was inferred from.
+    `scale` is the root mean square length of the vectors that the column was inferred from.
     """
 
     size: int
@@ -211,7 +213,7 @@ class Vector(_Column, frozen=True, tag="vector"):
 
 
 class Ignored(_Column, frozen=True, tag="ignored"):
-    """A column that becomes no feature; `why` gives the reason."""
+    """A column that becomes no feature; its field `why` gives the reason in words."""
 
     def own(self) -> list[str]:
         return []
@@ -323,7 +325,8 @@ def describe_value(value: object) -> str:
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Return names as a list for an error message: the first eight, and how many more there are; "none" for none."""
+    """Return `names` as one text for an error message: the first eight, separated by commas, and how many more there
+    are; "none" if there are no names."""
     each = list(names)
     return ", ".join(each[:8]) + (f" and {len(each) - 8} more" if len(each) > 8 else "") or "none"
 

@@ -18,29 +18,31 @@ Features: TypeAlias = npt.NDArray[np.float32]
 
 
 class Description(NamedTuple):
-    """How an encoding treats one column of a table: its `kind` (number, category, text, ...), `why`, and the number of
-    `features` that it becomes.
+    """How an encoding treats one column of a table.
 
-    `example` is one of its values as text, `missing` the number of rows without a value when the encoding was inferred.
+    - `column`: the name of the column.
+    - `kind`: number, category, text, prose, vector or ignored.
+    - `features`: the number of features that it becomes.
+    - `example`: one of its values, as text.
+    - `missing`: the number of rows without a value when the encoding was inferred.
+    - `why`: the reason in words why the column is of this kind.
     """
 
     column: str
     kind: str
     features: int
-    """number of its features"""
     example: str
     missing: int
-    """number of rows in which the value was missing when the encoding was inferred"""
     why: str
-    """why the column is of this kind"""
 
 
 class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """An encoding of rows as vectors of N float32 features. It is immutable: a row gives the same bits on every
-    machine.
+    """An encoding of the rows of a table as vectors of N float32 features. It is immutable: a row gives the same bits
+    on every machine.
 
-    `columns`: what each column becomes; `identifier`: the column with the names of the items, "" if rows have no names
-    (contexts); `version`: of the format in JSON.
+    - `version`: the version of the format in JSON.
+    - `columns`: for each column of the table, which features it becomes.
+    - `identifier`: the column with the names of the items; "" if rows have no names (rows that describe a context).
     """
 
     version: int = 1
@@ -79,9 +81,8 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @cached_property
     def _plan(self) -> list[tuple[str, Any, int, int]]:
-        """What `encode` does, for each column with features: the column's name, its `write`, the index of its first
-        feature, and the index of its missing flag or -1.
-        """
+        """For each column that has features, what `encode` needs: (its name, its `write`, the index of its first
+        feature, the index of its feature for missing values or -1)."""
         each = [(column, self.places[column.name]) for column in self.columns]
         return [(c.name, c.write, at.start, at.stop - 1 if c.missing else -1) for c, at in each if at]
 

@@ -53,15 +53,18 @@ class _Limits(NamedTuple):
 
 
 class _ColumnSummary(NamedTuple):
-    """Values of a column in the rows that an encoding is inferred from."""
+    """The values of a column in the rows that an encoding is inferred from.
+
+    - `name`: the name of the column.
+    - `cells`: the value in each row, None if it is missing.
+    - `values`: the values that are not missing.
+    - `missing`: the number of rows in which it is missing.
+    """
 
     name: str
     cells: list[object]
-    """the value in each row, None if it is missing"""
     values: list[object]
-    """the values that are not missing"""
     missing: int
-    """number of rows in which it is missing"""
 
 
 def infer(
@@ -179,7 +182,7 @@ def _summarise(name: str, rows: Sequence[Mapping[str, object]]) -> _ColumnSummar
 
 
 def _whole(given: str) -> bool:
-    """Return True if a text can be encoded; half of a surrogate pair cannot."""
+    """Return True if `given` can be encoded in UTF-8, which holds for every text without half a surrogate pair."""
     return given.isascii() or not any("\ud800" <= c <= "\udfff" for c in given)
 
 
@@ -229,7 +232,10 @@ def _unique(column: _ColumnSummary) -> str:
 
 
 def _kind(column: _ColumnSummary, limits: _Limits) -> tuple[str, str]:
-    """Return the kind that a column becomes ("number", "category", ...), and in words why."""
+    """Return (the kind that `column` becomes: "number", "category", ...; the reason in words).
+
+    `limits` are the greatest numbers of buckets and levels.
+    """
     values = column.values
     if not values:
         return "ignored", "nothing in it"

@@ -51,13 +51,15 @@ _IS = _set("it's that's there's here's what's who's where's how's he's she's let
 
 
 class Trait(NamedTuple):
-    """A readable feature of a text's style, called `name`: (measured value - `mean`) / `scale`; `what` says in words
-    what is measured.
+    """A readable feature of a text's style: (measured value - `mean`) / `scale`.
+
+    - `name`: the name of the feature, such as "length".
+    - `what`: what is measured, in words, such as "log2(1 + words)".
+    - `mean`, `scale`: usual values of the measured number and of its spread, in plain English prose.
     """
 
     name: str
     what: str
-    """what is measured, in words"""
     mean: float
     scale: float
 
@@ -97,10 +99,10 @@ def bucket(word: str, buckets: int) -> int:
 
 
 def hash_words(text: str, buckets: int) -> list[tuple[int, float]]:
-    """Return (bucket, value) for each of the `buckets` into which words of the text fall; the value is the square root
-    of its share of the words.
+    """Return (bucket, value) for each bucket, of `buckets` in all, into which words of `text` fall. The value is the
+    square root of the bucket's share of the words.
 
-    The root makes counts sublinear, and gives the vector length 1 for texts of all lengths.
+    The root makes the value grow more slowly than the count, and gives the vector of values the length 1 for all texts.
     """
     each = words(text)
     counts = Counter(bucket(word, buckets) for word in each)

@@ -37,7 +37,9 @@ class StudyAnswer(NamedTuple):
 
 
 def decision_id(person: str, number: int) -> str:
-    """Return the id of the decision (which items are shown) that asks `person` their question `number`, counted from 0.
+    """Return the id of the decision that asks `person` their question `number`, counted from 0.
+
+    A decision is a record in the loop's log: which items were shown, and to whom.
     """
     return f"ask-{number}-{person}"
 

@@ -85,8 +85,9 @@ def chain_feedback(y: Ints, clicks: Sequence[Ints]) -> Ints:
 
 
 def degrade(ranking: Ints, condition: str) -> Ints:
-    """Return a copy of `ranking` (indices of documents, best first) with its first ten positions changed as `condition`
-    says: "normal" (not at all), "swapped" or "reversed". Raise ValueError for another `condition`."""
+    """Return a copy of `ranking` (indices of documents, best first), changed as `condition` says: "normal", not at all;
+    "swapped", the first two documents change places; "reversed", the first ten are in reverse order. Raise ValueError
+    for another `condition`."""
     if condition not in CONDITIONS:
         raise ValueError(f"condition: expected {', '.join(CONDITIONS)}, got {condition!r}")
     head = {"normal": ranking[:K], "swapped": np.append(ranking[:2][::-1], ranking[2:K]), "reversed": ranking[:K][::-1]}

@@ -37,7 +37,7 @@ class StructuredStream(NamedTuple):
     - `w_star` (N,): the person's true utility weights.
     - `best` (T x the length of an object): the object of greatest utility of each context.
     - `space`: the space of the objects, such as `Assignment` or `Path`.
-    - `user`: the simulated person, who changes an object step by step on the way to the best one.
+    - `user`: the simulated person, who changes an object step by step towards the best one.
 
     Regret is the utility of the best object minus that of the one shown. After the last context the first comes again.
     """

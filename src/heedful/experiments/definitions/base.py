@@ -16,22 +16,21 @@ if TYPE_CHECKING:
 class Option(NamedTuple):
     """The help of one parameter of the method `prepare` of an experiment, as `heedful simulate NAME --help` shows it.
 
-    `metavar` stands for the value, such as FILE; `least` and `most` are the bounds of the value; `default` is the
-    default in words, None if the help shows the value itself; `negatable`, for a flag: whether there is also --no-NAME.
+    - `help`: the text.
+    - `metavar`: what stands for the value in the help, such as FILE.
+    - `least`, `most`: the least and the greatest value that is allowed; None: no limit.
+    - `default`: the default in words; None if the help shows its value.
+    - `negatable`: for a flag, whether there is also an option --no-NAME.
+
     A parameter without a default becomes an argument of the command, any other an option --NAME.
     """
 
     help: str
     metavar: str | None = None
-    """what stands for the value in the help, such as FILE"""
     least: float | None = None
-    """the least value that is allowed"""
     most: float | None = None
-    """the greatest value that is allowed"""
     default: str | None = None
-    """the default in words; None if the help shows its value"""
     negatable: bool = False
-    """for a flag: whether there is also --no-NAME"""
 
 
 Float32 = Annotated[bool, Option("Features in single precision.")]
@@ -44,32 +43,28 @@ class BadOption(ValueError):
 
 
 class PreparedExperiment(NamedTuple):
-    """An experiment on given data, ready to run: its `setting` (the simulated environments and what they share), and
-    what the command prints about it.
+    """An experiment on given data, ready to run, and what the command prints about it.
 
-    `title` is the heading of tables and plots; `conditions` are the options that are part of each result with --json;
-    `notes` are sentences about the data, and `remark` one below the table. `rules` are learners, as text, that always
-    run too, and `yardsticks` simple ones with the best of which all others are compared. `most_rounds` is the number of
-    rounds after which nothing is left to show, None if there is no end; warn(learner) returns a warning or "".
+    - `setting`: the simulated environments, and what they share.
+    - `title`: the heading of tables and plots.
+    - `conditions`: the options, by name, that are part of each result with --json.
+    - `notes`: sentences about the data, for the user.
+    - `rules`: learners, as text NAME:FIELD=VALUE,..., that are run for comparison, even if the user does not name them.
+    - `yardsticks`: simple learners, as text: all others are compared with the best of these after the last round.
+    - `remark`: a sentence below the table.
+    - `most_rounds`: the number of rounds after which nothing is left to show; None if there is no end.
+    - `warn`: a function that returns a warning about a learner in this setting, or "".
     """
 
     setting: Setting
     title: str
-    """the heading of tables and plots"""
     conditions: dict[str, object]
-    """the options that are part of each result with --json, by name"""
     notes: tuple[str, ...] = ()
-    """sentences about the data, for the user"""
     rules: tuple[str, ...] = ()
-    """specs of learners that are run for comparison, even if the user does not name them"""
     yardsticks: tuple[str, ...] = ()
-    """specs of simple learners: after the last round, all other learners are compared with the best of these"""
     remark: str = ""
-    """a sentence below the table"""
     most_rounds: int | None = None
-    """the number of rounds after which nothing is left to show; None if there is no end"""
     warn: Callable[[Any], str] = lambda learner: ""
-    """returns a warning about a learner in this setting, or "" """
 
 
 class Experiment(ABC):
