@@ -36,11 +36,15 @@ class CoactiveRanker(BaseEstimator):
     ordered by relevance; equally relevant rows stay in the order shown. A preference between two things is a group of
     two rows.
 
-    Parameters: `learner`, the name of a coactive learner with its parameters ("pairwise-logistic", "perceptron",
-    "second-order:epsilon=1"); `k`, the number of top positions that count; `epochs`, how often `fit` goes over the
-    groups; `shuffle`, whether in a new random order each time; `random_state`. After fitting: `coef_` (N,),
-    `n_features_in_`, `t_` (number of groups learned from). There is no `sample_weight`, since it learns from whole
-    groups.
+    Parameters:
+
+    - `learner`: the name of a coactive learner with its parameters ("pairwise-logistic", "second-order:epsilon=1").
+    - `k`: the learner optimises, and `score` measures, the first k positions of a ranking.
+    - `epochs`: how often `fit` goes over the groups; `shuffle`: whether in a new random order each time, drawn from
+      `random_state`.
+
+    After fitting: `coef_` (N,), the weights w; `n_features_in_`; `t_`, the number of groups learned from. There is no
+    `sample_weight`, since it learns from whole groups.
     """
 
     n_features_in_: int

@@ -32,11 +32,11 @@ RADIUS = 100.0
 
 
 def check_for_clicks(spec: str, learner: object, user: object) -> None:
-    """Raise ValueError if the simulated `user` answers with clicks only, and `learner` would take them for a whole
-    order.
+    """Raise ValueError if the simulated `user` answers with the clicked candidates alone, but `learner` would take them
+    for an order of all candidates.
 
-    A learner that can take partial answers has a property `partial` that is true. `spec` names the learner in the
-    error.
+    A learner of clicks says with a true property `partial` that it takes such partial answers. `spec`: the learner as
+    text, for the message.
     """
     if getattr(user, "clicks_only", False) and not getattr(learner, "partial", False):
         expected = "a learner of clicks, such as fair-pairs, as with clicks_only an answer is no whole order"

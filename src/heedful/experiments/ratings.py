@@ -142,10 +142,10 @@ def make_world(name: str, seed: int) -> LowRank:
 
 
 def rounds_in(replay: Replay, slate: int, warm: int) -> int:
-    """Return how many rounds a simulation on known ratings (`replay`) without repeats lasts, with `slate` items a round
-    after `warm` given ratings.
+    """Return how many rounds a simulation on known ratings (`replay`) lasts if no item is shown twice to a user.
 
-    It is an upper bound if slates have more than one item.
+    `slate` items are shown in a round; `warm` of the ratings are given before the first round. The result is an upper
+    bound if slates have more than one item.
     """
     slates = int(np.ceil(np.diff(replay.starts) / slate).sum())
     return max(slates - warm, 1) if slate == 1 else slates

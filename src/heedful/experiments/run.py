@@ -113,13 +113,17 @@ def simulate(
     """Run every learner in every simulated environment of `setting` for `rounds` rounds, and yield events as they
     happen.
 
-    `learners` are by name; names are those in the events. `jobs` is the number of runs at a time. With the `engine`
-    "serial" they are threads: compiled learners run in parallel, and interpreted ones (all of them, with `interpreted`)
-    take turns in one thread. With "processes" and "ray" each run is a task of `heedful.core.engine`, which may call
-    `tell`. With "auto" only interpreted runs are, as threads are as fast for compiled ones. The regrets are the same
-    with each. Each run yields `Advance` events and ends with a `Run`; the runs come in any order. Raise ValueError if
-    the setting has no environments; an error of a learner is raised here too, as `heedful.core.engine.TaskError` if the
-    run was in another process.
+    `learners` are by name, which events repeat. `jobs` is the number of runs at a time. `interpreted`: compile no
+    learner. Each run yields `Advance` events and ends with a `Run`; the runs come in any order. Regrets are the same
+    with each `engine`:
+
+    - "serial": runs are threads of this process. Compiled learners run in parallel; interpreted ones take turns.
+    - "processes", "ray": each run is a task of `heedful.core.engine`, which may call `tell` with a message for the
+      user.
+    - "auto": tasks if all learners are interpreted and `jobs` is above 1; otherwise threads, which are as fast.
+
+    Raise ValueError if the setting has no environments. An error of a learner is raised here too, as
+    `heedful.core.engine.TaskError` if the run was in another process.
     """
     if not setting.scenes:
         raise ValueError("seeds: expected at least one, got none")
@@ -305,10 +309,10 @@ def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[float, float
 
 
 def pair_agreement(u: Array, v: Array) -> float:
-    """Return the share of the pairs of m items that have different values in `u` (m,) and are in the same order in `v`
-    (m,).
+    """Return the share of pairs of items that `v` (m,) puts in the same order as `u` (m,) does: two lists of values for
+    the same m items.
 
-    It is NaN if all values of u are equal.
+    Only pairs with different values in u count. It is NaN if all values of u are equal.
     """
     ordered = np.sign(u[:, None] - u)
     alike = ordered * np.sign(v[:, None] - v) > 0
@@ -316,12 +320,12 @@ def pair_agreement(u: Array, v: Array) -> float:
 
 
 def bound(learner: Any, setting: Setting, t: npt.ArrayLike) -> Array:
-    """Return an upper bound of the learner's average regret REG_t for each t in `t` (...,), averaged over the simulated
-    environments of `setting`.
+    """Return an upper bound of the learner's average regret REG_t for each number of rounds t in the array `t`,
+    averaged over the simulated environments of `setting`.
 
-    It is the learner's `regret_bound`, from its paper's theorem. NaN if the learner has none, or if the theorem's
-    assumptions fail: users who are not strict (`setting.alpha` is NaN), a space whose argmax is approximate, or one
-    that adds the caller's own score.
+    The bound is the learner's `regret_bound`, from its paper's theorem. It is NaN if the learner has none, or if an
+    assumption of the theorem fails: the users are not strict (`setting.alpha` is NaN), the argmax of the space is
+    approximate, or the space adds the caller's own score (`WithBaseScore`).
     """
     t = np.asarray(t, np.float64)
     if (

@@ -116,11 +116,12 @@ def blank_setting(space: Any, kind: Kind) -> Setting:
 
 
 def make_checked_learner(spec: str, n_features: int, space: Any, **defaults: float) -> Any:
-    """Return the learner that the text `spec` (NAME:FIELD=VALUE,...) describes, for `n_features` features and objects
-    of `space`, having called its `init`.
+    """Return the learner that the text `spec` (NAME:FIELD=VALUE,...) describes, for objects of `space` with
+    `n_features` features.
 
-    `defaults` are values for hyperparameters that have none. Raise ValueError for an unknown learner, field or value, a
-    field without a value, and, beginning with `spec`, for what `init` refuses.
+    `defaults` are values for hyperparameters that have no default of their own. The learner's `init` is called once, to
+    check them. Raise ValueError for an unknown learner, field or value, for a field without a value, and, beginning
+    with `spec`, for what `init` refuses.
     """
     learner = make_learner(spec, n_features=n_features, space=space, **defaults)
     try:

@@ -88,9 +88,9 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Number(_Column, frozen=True, tag="number"):
-    """A numeric column: one feature, (value - mean) / scale, clipped to -1000..1000.
+    """A numeric column: one feature, (value - `mean`) / `scale`, clipped to -1000..1000.
 
-    `mean` is subtracted and `scale` (above 0) divides. Booleans count as 0 and 1; a text may contain a number.
+    `scale` is above 0. Booleans count as 0 and 1; a text may contain a number.
     """
 
     mean: float

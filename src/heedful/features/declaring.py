@@ -15,12 +15,13 @@ _KINDS = {"number": ("range",), "category": ("levels",), "vector": ("size", "sca
 
 
 def declare(features: Mapping[str, object]) -> Encoding:
-    """Return the encoding of features declared by name: (low, high) for a number, a list of texts for a category.
+    """Return the encoding of features that are declared by hand: `features` maps the name of each to its declaration.
 
-    Or in full: {"kind": "number", "range": (0, 40)}, {"kind": "category", "levels": ["web", "app"]}, {"kind": "vector",
-    "size": 8, "scale": 1}; with "optional": true the value may be missing, and one more feature says whether it is. The
-    range of a number is that of usual values, and is mapped to -1..1; other values are allowed, and mapped beyond.
-    Raise ValueError, naming the feature, for any other declaration.
+    A declaration is (low, high) for a number or a list of texts for a category. Or in full: {"kind": "number", "range":
+    (0, 40)}, {"kind": "category", "levels": ["web", "app"]}, {"kind": "vector", "size": 8, "scale": 1}. With
+    "optional": true the value may be missing, and one more feature says whether it is. The range of a number is that of
+    usual values, and is mapped to -1..1; values outside are allowed, and mapped to numbers outside. Raise ValueError,
+    naming the feature, for any other declaration.
     """
     if not isinstance(features, Mapping) or not features:
         raise ValueError(f"query_features: expected what each is, by name, got {describe_value(features)}")

@@ -144,9 +144,8 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @staticmethod
     def from_json(written: bytes | str) -> Encoding:
-        """Return the encoding that `to_json` wrote as `written`. Raise ValueError, naming the field, for
-        anything else.
-        """
+        """Return the encoding that `to_json` returned as `written`. Raise ValueError, naming the field, if `written` is
+        no JSON of an encoding."""
         try:
             return decoder(Encoding).decode(written)
         except (msgspec.DecodeError, RecursionError) as error:

@@ -15,11 +15,12 @@ Array = npt.NDArray[np.float64]
 
 
 class Assignment(NamedTuple):
-    """Assignments of people to slots, one person to each slot, of greatest total utility.
+    """The space of assignments of people to slots, one person to each slot.
 
     A context x (m x slots x N) has N features for each of m people in each of the `slots` slots, m >= slots. An object
     y (slots,) is an assignment: y[s] is the index of the person in slot s, and no person has two slots. phi(x, y) =
-    sum_s x[y[s], s]. The argmax is exact: the linear assignment problem, solved by shortest augmenting paths.
+    sum_s x[y[s], s]. The argmax of w . phi(x, y) is exact: the linear assignment problem, solved by shortest augmenting
+    paths.
     """
 
     slots: int

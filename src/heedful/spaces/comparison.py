@@ -66,8 +66,8 @@ class Choice(NamedTuple):
     """features of the items (n_items x d); (0, 0) where they have none"""
 
     def check(self) -> None:
-        """Raise ValueError, naming the field, if `n_items` is above MOST_ITEMS, `equal` is not a bool, or `features` is
-        not finite numbers with a row for each item."""
+        """Raise ValueError, naming the field, if `n_items` is above 10,000, `equal` is not a bool, or `features` is not
+        finite numbers with a row for each item."""
         check_count("n_items", self.n_items, least=0, most=MOST_ITEMS)
         check_flag("equal", self.equal)
         X = numbers("features", self.features, "2-dimensional numbers")
@@ -77,11 +77,11 @@ class Choice(NamedTuple):
                 raise ValueError(f"features: expected {self.n_items} rows, one for each item, got {len(X)}")
 
     def check_context(self, x: object, n_features: int = 0) -> ComparisonPool:
-        """Return `x` = (user, pairs), a user's index and the candidate questions (p x k item indices), as a
-        ComparisonPool; `n_features` is ignored.
+        """Return the context `x` = (user, pairs) as a ComparisonPool; `n_features` is ignored.
 
-        Raise ValueError, naming the part, unless the user is an index below MOST and pairs are at least one row of two
-        or more different items from 0 to n_items - 1.
+        `x` has the index of the user and the p candidate questions (p x k), each the indices of k items. Raise
+        ValueError, naming the part, unless the user is an index below MOST (10^7) and there is at least one question,
+        each with two or more different items from 0 to n_items - 1.
         """
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x: expected (user, pairs), got {describe(x)}")

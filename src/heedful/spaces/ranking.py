@@ -236,8 +236,8 @@ class WithBaseScore(NamedTuple):
 
 @kernel
 def difference(space: Space, n_features: int, x: Floats, ybar: Ints, y: Ints) -> Array:
-    """Return D = phi(x, ybar) - phi(x, y) (N,), the update direction of a correction of the object `y` to `ybar` in the
-    context `x`, for any `space`; N is `n_features`."""
+    """Return D = phi(x, ybar) - phi(x, y) (N,), the direction in which weights are updated when the object `y` of the
+    context `x` is corrected to `ybar`, for any `space`; N is `n_features`."""
     D = np.zeros(n_features)
     space.add_difference(D, x, ybar, y, 1.0)
     return D
@@ -245,16 +245,21 @@ def difference(space: Space, n_features: int, x: Floats, ybar: Ints, y: Ints) ->
 
 @kernel
 def with_base_weight(w: Array, adjusted: bool) -> Array:
-    """Return a copy of the N weights `w` (N,) with 1 added to the last weight, that of the caller's score; if not
-    `adjusted`, the last weight becomes 1."""
+    """Return a copy of the weights `w` (N,) in which the caller's score has its full weight.
+
+    The last entry is the weight of the caller's score: 1 is added to it or, if not `adjusted`, it becomes 1.
+    """
     out = w.copy()
     out[-1] = 1.0 + w[-1] if adjusted else 1.0
     return out
 
 
 def is_exact(space: object) -> bool:
-    """Return True if the argmax of `space` is an object of greatest utility w . phi(x, y), as the theorems assume: it
-    is no WithBaseScore (which maximises under other weights) and does not declare `approximate`."""
+    """Return True if the argmax of `space` is an object of greatest utility w . phi(x, y), as the regret bounds assume.
+
+    It is False for a WithBaseScore, which maximises under other weights than w, and for a space with a true attribute
+    `approximate`.
+    """
     return not (isinstance(space, WithBaseScore) or getattr(space, "approximate", False))
 
 
@@ -296,14 +301,14 @@ def _add_implied_pairs_loop(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) 
 
 @primitive(_add_implied_pairs_loop)
 def add_implied_pairs(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
-    """Add to `coef` (m,) in place the gradient, in the scores of m candidates, of the logistic log-likelihood of a
-    correction.
+    """Add to `coef` (m,) in place the gradient, in the scores of m candidates, of the logistic log-likelihood of the
+    pairs that a correction implies.
 
-    `s` (m,) are the scores, `y` the order shown and `ybar` the better order. The first `k` of ybar count as chosen. The
-    person is assumed to have looked at y down to the last chosen candidate, and at least at its first k. So each chosen
-    candidate beats each looked-at one that was not chosen; and of two chosen ones, a beats b if a is before b in ybar
-    but after it in y. Each pair adds sigma(s_b - s_a) to coef_a and takes it from coef_b; sigma is the logistic
-    function.
+    `s` (m,): the scores; `y`: the order shown; `ybar`: the better order (candidate indices, best first). The first `k`
+    of ybar count as chosen. The person is assumed to have looked at y down to the last chosen candidate, and at least
+    at its first k. So each chosen candidate beats each one that was looked at and not chosen. Of two chosen ones, a
+    beats b if a is before b in ybar but after it in y. For each pair, sigma(s_b - s_a) is added to coef[a] and
+    subtracted from coef[b]; sigma is the logistic function.
     """
     total, value, seen, chosen = coef.tolist(), s.tolist(), y.tolist(), ybar[:k].tolist()  # lists are faster here
     place_of = {j: i for i, j in enumerate(seen)}

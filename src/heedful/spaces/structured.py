@@ -34,8 +34,10 @@ class Path(NamedTuple):
     heads: Ints  # E
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y) (N,): the sum of the rows of `x` (E x N, features of the edges) over the edges `y` of a
-        path."""
+        """Return phi(x, y) (N,): the sum of the features of the edges of a path.
+
+        `x` (E x N): the N features of each of E edges; `y`: the indices of the path's edges, first to last.
+        """
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         for e in y:
@@ -44,8 +46,10 @@ class Path(NamedTuple):
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the path of greatest utility w . phi(x, y), as edge indices from first to last, for weights `w` (N,)
-        and the features `x` (E x N) of the edges."""
+        """Return the path of greatest utility w . phi(x, y): the indices of its edges, first to last.
+
+        `w` (N,): a weight for each feature; `x` (E x N): the N features of each of E edges.
+        """
         return best_path(scores(x, w), self.tails, self.heads)
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
@@ -217,8 +221,10 @@ class Subset(NamedTuple):
     k: int = 5
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y) (N,), the square root of the sum of the rows of `x` (m x N; m candidates, N features) over
-        the set `y` of candidate indices, whose order does not matter."""
+        """Return phi(x, y) (N,): for each feature, the square root of its sum over the candidates in the set `y`.
+
+        `x` (m x N): the N features of each of m candidates; `y`: candidate indices, in any order.
+        """
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         for j in y:
@@ -227,8 +233,11 @@ class Subset(NamedTuple):
         return np.sqrt(out)
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the indices of min(k, m) of the m candidates `x` (m x N) of N features, chosen greedily to increase w
-        . phi(x, y), in the order in which they were taken; `w` (N,)."""
+        """Return the indices of min(k, m) of m candidates, chosen greedily to increase w . phi(x, y), in the order in
+        which they were chosen.
+
+        `w` (N,): a weight for each feature; `x` (m x N): the N features of each candidate.
+        """
         return greedy(w, x, min(self.k, x.shape[0]))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:

@@ -65,9 +65,9 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
 def create_study(path: Path, material: Material, study: Study, goal: Literal["best", "ranking"]) -> Loop:
     """Create a study of the items in `material` in the new folder `path` and return its loop, open.
 
-    `study` is what participants see; `goal` says what is to be found, the best item or the whole ranking. Raise
-    FileExistsError if the folder exists, and ValueError, naming the field, for invalid values. After an error there is
-    no folder.
+    `study` is what participants see. `goal` says what the answers are to find: "best", the best item, or "ranking", the
+    whole order. Raise FileExistsError if the folder exists, and ValueError, naming the field, for invalid values. After
+    an error there is no folder.
     """
     known = {name for row in material.rows for name in row}
     for column in study.show:

@@ -48,8 +48,11 @@ def _close_ranks_loop(rows: Floats, utilities: Array, ratings: Array, gone: npt.
 
 @primitive(_close_ranks_loop)
 def close_ranks(rows: Floats, utilities: Array, ratings: Array, gone: npt.NDArray[np.bool_]) -> int:
-    """Move those of m entries, with N features each, that are not `gone` (m,) to the front of `rows` (m x N),
-    `utilities` (m,) and `ratings` (m,), in order and in place; return their number."""
+    """Move the entries that are not `gone` to the front of three arrays, in order and in place; return their number.
+
+    The arrays have an entry for each of m items: `rows` (m x N), N features, `utilities` (m,) and `ratings` (m,).
+    `gone` (m,) says for each item whether it is dropped.
+    """
     stay = np.flatnonzero(~gone)
     for values in (rows, utilities, ratings):
         values[: stay.size] = values[stay]
@@ -113,11 +116,12 @@ class ItemPool(NamedTuple):
 
 
 def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike | None = None) -> ItemPool:
-    """Return a simulated environment in which one of m items, with N features each, `X` (m x N), is shown at a time to
-    the simulated person `user`, whose utility weights are `w_star` (N,).
+    """Return a simulated environment in which one person is shown one of m items at a time, each item once.
 
-    `ratings` (m,) are the person's own; where they are NaN or not given, utilities are rounded half up and clipped to
-    1..5. Raise ValueError, naming the argument, if they do not fit together.
+    `X` (m x N): the N features of each item; `w_star` (N,): the person's utility weights; `user`: the simulated person,
+    who says how items are answered; `ratings` (m,): the person's ratings of the items. Where these are NaN or not
+    given, they are the utilities, rounded half up and clipped to 1..5. Raise ValueError, naming the argument, if they
+    do not fit together.
     """
     check_user(user, "pick", "picks items")
     X = finite_table("X", X)
@@ -134,11 +138,11 @@ def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike |
 
 
 def taste(X: Floats, seed: int) -> tuple[Array, Array]:
-    """Return random utility weights w* (N,) of N features, |w*| = 1, drawn from `seed`, and a rating (m,) of each of m
-    items with standardised features `X` (m x N), for tables of items without ratings.
+    """Return (random utility weights w* (N,), |w*| = 1; ratings (m,) of m items that follow from them), drawn from
+    `seed`, for tables of items without ratings.
 
-    A rating is the utility, shifted and scaled to mean 3 and standard deviation 1 over the items, rounded half up and
-    clipped to 1..5.
+    `X` (m x N): the N standardised features of each item. A rating is the utility, shifted and scaled to mean 3 and
+    standard deviation 1 over the items, rounded half up and clipped to 1..5.
     """
     w_star: Array = np.random.default_rng([seed, 7]).standard_normal((X.shape[1],))
     w_star /= np.linalg.norm(w_star)

@@ -66,8 +66,8 @@ class WarmStart(NamedTuple, Generic[W]):
 
 
 def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart[LowRankState] | WarmStart[ReplayState]:
-    """Return a simulated environment like `world` that begins with `count` random ratings, drawn from `seed`: each is
-    one round in which only one item can be shown.
+    """Return a simulated environment like `world` that begins with `count` random ratings, drawn from `seed`, so that
+    every learner starts with the same ones. Each is one round in which only one item can be shown.
 
     From a `Replay` they are different known ratings; in a `LowRank` environment, ratings of random users and items.
     Raise ValueError if a replay has too few.

@@ -134,9 +134,11 @@ class StrictAlpha(NamedTuple):
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
-        """Return the object `y` of the context `x`, moved towards the `best` object by `space.step_towards` until its
-        utility has risen by alpha times the regret (the utility of `best` minus that of y), under the weights `w` (N,)
-        of N features.
+        """Return a better object than `y`: y moved step by step (`space.step_towards`) towards the `best` object, until
+        its utility has risen by alpha times the regret.
+
+        `x` is a context of `space`; `w` (N,): the person's utility weights of N features. The regret is the utility of
+        `best` minus that of y.
         """
         needed = self.alpha * gain(space, x, w, best, y)
         out = y.copy()
@@ -174,12 +176,11 @@ class ExpectedAlpha(NamedTuple):
         check_count("objects", self.objects, most=1000)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the answer of `StrictAlpha(strict)` to the ranking `shown` or, with a probability p chosen so that the
-        expected gain is still at least alpha times the regret, a ranking with random candidates in the first `k`
-        positions.
+        """Return the answer of `StrictAlpha(strict)` to the ranking `shown` (candidate indices, best first) or, with
+        probability p, a ranking with random candidates in the first `k` positions.
 
-        `utilities` (m,) are those of the candidates, `best` is the greatest utility of a ranking; draws are from `rng`,
-        and `labels` are not used.
+        p is as large as it can be with an expected gain of at least alpha times the regret. `utilities` (m,) are those
+        of the candidates, `best` is the greatest utility of a ranking; draws are from `rng`, and `labels` are not used.
         """
         u = utility(utilities, shown, k)
         sure = StrictAlpha(self.strict).rank(k, utilities, labels, best, shown, rng)
@@ -193,10 +194,11 @@ class ExpectedAlpha(NamedTuple):
         return drawn[rng.integers(0, self.objects)].copy() if rng.random() < p else sure
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return the answer of `StrictAlpha(strict)` to item `y` or, with a probability p chosen so that the expected
-        gain is still at least alpha times the regret, a random item (index).
+        """Return the index of the item that `StrictAlpha(strict)` answers with when item `y` is shown or, with
+        probability p, that of a random item.
 
-        `utilities` are (m,); draws are from `rng`, and `ratings` are not used.
+        p is as large as it can be with an expected gain of at least alpha times the regret. `utilities` (m,) are those
+        of the items; draws are from `rng`, and `ratings` are not used.
         """
         sure = StrictAlpha(self.strict).pick(utilities, ratings, y, rng)
         drawn = np.empty(self.objects, np.int64)
@@ -229,8 +231,11 @@ class Noisy(NamedTuple):
         check_count("depth", self.depth)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the order `shown` with the `k` candidates of highest label, of its first `depth`, on top by descending
-        label, then the rest in the order shown. `labels` (m,); the other arguments are not used."""
+        """Return the ranking `shown` (candidate indices, best first) with k of its first `depth` candidates moved to
+        the top: those with the highest labels, by descending label.
+
+        `labels` (m,): the relevance label of each candidate; the other arguments are not used.
+        """
         n = min(self.depth, shown.size)
         chosen = np.empty(min(k, n) + 1, np.int64)
         size = 0
