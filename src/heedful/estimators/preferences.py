@@ -74,10 +74,10 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
     def _rows(
         self, D: Array, y: object, sample_weight: object, told: list[Any] | None
     ) -> tuple[_Rows, npt.NDArray[np.bool_]]:
-        """Return the choices that were made at least once, and a mask of their rows among all n rows (n,).
+        """Return (the choices that were made at least once, a mask (n,) of their rows among all n rows).
 
         `D` (n, columns): the first thing minus the second; `y` (n,): labels; `sample_weight` (n,): how often each
-        choice was made; `told`: all labels, lowest first, if that is not how they sort.
+        choice was made; `told`: all labels, lowest first, or None if they are in the order in which they sort.
         """
         self._check_parameters()
         times = _times(sample_weight, len(D))
@@ -105,9 +105,8 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"learn_noise: expected True or False, got {describe(self.learn_noise)}")
 
     def _kernel(self, n: int) -> tuple[Kernel, Array]:
-        """Return the kernel for n columns of X (things, or features), and their features (n, d); d = 0 without
-        `features`.
-        """
+        """Return (the kernel of the utilities of n columns of X, the d features (n, d) of these columns); d = 0 without
+        `features`. The columns of X are things, or features of things."""
         X = np.empty((n, 0))
         if self.features is not None:
             X = numbers("features", self.features, "2-dimensional numbers")
@@ -392,7 +391,8 @@ class HierarchicalGPClassifier(_Choices):
         return self.posterior(person, new).ranking()
 
     def _of(self, who: Array) -> Ints:
-        """Return for each of n numbers `who` (n,) the index of this person in `people_`, -1 if unknown."""
+        """Return for each of the n people in `who` (n,), identified by numbers, their index (n,) in `people_`; -1 if
+        unknown."""
         at = np.minimum(np.searchsorted(self.people_, who), self.people_.size - 1)
         return np.where(self.people_[at] == who, at, -1)
 

@@ -73,10 +73,13 @@ def make_movie_world(
 ) -> MovieWorld:
     """Divide the users of `ratings` into two random halves, and make movie features from the ratings of the first half.
 
-    `split` is the random seed of the division. Features come from `alternating_least_squares`, with `dimension`
-    features for each movie, the weight `regularisation` and the `penalty` "plain" (that of the papers) or "weighted". A
-    dimension or regularisation of 0 means the value that cross-validation chooses on the first half; for the data sets
-    in `CHOSEN` it is looked up there, as it takes minutes. Raise ValueError for a number or penalty that makes no
+    `split` is the random seed of the division. Features come from matrix factorisation (`alternating_least_squares`),
+    with `dimension` features for each movie. `regularisation` is the strength of the penalty on their squares: the same
+    for every movie and user with the `penalty` "plain" (that of the papers), multiplied by its number of ratings with
+    "weighted".
+
+    A dimension or regularisation of 0 means the value that cross-validation chooses on the first half; for the data
+    sets in `CHOSEN` it is looked up there, as it takes minutes. Raise ValueError for a number or penalty that makes no
     sense, or fewer than two users.
     """
     if penalty not in REGULARISATIONS:

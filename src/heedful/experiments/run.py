@@ -46,8 +46,10 @@ class CompilationNotice(NamedTuple):
 
 
 class InterpretedNotice(NamedTuple):
-    """An event of `simulate`: the learner with the name `learner` cannot be compiled, for a `reason` in one line, and
-    runs interpreted, slower.
+    """An event of `simulate`: a learner cannot be compiled, and runs interpreted, which is slower.
+
+    - `learner`: the name of the learner.
+    - `reason`: why it cannot be compiled, in one line.
     """
 
     learner: str
@@ -192,7 +194,11 @@ def _fold_task(runs: _Runs, task: tuple[str, int]) -> Run:
 def _simulate_apart(
     runs: _Runs, tasks: Sequence[tuple[str, int]], jobs: int, engine: Engine, tell: Callable[[str], None]
 ) -> Iterator[Advance | Run]:
-    """Do the runs `tasks` with an engine of `heedful.core.engine`."""
+    """Do the runs `tasks`, (a learner's name, the index of an environment) each, in other processes, at most `jobs` at
+    a time, and yield their events.
+
+    `engine`: the engine of `heedful.core.engine` that starts the processes; `tell` gets its messages for the user.
+    """
     names = [f"{name}, seed {runs.scenes[i].seed}" for name, i in tasks]
     shared = (runs._replace(learners=Portable(runs.learners)),)
     for outcome in run_tasks(_fold_task, tasks, engine=engine, jobs=jobs, shared=shared, names=names, tell=tell):
@@ -205,7 +211,8 @@ def _simulate_apart(
 def _simulate_here(
     runs: _Runs, tasks: Sequence[tuple[str, int]], jobs: int, engine: Engine, tell: Callable[[str], None]
 ) -> Iterator[Advance | Run]:
-    """Do the runs `tasks` in threads of this process."""
+    """Do the runs `tasks`, (a learner's name, the index of an environment) each, in threads of this process, and yield
+    their events."""
     events: queue.SimpleQueue[Advance | Future[Run]] = queue.SimpleQueue()
     stop = threading.Event()
 

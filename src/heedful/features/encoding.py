@@ -91,10 +91,10 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ) -> Features:
         """Return the N features (N,) of a row, a mapping from column to value.
 
-        Values that are not a level of their category are counted in `unknown`, as "column=value", if it is given.
-        Columns of the row that the encoding does not have are ignored. Raise ValueError, naming the column, for a value
-        that does not fit its kind, such as a word as a number or a vector of another length; with `whole`, also for a
-        missing value in a column that had none missing.
+        `unknown`: if given, values that are no level of their category are counted in it, as "column=value". Columns of
+        the row that the encoding does not have are ignored. Raise ValueError, naming the column, for a value that does
+        not fit its kind, such as a word as a number or a vector of another length. With `whole`, a missing value is
+        also an error in a column that had none missing when the encoding was inferred.
         """
         if not isinstance(row, Mapping):
             raise ValueError(f"row: expected values by column, got {describe_value(row)}")
@@ -112,7 +112,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def encode_many(self, rows: Iterable[Mapping[str, object]], unknown: Counter[str] | None = None) -> Features:
         """Return the N features of each of m rows (m x N), mappings from column to value.
 
-        Values that are not a level of their category are counted in `unknown`, as "column=value", if it is given. Raise
+        `unknown`: if given, values that are no level of their category are counted in it, as "column=value". Raise
         ValueError, beginning with the number of the row, from 1, and naming the column, for a value that does not fit
         its kind.
         """

@@ -144,7 +144,7 @@ def _folder(source: Path) -> Material:
 
 
 def _pictures(paths: Sequence[Path]) -> Material:
-    """Read the files at `paths`, all of one folder, as pictures; those that are none are left out."""
+    """Read the files at `paths`, all of one folder, as pictures; files that are no pictures go to `left_out`."""
     rows, files, left_out = [], dict[str, Path](), []
     names = _names(paths)
     for path in paths:
@@ -163,7 +163,7 @@ def _pictures(paths: Sequence[Path]) -> Material:
 
 
 def _texts(paths: Sequence[Path]) -> Material:
-    """Read the files at `paths`, all of one folder, as texts; those that are none are left out."""
+    """Read the files at `paths`, all of one folder, as texts; files that are no texts go to `left_out`."""
     rows, left_out = [], []
     names = _names(paths)
     for path in paths:

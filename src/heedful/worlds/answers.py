@@ -36,7 +36,8 @@ def move_to_front(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
     """Return the ranking with the candidates chosen[:size] on top, then the other candidates of `shown` in the order
     shown, as long as `shown`.
 
-    `chosen`, `shown`: candidate indices, best first; `m`: the number of all candidates.
+    `chosen`: candidate indices in the order that they get; `shown`: candidate indices, best first; `m`: the number of
+    all candidates.
     """
     picked = np.zeros(m, np.int64)
     out = np.empty(shown.size + 1, np.int64)  # one place more: picked candidates are written, then overwritten

@@ -116,8 +116,11 @@ class Choosers(NamedTuple):
 
 @kernel
 def perceived_utilities(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> Array:
-    """Return the utilities of the k items `shown`, as indices, as `user` of `world` perceives them in this round: (k,),
-    each with its own noise, drawn from `rng`."""
+    """Return the utilities (k,) that a user of `world` perceives in this round, each the true one with noise drawn from
+    `rng`.
+
+    `user`: the index of the user; `shown` (k,): the indices of the items shown.
+    """
     out = np.empty(shown.size)
     for r in range(shown.size):
         out[r] = world.utilities[user, shown[r]] + world.noise / math.sqrt(2.0) * rng.standard_normal()
@@ -126,8 +129,10 @@ def perceived_utilities(world: Choosers, user: int, shown: Ints, rng: np.random.
 
 @kernel
 def answer(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> int:
-    """Return the answer of `user`, an index, of `world` to the items `shown` (k,): the position of the chosen item, 0
-    to k - 1; EQUAL (-1), equally good; or UNSURE (-2), cannot judge. Noise is drawn from `rng`.
+    """Return the answer of a user of `world` to a question: the position of the chosen item, 0 to k - 1; EQUAL (-1),
+    equally good; or UNSURE (-2), cannot judge.
+
+    `user`: the index of the user; `shown` (k,): the indices of the items shown. Noise is drawn from `rng`.
     """
     lapse, unsure, first, other = rng.random(), rng.random(), rng.random(), rng.random()
     worth = perceived_utilities(world, user, shown, rng)

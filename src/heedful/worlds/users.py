@@ -69,7 +69,9 @@ class CorrectingUser(Protocol):
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints, /) -> Ints:
         """Return a better object than `y` for the context `x` of `space`: y changed step by step towards `best`, the
-        object of greatest utility, under the person's utility weights `w` (N,) of N features.
+        object of greatest utility.
+
+        `w` (N,): the person's utility weights of N features.
         """
 
 

@@ -70,49 +70,44 @@ class PreparedExperiment(NamedTuple):
 class Experiment(ABC):
     """Base class of the experiments that `heedful simulate NAME` runs.
 
-    `name` is that of the command; `learners`, `seeds` and `rounds` are the learners, the number of seeds and the number
-    of rounds if the user gives none (rounds in words if it depends on the data); `prepare` takes the command's own
-    options and the seeds, and returns the experiment ready to run. The help of the command is its line in
-    `experiments.registry`, followed by the docstring of `prepare`.
+    - `name`: the name of the command.
+    - `learners`: the learners, as text, that are run if the user names none.
+    - `seeds`: the default number of seeds.
+    - `rounds`: the default number of rounds; in words if it depends on the data.
+    - `prepare`: a function of the command's own options, each annotated with an `Option`, and the seeds; it returns the
+      experiment ready to run. It raises OSError or ValueError for data that cannot be read or make no sense, and
+      BadOption for an option that makes no sense.
+
+    The help of the command is its line in `experiments.registry`, followed by the docstring of `prepare`.
     """
 
     name: str
     learners: tuple[str, ...] = ("perceptron",)
-    """the learners that are run if the user names none"""
     seeds: int = 1
-    """the default number of seeds"""
     rounds: int | str
-    """the default number of rounds; in words if it depends on the data"""
     prepare: Callable[..., PreparedExperiment]
-    """(its own options, each annotated with an `Option`; seeds) -> PreparedExperiment. It raises OSError or ValueError
-    for data that cannot be read or make no sense, and BadOption for an option that makes no sense."""
 
 
 class GridExperiment(Experiment):
     """Base class of the experiments that also run in `heedful sweep`, for every combination of a learner, a simulated
-    user and a seed of a grid.
+    user and a seed of a grid. A grid is a TOML file; its table `data` names the experiment and the data files.
 
-    A grid is a TOML file; its table `data` names the experiment and the data files. `keys` are the keys of that table
-    with their types, `grid_keys` other keys that only this experiment takes; `syntax` is the shortest such table, for
-    error messages, and `grid_help` says what a grid may contain. `act` is the method that a simulated user needs
-    ("rank" or "pick"; "" if grids name no users, and then `answers` stands in results in place of the user).
-    `all_seeds` is True if all seeds are prepared together.
+    - `syntax`: the shortest table `data` of a grid, for error messages.
+    - `grid_help`: what a grid may contain, for the help of `heedful sweep`.
+    - `keys`: the keys of the table `data`, with the types of their values; one of them is the experiment's name.
+    - `grid_keys`: keys of the grid outside `data` that only this experiment takes.
+    - `act`: the method that a simulated user needs to answer, "rank" or "pick"; "" if a grid names no users.
+    - `answers`: what results have in place of a user if grids name none, such as "grades"; otherwise "".
+    - `all_seeds`: whether a setting is made for all seeds of a grid at once, because that takes no longer than for one.
     """
 
     syntax: str
-    """the shortest table `data` of a grid, for error messages"""
     grid_help: str
-    """what a grid may contain, for the help of `heedful sweep`"""
     keys: ClassVar[Mapping[str, type]]
-    """the keys of the table `data`, with their types; one of them is the experiment's name"""
     grid_keys: tuple[str, ...] = ()
-    """keys of the grid outside `data` that only this experiment takes"""
     answers: str = ""
-    """what results have in place of a user if grids name none, such as "grades"; "" if grids name users"""
     act: str = ""
-    """the method that a simulated user needs to answer: rank or pick; "" if a grid names no users"""
     all_seeds: bool = False
-    """whether a setting is made for all seeds of a grid at once, as it takes no longer than for one"""
 
     def rules(self) -> tuple[str, ...]:
         """Return the learners, as text NAME:FIELD=VALUE,..., that are always run too, for comparison, even if a grid
@@ -124,11 +119,11 @@ class GridExperiment(Experiment):
     def check(
         self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        """Check the table `data` of a grid, and return (paths of the data files, the values that decide a result).
+        """Check the table `data` of a grid, and return (paths of the data files, the values that a result depends on).
 
-        `where` names the grid in errors, paths in `data` are relative to `folder`, and `grid` is the whole grid. The
-        values, such as the checksums of the files, are plain JSON: they are part of the key under which a result is
-        kept. Raise ValueError, naming the key, for values that make no sense.
+        `where`: the name of the grid, for errors; `folder`: where relative paths in `data` begin; `grid`: the whole
+        grid. The values, such as the checksums of the files, are plain JSON; they are part of the key under which a
+        result is stored. Raise ValueError, naming the key, for values that make no sense.
         """
 
     @abstractmethod
