@@ -47,7 +47,10 @@ def _inside(margins: Array) -> Array:
 
 
 class _WeightedWidrowHoff(NamedTuple):
-    """Widrow-Hoff for weighted rows: the last number of a row multiplies the size of its step. Interaction: ordinal."""
+    """Widrow-Hoff for weighted rows: the last number of a row multiplies the size of its step. Interaction: ordinal.
+
+    `n_features`: how many numbers a row has before its weight; `n_ranks`: the number of ranks; `eta`: the step size.
+    """
 
     n_features: int
     n_ranks: int
@@ -156,9 +159,8 @@ class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
 
     @property
     def _directions(self) -> Array:
-        """The directions of k labels over N features (k, N + 1), their last column the intercept; with two labels that
-        of the higher minus that of the lower (1, N + 1).
-        """
+        """The direction of each of k labels, with N features and then the intercept (k, N + 1). With two labels it is
+        the direction of the higher one minus that of the lower one (1, N + 1)."""
         W: Array = self._state.W if self._one else np.pad(self._state.W, ((0, 0), (0, 1)))
         return W if len(W) > 2 else W[1:] - W[:1]
 

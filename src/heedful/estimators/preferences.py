@@ -54,7 +54,12 @@ class _Rows(NamedTuple):
 
 
 class _Choices(ClassifierMixin, BaseEstimator, ABC):
-    """Base class of the two classifiers of choices between two things; they infer utilities f by a Gaussian process."""
+    """Base class of the two classifiers of choices between two things; they infer utilities f by a Gaussian process.
+
+    The parameters `features`, `lengthscale`, `amplitude`, `width`, `lapse`, `equal` and `learn_noise` are those of
+    `PreferenceGPClassifier`. After fitting: `classes_`, all labels; `_labels`, the label of a win of the second thing
+    and that of a win of the first; `n_features_in_`, the number of columns of X.
+    """
 
     classes_: Labels
     n_features_in_: int
@@ -155,16 +160,22 @@ class PreferenceGPClassifier(_Choices):
 
     A row of X is the first thing minus the second. For a fixed set of items, X has a column for each, with 1 at the
     first item and -1 at the second; f are the items' utilities. For things described by features, a row is x_first -
-    x_second, and f are weights of the features. K is amplitude^2 I or, if `features` (columns, d) describe the columns,
-    an RBF kernel of these with `lengthscale` ("median", a number, or one for each of the d). Of the two labels, the
-    higher one (as they sort, or as in an ordered Categorical) says that the first thing wins. There is no intercept, so
-    the opposite row has the opposite prediction.
+    x_second, and f are weights of the features. Of the two labels, the higher one (as they sort, or as in an ordered
+    Categorical) says that the first thing wins. There is no intercept, so the opposite row has the opposite prediction.
 
-    More parameters: `lapse`, the probability that an answer is random; `equal`, a third label for "equally good", the
-    answer if perceived utilities differ by less than `width`; `learn_noise`, whether lapse and width are learned.
-    `sample_weight` (n,) says how often each choice was made, in whole numbers. After fitting: `classes_`, `coef_`
-    (columns,), the posterior mean of f; `covariance_` (columns, columns); `noise_` (width, lapse, probability that all
-    answers are random), `log_evidence_`, `n_iter_`, `n_features_in_`.
+    Parameters:
+
+    - `features` (columns, d): d features of each column of X; K is then an RBF kernel of these. Without, K is
+      amplitude^2 I.
+    - `lengthscale`: that of the kernel: "median", a number, or one for each of the d features; `amplitude`: the prior
+      standard deviation of each entry of f.
+    - `lapse`: the probability that an answer is random.
+    - `equal`: a third label, for "equally good"; this is the answer if perceived utilities differ by less than `width`.
+    - `learn_noise`: whether lapse and width are learned.
+
+    `sample_weight` (n,) of `fit` says how often each choice was made, in whole numbers. After fitting: `classes_`;
+    `coef_` (columns,), the posterior mean of f; `covariance_` (columns, columns), its posterior covariance; `noise_`
+    (width, lapse, probability that all answers are random); `log_evidence_`, `n_iter_`, `n_features_in_`.
     """
 
     coef_: Array

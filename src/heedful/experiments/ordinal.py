@@ -75,10 +75,10 @@ def ordinal_setting(
 
 
 def scale_features(X: Array, scale: str) -> Array:
-    """Return T rows of N features `X` (T, N) scaled by `scale`, one of `SCALES`; raise ValueError for another one.
+    """Return T rows of N features `X` (T, N) scaled as `scale` says: "standard", "unit" or "none".
 
     "standard" gives each feature mean 0 and standard deviation 1 (a constant feature becomes 0); "unit" divides each
-    row by its length (a row of zeros stays as it is); "none" returns X itself.
+    row by its length (a row of zeros stays as it is); "none" returns X itself. Raise ValueError for another `scale`.
     """
     if scale not in SCALES:
         raise ValueError(f"scale: expected {', '.join(SCALES)}, got {scale!r}")

@@ -48,6 +48,9 @@ _LONGEST_LEVEL = 40  # the greatest average length of a category's values, in ch
 
 
 class _Limits(NamedTuple):
+    """The greatest numbers of features that a column may become: `buckets` of a column of texts, `max_levels` of a
+    category."""
+
     buckets: int
     max_levels: int
 

@@ -41,7 +41,7 @@ class SlateRatings(NamedTuple):
     ratings: Array
 
     def weight(self, r: int) -> float:
-        """Return how many ratings the one at position `r` counts for: always 1."""
+        """Return how many ratings the one at index `r` of `ratings` counts for: always 1."""
         return 1.0
 
 
@@ -61,7 +61,7 @@ class WeightedRatings(NamedTuple):
     weights: Array
 
     def weight(self, r: int) -> float:
-        """Return how many ratings the one at position `r` counts for."""
+        """Return how many ratings the one at index `r` of `ratings` counts for: its weight."""
         return self.weights[r]  # type: ignore[no-any-return]
 
 

@@ -62,12 +62,13 @@ class Material(NamedTuple):
 def read_material(source: Path, identifier: str | None = None) -> Material:
     """Read the items of a study from `source`, a folder or a file.
 
-    A folder has pictures, or texts if there are more of them. A PrefLib file names the items as its alternatives. Any
-    other file is a table (see `read_located_rows`); the column `identifier` names its items (None: a column such as id
-    or name is looked for, and without one the rows are numbered).
+    A folder is read as pictures, or as texts if there are more files of texts in it. A PrefLib file names the items as
+    its alternatives. Any other file is a table (see `read_located_rows`): the column `identifier` names its items. If
+    that is None, a column such as id or name is looked for, and without one the rows are numbered.
 
     A file of a folder that is no complete picture, or no text, goes to `left_out`. Raise FileNotFoundError if `source`
-    does not exist, and ValueError, naming what is wrong, if it cannot be read, or has fewer than 2 or too many items.
+    does not exist, and ValueError, naming what is wrong, if it cannot be read or has fewer than 2 or more than 10,000
+    items.
     """
     if not source.exists():
         raise FileNotFoundError(f"{source}: no such file or folder")
@@ -114,10 +115,10 @@ def _table(placed: Sequence[tuple[str, dict[str, Any]]], identifier: str | None)
 
 
 def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -> str:
-    """Return an error message for the first row whose name in `column` is missing, or that of an earlier row; "" if
-    none is.
+    """Return an error message for the first row that has no name in `column`, or the name of an earlier row; "" if
+    there is no such row.
 
-    `placed` are (NAME:LINE, row) pairs.
+    `placed`: (NAME:LINE of the file, row) pairs.
     """
     seen = dict[str, str]()
     for where, row in placed:

@@ -55,10 +55,10 @@ class PositionBiased(NamedTuple):
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the documents of the list `shown` (indices) that the person clicks, from the top down, followed by the
-        rest as shown unless `clicks_only`.
+        """Return the documents of the list `shown` (indices, best first) that the person clicks, from the top down,
+        followed by the rest as shown unless `clicks_only`.
 
-        `labels` (m,) are the grades of all m documents; clicks are drawn from `rng`. `k`, `utilities` and `best` are
+        `labels` (m,): the grade of each of m documents. Clicks are drawn from `rng`; `k`, `utilities` and `best` are
         not used.
         """
         clicked = np.empty(shown.size, np.int64)
@@ -92,10 +92,10 @@ class Cascade(NamedTuple):
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the documents of the list `shown` (indices) that the person clicks, from the top down, followed by the
-        rest as shown unless `clicks_only`.
+        """Return the documents of the list `shown` (indices, best first) that the person clicks, from the top down,
+        followed by the rest as shown unless `clicks_only`.
 
-        `labels` (m,) are the grades of all m documents; clicks are drawn from `rng`. `k`, `utilities` and `best` are
+        `labels` (m,): the grade of each of m documents. Clicks are drawn from `rng`; `k`, `utilities` and `best` are
         not used.
         """
         clicked = np.empty(shown.size, np.int64)

@@ -61,8 +61,10 @@ class Shop(NamedTuple):
             yield ShopRequest(int(rng.integers(people)), rng.choice(items, self.candidates, replace=False))
 
     def click(self, person: int, shown: Sequence[int], rng: np.random.Generator) -> list[int]:
-        """Return which items of the list `shown`, by number, the person with the number `person` clicks, drawn from
-        `rng`."""
+        """Return the items that a person clicks in the list `shown` (numbers of items, best first), from the top down.
+
+        `person`: the number of the person; clicks are drawn from `rng`.
+        """
         grades = self.grades[person]
         order = np.asarray(shown, np.int64)
         clicked: list[int] = self.clicker.rank(order.size, grades, grades, 0.0, order, rng).tolist()

@@ -127,8 +127,11 @@ def synthetic_subsets(
 def _exact(
     space: StructuredSpace, rounds: int, parts: tuple[int, ...], n_features: int, user: CorrectingUser, seed: int
 ) -> tuple[StructuredStream, Array]:
-    """Return a stream of `rounds` contexts of `space`, whose exact argmax finds the best objects, and the weights w*
-    (N,); `parts` is the shape of a context without the axis of the N features."""
+    """Return (a stream of `rounds` random contexts of `space`, the person's true utility weights w* (N,)).
+
+    The argmax of `space` must be exact: it finds the best object of each context. `parts`: the shape of a context
+    without its last axis, that of the `n_features` features; `user`: the simulated person; `seed`: the random seed.
+    """
     rng = _generator(rounds, n_features, user, seed)
     X = rng.standard_normal((rounds, *parts, n_features))
     w_star = rng.standard_normal(n_features)
