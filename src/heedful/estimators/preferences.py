@@ -378,7 +378,7 @@ class HierarchicalGPClassifier(_Choices):
         an unknown person, that of the population.
 
         `person`: the number of the person. `new` (q, d): d features of q new items, which are appended after the
-        columns. Raise ValueError if the estimator has no `features`, or if `new` does not fit them.
+        columns. Raise ValueError if `new` is given and does not fit `features`, or the estimator has no `features`.
         """
         check_is_fitted(self)
         at = -1 if person is None else self._of(np.array([person], np.float64))[0]
@@ -397,7 +397,7 @@ class HierarchicalGPClassifier(_Choices):
         items have the next indices.
 
         `person`: the number of the person, None for the population; `new` (q, d): d features of q new items. Raise
-        ValueError if the estimator has no `features`, or if `new` does not fit them.
+        ValueError if `new` is given and does not fit `features`, or the estimator has no `features`.
         """
         return self.posterior(person, new).ranking()
 

@@ -161,10 +161,10 @@ def _range(name: str, worlds: Sequence[LowRank]) -> tuple[float, float]:
 
 
 def _floor(world: Any, low: float) -> float:
-    """Return the value of an item that counts as no gain in the NDCG of a simulated environment: 0, or the lowest value
-    if it is negative.
+    """Return the value of an item that counts as no gain in the NDCG of a list: 0, or the lowest value of an item if
+    that is negative.
 
-    `low` is the lowest rating of an environment that replays a table.
+    `world`: the simulated environment; `low`: the lowest rating, if the environment replays a table of ratings.
     """
     inner = getattr(world, "world", world)
     return min(0.0, float(inner.Y.min()) if isinstance(inner, LowRank) else low)

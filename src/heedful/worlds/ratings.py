@@ -23,7 +23,7 @@ GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
 
 
 class LowRankState(NamedTuple):
-    """The state of the simulated environment `LowRank`: the number of rounds played, `t`."""
+    """The state of the simulated environment `LowRank`; `t` is the number of rounds played."""
 
     t: int
 

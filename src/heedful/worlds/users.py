@@ -120,10 +120,11 @@ class StrictAlpha(NamedTuple):
         return top(utilities, utilities.size)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return `y` if no item has a greater utility; else the item of least utility that gains at least alpha times
-        the regret (the greatest utility minus that of y), ties to the lowest index.
+        """Return the index of the item that the person answers with when item `y` is shown: y if no item has a greater
+        utility, else the item of least utility that gains at least alpha times the regret, ties to the lowest index.
 
-        `utilities` are (m,); `ratings` and `rng` are not used.
+        `utilities` (m,): the utility of each of m items; the regret is the greatest utility minus that of y. `ratings`
+        and `rng` are not used.
         """
         best = utilities.max()
         if utilities[y] == best:
