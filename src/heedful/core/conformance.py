@@ -47,11 +47,7 @@ ROUNDS = 40
 
 
 class CheckResult(NamedTuple):
-    """The result of one check of `check_learner`: the `promise`, the property that was checked, in words, and whether
-    it was `kept`; None if it failed from the same cause as an earlier check.
-
-    `where` says where and how it failed, or which earlier check comes first, `evidence` what was compared if it passed.
-    """
+    """The result of one check of `check_learner`."""
 
     promise: str
     """the property that was checked, in words"""

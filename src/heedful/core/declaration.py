@@ -14,13 +14,15 @@ def declare(**facts: object) -> Callable[[C], C]:
 
     It is for NamedTuples: their class body has room for fields and methods only. The package reads these attributes of
     a learner; a property of the same name does as well:
+
     - `version` (int): the version of the learner's computation, raised with every change of its results
     - `partial` (True): feedback may be a part of an order, such as the clicked candidates
     - `must_interpret` (True): numba cannot compile it, for example because it calls a solver
     - `simulation_only` (str): why the learner is for simulations only, in words
     - `additive` (True): feedback on a round adds the same vector to the weights, whatever they are
-    - `lesson_cost` (float): about how many times as long as one of a perceptron an update takes, if contexts and state
-      are small. What has to be computed many times over is refused by it, never by a clock; 100 if nothing is declared
+    - `lesson_cost` (float): the time of an update relative to one of a perceptron, roughly, if contexts and state are
+      small; 100 if nothing is declared. Computations that repeat many updates, such as an explanation by leaving out
+      one answer after the other, are refused if they cost too much by this number, not by a clock.
 
     Of a learner's state: `grows` (True), its arrays become longer as users and items arrive. Of a space: `approximate`
     (True), its argmax may return an object of less than the greatest utility; `has_fixed_rows` (True), the rows of a

@@ -59,7 +59,7 @@ COSTS = Costs()
 
 
 class Plan(NamedTuple):
-    """The decision of `plan`: the engine for the tasks that are left, and what it rests on."""
+    """Where the tasks that are left will run, as `plan` decided, and the times that it estimated."""
 
     engine: Engine
     """"serial", "processes" or "ray\""""
@@ -200,7 +200,8 @@ def run_tasks(
 
 
 class _Calls(NamedTuple):
-    """How a task is called, here or in a worker."""
+    """How a task is called, here or in a worker: `function(*shared, task)`; with a `seed`, the task's own seed is
+    another argument. `names` are the tasks' names in errors."""
 
     function: Callable[..., Any]
     shared: tuple[Any, ...]

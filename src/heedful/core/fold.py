@@ -100,11 +100,14 @@ class World(Protocol[X, Y_contra, F, W]):
 
 
 class Round(NamedTuple, Generic[X, Y, F]):
-    """A round of a log: the context `x`, the learner's proposal `y` and the `feedback` on it."""
+    """A round of a log: what the learner was asked, what it proposed and what the person answered."""
 
     x: X
+    """the context, such as the features of the candidates"""
     y: Y
+    """the learner's proposal"""
     feedback: F
+    """the person's answer to the proposal"""
 
 
 @kernel

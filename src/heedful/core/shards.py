@@ -22,14 +22,19 @@ Array = npt.NDArray[np.float64]
 
 
 def check_batches(learner: Any) -> None:
-    """Raise ValueError if `learner` is not one whose batches can be summed apart."""
+    """Raise ValueError unless `learner` learns in batches: it keeps its weights fixed for k rounds, adds up their
+    updates, and has the field `batch` (k) and the method `merge`.
+    """
     if not (hasattr(learner, "batch") and hasattr(learner, "merge")):
         expected = "one that learns in batches while its weights are fixed, such as perceptron:batch=10"
         raise ValueError(f"learner: expected {expected}, got {describe(learner)}")
 
 
 def cut(log: Sequence[object], batch: int, rounds: int = 10_000) -> list[Sequence[Any]]:
-    """Return a log as shards of about so many `rounds`, each of whole batches of `batch` rounds, but for the last."""
+    """Cut a log, a sequence of rounds, into shards: return consecutive slices of it, in order.
+
+    Each shard but the last has the greatest multiple of `batch` up to `rounds` (at least one batch) of rounds.
+    """
     check_count("batch", batch)
     check_count("rounds", rounds)
     size = max(rounds // batch, 1) * batch
@@ -46,15 +51,20 @@ def replay_shards(
     jobs: int | None = None,
     tell: Callable[[str], None] = lambda told: None,
 ) -> Any:
-    """Return the state of `learner` after all rounds of a log, which `heedful.replay` returns, too.
+    """Return the state of `learner` after all rounds of a log, as `heedful.replay` does, with shards of the log summed
+    in parallel.
 
-    The log is given as `shards`: `read(shard)` yields the rounds of one, in the process that sums them; a shard may be
-    a list of rounds (`cut` makes them) or what names a part of a file. Each but the last has to hold whole batches.
+    - `shards`: the log in pieces, in order: lists of rounds (`cut` makes them), or names of parts of a file. Each but
+      the last has to hold whole batches.
+    - `read`: called with a shard in the process that sums it; returns its rounds
+    - `seed`: that of the learner's first state, as in `heedful.replay`
+    - `engine`, `jobs`, `tell`: as in `heedful.core.engine.run_tasks`
+
     With batches of two rounds or more the state is that of `heedful.replay` bit for bit, with every engine: a batch is
-    summed in one place, and the sums are added in order. With `batch` = 1 the updates of a shard are summed first, so
-    weights agree to rounding (1e-12), and bit for bit with every engine on the same shards. `engine`, `jobs` and `tell`
-    are as in `heedful.core.engine.run_tasks`. Raise ValueError if the learner has no batches, or if a shard before the
-    last one ends within a batch.
+    summed in one place, and the sums are added in order. With batches of one round the updates of a shard are summed
+    first, so weights agree with those of `heedful.replay` to rounding (1e-12), and bit for bit with every engine on the
+    same shards. Raise ValueError if the learner does not learn in batches, or if a shard before the last one ends
+    within a batch.
     """
     check_batches(learner)
     learner = coerce(learner)
@@ -71,8 +81,11 @@ def replay_shards(
 
 
 def _sums(learner: Any, read: Callable[[Any], Iterable[Any]], seed: int, shard: Any) -> tuple[Array, int, list[Any]]:
-    """Return (the sums of the updates of each batch of a shard (b, N), for N features, the number of rounds in these,
-    the rounds of the unfinished batch at its end). With batches of one round all are one sum."""
+    """Return (the sum of the updates of each of b whole batches of a shard (b, N), for N features; the number of rounds
+    in these batches; the rounds of the unfinished batch at its end).
+
+    If batches have one round, there is a single sum, over all rounds.
+    """
     rounds, count = iter(read(shard)), 0
     sums: list[Array] = []
     k: int = learner.batch

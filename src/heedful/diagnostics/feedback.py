@@ -24,9 +24,7 @@ ROUNDING = 1e-12
 
 
 class Utilities(NamedTuple):
-    """True utilities in each of T rounds with context x: U(x, y) of the object `shown`, U(x, ybar) of the object given
-    as `feedback`, and U(x, y*) of the `best` object, (T,) each.
-    """
+    """True utilities in each of T rounds, where x is the context of the round."""
 
     shown: Array
     """(T,) U(x, y) of the object shown"""
@@ -37,13 +35,15 @@ class Utilities(NamedTuple):
 
 
 def known_utilities(log: Iterable[Round[Floats, Y, Ints]], space: Space, w_star: Array) -> Utilities:
-    """Compute the true utilities w* . phi(x, .) of the rounds (x, y, feedback) of a log, where x is the context and y
+    """Return the true utilities w* . phi(x, .) in the T rounds (x, y, feedback) of a log, where x is the context and y
     what was shown.
 
-    `w_star` (N,): the true weights w* of N features. y* is the argmax over all objects of `space` for x (in a pool,
-    over the items left). In a space that is `approximate` (`Subset`) it is the greedy object, and another may be
-    better. If two items are shown (by a dueling bandit), the first counts. With `WithBaseScore`, the utility is that of
-    the inner space with the weights w* as given.
+    `w_star` (N,) are the true weights w* of N features. The best object y* is the argmax over all objects of `space`
+    for the context of the round (which may have only the items that are not used up).
+
+    - In a space that is `approximate` (`Subset`), y* is the object that its greedy argmax finds; another may be better.
+    - If two items are shown (by a dueling bandit), the first counts.
+    - With `WithBaseScore`, the utility is that of the inner space with the weights w* as given.
     """
     if isinstance(space, WithBaseScore):  # its argmax adds the base score once more than U counts it
         space = space.space
@@ -102,14 +102,16 @@ def strict_alpha(known: Utilities) -> float:
 
 
 class SignTest(NamedTuple):
-    """The result of `sign_test`: the numbers of differences above 0 (`better`), equal to 0 and below 0 (`worse`), and
-    the two-sided p-value `p` of the binomial test that leaves out zeros.
-    """
+    """The result of `sign_test` on differences: how many have which sign, and the p-value."""
 
     better: int
+    """the number of differences above 0"""
     equal: int
+    """the number of differences that count as 0"""
     worse: int
+    """the number of differences below 0"""
     p: float
+    """the two-sided p-value of the binomial test that leaves out zeros"""
 
 
 def sign_test(differences: npt.ArrayLike, tolerance: float = ROUNDING) -> SignTest:
@@ -128,23 +130,28 @@ def sign_test(differences: npt.ArrayLike, tolerance: float = ROUNDING) -> SignTe
 
 
 class Quality(NamedTuple):
-    """Summary of the feedback in a log of `rounds` rounds, with slacks computed for `alpha`: the slack xi of a round is
-    what its feedback lacks to gain the fraction alpha of the regret.
-
-    `test`: the sign test of the gains in utility; `gain`, `regret`: their means; `strict`: the greatest alpha that each
-    round satisfies without slack; `average`: the alpha at which the slacks sum to 0, so that the first term of Theorem
-    1 of [J15] vanishes; `slack`: the mean slack xi; `clipped`: the mean of max(0, xi).
+    """Summary of the feedback in a log. The slack xi of a round is what its feedback lacks to gain the fraction `alpha`
+    of the regret.
     """
 
     rounds: int
+    """the number of rounds"""
     test: SignTest
+    """the sign test of the gains in utility, feedback minus object shown"""
     gain: float
+    """the mean gain in utility"""
     regret: float
+    """the mean regret, best object minus object shown"""
     strict: float
+    """the greatest alpha that every round satisfies without slack"""
     average: float
+    """the alpha at which the slacks sum to 0, so that the first term of Theorem 1 of [J15] vanishes"""
     alpha: float
+    """the alpha for which slacks are computed"""
     slack: float
+    """the mean slack xi for this alpha"""
     clipped: float
+    """the mean of max(0, xi) for this alpha"""
 
 
 def quality(known: Utilities, alpha: float = 0.5) -> Quality:

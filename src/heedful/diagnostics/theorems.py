@@ -19,13 +19,7 @@ _WithTheorem: TypeAlias = PreferencePerceptron | ExponentiatedPerceptron | Conve
 
 class Facts(NamedTuple):
     """What a regret bound of [J15] needs besides the learner, for T rounds: the true weights, bounds of the features,
-    and the slacks.
-
-    `w_star` (N,): true utility weights of N features; `R`, `S`: upper bounds of the Euclidean and the maximum norm of
-    phi(x, y), the features of any object; `alpha`: the fraction of the regret that feedback gains, up to the `slack`
-    (T,) of each round, zeros if it always does; `expected`: whether slacks and regrets are expectations over the
-    answers that the person might give (Eq. 7). `margins` (T,), for Theorem 8 only: -w_t . D_t, with the learner's
-    weights w_t and D_t the features of the feedback minus those of what was shown; empty if not known.
+    and the slacks of the feedback. phi(x, y) are the features of the object y in the context x.
     """
 
     w_star: Array
@@ -35,6 +29,7 @@ class Facts(NamedTuple):
     S: float
     """upper bound of |phi(x, y)|_inf over all objects"""
     alpha: float
+    """the fraction of the regret that the feedback of every round gains, up to the slack of the round"""
     slack: Array
     """(T,) slacks xi_t of the rounds for this alpha; zeros for strictly alpha-informative feedback"""
     expected: bool = False
@@ -46,26 +41,25 @@ class Facts(NamedTuple):
 
 
 class Hypothesis(NamedTuple):
-    """A hypothesis of a theorem, in words (`says`), and whether it `holds` for the learner and the data at hand."""
+    """A hypothesis of a theorem, and whether it holds."""
 
     says: str
+    """the hypothesis in words"""
     holds: bool
+    """whether it holds for the learner and the data at hand"""
 
 
 class Bound(NamedTuple):
-    """The upper bound of a theorem on the average regret after each of T rounds: `values` (T,), NaN unless all
-    `hypotheses` hold.
-
-    `measure` is what is bounded: "REG", the average regret, or "CREG", the average of a convex `loss` of the regret,
-    "linear" or "quadratic": (theta - M)^2 with M = R |w*|, for the bound R of the features and the true weights w*.
-    """
+    """The upper bound of a theorem on the average regret, or on a convex loss of it, after each of T rounds."""
 
     theorem: str
+    """the theorem by name, such as "Theorem 1" or "Theorem 5", with its corollary if one is meant"""
     measure: str
     """what is bounded: "REG", the average regret, or "CREG", the average of a convex loss of the regret"""
     loss: str
     """the loss: "linear", or "quadratic" for (theta - M)^2, where M = R |w*| (`Facts`)"""
     hypotheses: tuple[Hypothesis, ...]
+    """the hypotheses of the theorem, and whether each holds"""
     values: Array
     """(T,) the bound after t = 1..T rounds; NaN unless all hypotheses hold"""
 

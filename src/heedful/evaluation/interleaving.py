@@ -208,7 +208,7 @@ MOST = 700.0
 
 
 class Person(NamedTuple):
-    """What a `Match` of rankers A and B stores of one person, with J limits at which the count of wins stops."""
+    """What a `Match` of rankers A and B stores of one person."""
 
     sessions: int
     """the number of the person's sessions"""

@@ -18,26 +18,29 @@ Ints = npt.NDArray[np.int64]
 
 
 def weights_of(m: int, temperature: float) -> Array:
-    """Return the weights r^(-1 / temperature) of the m ranks r = 1, ..., m (m,)."""
+    """Return the weights r^(-1 / temperature) of the ranks r = 1, ..., m (best to worst) of m items, (m,)."""
     found: Array = np.arange(1.0, m + 1.0) ** (-1.0 / temperature)
     return found
 
 
 def draw(m: int, size: int, temperature: float, rng: np.random.Generator) -> Ints:
-    """Draw a list of `size` out of m ranked items with `rng`; return their ranks (size,), from 0, in the order to show
-    them.
+    """Draw a list of `size` out of `m` ranked items with `rng`, one item after the other without replacement; return
+    their ranks (size,), 0 for the best item, in the order to show them.
 
-    `temperature` > 0 says how far the list may depart from the ranking: near 0 it is the ranking itself, at infinity
-    any list.
+    The item at rank r = 0, ..., m - 1 has the weight (r + 1)^(-1 / temperature), and is drawn with its share of the
+    weight that is left. So with a `temperature` near 0 the list is the top of the ranking; at infinity all lists are
+    equally likely.
     """
     keys = -np.log(np.arange(1.0, m + 1.0)) / temperature + rng.gumbel(size=m)  # Gumbel top-k
     return np.asarray(np.argsort(-keys, kind="stable")[:size], np.int64)
 
 
 def probability(ranks: Ints, m: int, temperature: float) -> float:
-    """Return the probability that `draw` at this `temperature` gives one particular list of k out of m items.
+    """Return the probability that `draw` at this `temperature` gives one particular list of k out of `m` items.
 
-    `ranks` (k,): the ranks, from 0, of the items of the list, in order. The result is 0 if it is below 1e-308."""
+    `ranks` (k,): the rank of each item of the list, in the order of the list, 0 for the best of the m items. The result
+    is 0 if it is below 1e-308.
+    """
     left, each = _left(ranks, m, temperature)
     return float(np.exp((np.log(each) - np.log(left)).sum()))
 
@@ -46,8 +49,9 @@ def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
     """Return a weight for each pair of neighbours (k // 2,), at positions (1, 2), (3, 4), ..., of a list of k items.
 
     The weight is 1 / (2 P), where P is the probability that `draw` at this `temperature` puts the two in the order
-    shown rather than the other, given the rest of the list. With it both orders count as if they were equally likely.
-    `ranks` (k,): the ranks, from 0 out of m items, of the items of the list."""
+    shown rather than the other, given the rest of the list. Weighted like this, both orders count as if they were
+    equally likely. `ranks` (k,): the rank of each item of the list, 0 for the best of the `m` items.
+    """
     left, each = _left(ranks, m, temperature)
     pairs = ranks.size // 2
     before, first, second = left[: 2 * pairs : 2], each[: 2 * pairs : 2], each[1 : 2 * pairs : 2]
@@ -58,10 +62,12 @@ def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
 
 @lru_cache(maxsize=256)
 def place_probabilities(m: int, temperature: float) -> Array:
-    """Return the probability (m, 3) that `draw` at this `temperature` puts each of m >= 3 items in each of the first
-    three places.
+    """Return the probability (m, 3) that `draw` at this `temperature` puts each of `m` >= 3 items in each of the first
+    three places of a list.
 
-    Row r is the item at rank r, from 0. The array is shared between calls and read-only."""
+    Row r is the item at rank r, 0 for the best item; column p is place p, from 0. The array is shared between calls and
+    read-only.
+    """
     w = weights_of(m, temperature)
     total = w.sum()
     second = w / (total * (total - w))  # first s, divided by what is left: P(r in place 2 | s in place 1) = w_r / left
@@ -76,20 +82,22 @@ def place_probabilities(m: int, temperature: float) -> Array:
 
 
 def step_probabilities(ranks: Ints, m: int, temperature: float) -> Array:
-    """Return the probability (k,) that `draw` puts each of the k items of a list in its place, given the items before
-    it.
+    """Return the probability (k,) that `draw` at this `temperature` puts each of the k items of a list in its place,
+    given the items before it.
 
-    `ranks` (k,): the ranks, from 0 out of m items, of the items of the list. The product of the result is
-    `probability`."""
+    `ranks` (k,): the rank of each item of the list, in the order of the list, 0 for the best of the `m` items. The
+    product of the result is the `probability` of the list.
+    """
     left, each = _left(ranks, m, temperature)
     return np.asarray(each / left, np.float64)
 
 
 def _left(ranks: Ints, m: int, temperature: float) -> tuple[Array, Array]:
-    """Return (weight of all items not placed before it, weight of the item placed there), (k,) each, for each position
-    of a list of k out of m items.
+    """Return two sums of weights for each place of a list of k out of `m` items, (k,) each: (the weight of all items
+    that are not in an earlier place, the weight of the item in this place).
 
-    `ranks` (k,): the ranks, from 0, of the items of the list."""
+    `ranks` (k,): the rank of each item of the list, 0 for the best of the m items.
+    """
     weights = weights_of(m, temperature)
     each = weights[ranks]
     rest = weights.sum() - weights[np.sort(ranks)].sum() if ranks.size < m else 0.0

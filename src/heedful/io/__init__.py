@@ -30,15 +30,21 @@ BATCH = 1000
 
 
 def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> Iterator[Outcome]:
-    """Import `lines` into `loop`, at most `batch` at a time; yield the outcome of each line, in no order within a
-    batch.
+    """Import `lines`, the events of a file of JSON lines, into `loop`; yield what became of each line.
 
-    A line that is no event, or does not fit the loop, has the outcome `rejected` with a reason; the others are imported
-    all the same. Lines of one kind keep their order. Within a batch, items and decisions come first, then activations,
-    then feedback, then undos. This order gives the same model as that of the file: feedback is about the decision as it
-    was made, and no feedback comes before an undo that stands before it. A rollback, an experiment, its end and a
-    promotion are written alone, after all that stands before them. No learner of the user's own is run that was not
-    named when the loop was opened: such a line is rejected.
+    Lines are written in batches of at most `batch`. Outcomes are not in the order of the file.
+
+    - Rejections: a line that is no event, or does not fit the loop, has the outcome `rejected` with a reason; the other
+      lines are imported all the same.
+    - Order: a batch is written in the order items, withdrawals and decisions; then lines that say that a decision made
+      ahead of time was shown (`activate`); then feedback; then undos. Lines of one kind keep their order, and so do a
+      decision and a change of one of its candidates.
+    - Where this order could give another model than that of the file, a new batch begins: for example at feedback that
+      stands after an undo. So the model is the one that results from the lines one by one.
+    - A rollback, the start or end of an experiment, and the promotion of another learner to serve the loop are a batch
+      of their own.
+    - A line that names a learner of the user's own (FILE.py:Class) is rejected unless this learner was named when the
+      loop was opened, so that a file cannot make other code run.
     """
     importer, forms = Importer(loop), known_forms(loop.projection.interaction)
     for line in lines:
@@ -53,7 +59,7 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> It
 
 
 def check_form(line: Line, forms: Mapping[str, Form] = FORMS) -> tuple[str, str] | Outcome:
-    """Return (kind, id) of a line whose form is right, or an Outcome that rejects it and says why.
+    """Return (kind, id) of a line that has the form of an event, or an Outcome that rejects it and says why.
 
     No loop is needed. `forms` are the forms of feedback (clicks, grade, ...) that are allowed, by name.
     """

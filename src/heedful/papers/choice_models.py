@@ -38,18 +38,18 @@ COUNTS = (1.0, 3.0, 10.0, 30.0)
 
 
 class Problem(NamedTuple):
-    """Everything that a model may know about U people and n items besides the answers.
-
-    `features` (n x d) are d features of the items, `people` (U x q) q standardised features of the people; `seed` is
-    for random choices; `apart` has what was tuned on other people, by model; `kept` is a cache that all fits of one run
-    share.
-    """
+    """Everything that a model may know about U people and n items besides the answers."""
 
     features: Array
+    """(n x d) d features of each item"""
     people: Array
+    """(U x q) q standardised features of each person"""
     seed: int
+    """the seed of random choices"""
     apart: Mapping[str, Any]
+    """the hyperparameters that were tuned on other people, by name of the model"""
     kept: dict[Any, Any]
+    """a cache that all fits of one run share"""
 
     def covariance(self, times: float = 1.0, amplitude: float = 1.0) -> Array:
         """Return the kernel matrix K (n x n) of the items, whose length-scale is `times` that of the paper's released

@@ -24,45 +24,46 @@ Array = npt.NDArray[np.float64]
 
 
 class Size(NamedTuple):
-    """The size of the experiment behind a plot: the number of `rounds` of each run, and the number of `runs` of each
-    curve (0: one for each person).
+    """The size of the experiment behind a plot.
 
     A run on web search is a permutation of the queries, a run on movies a person; their scatter gives the standard
-    error. Run i of every curve of a plot meets the same queries or people, so that differences are paired. In the
-    figures of [H12], `rounds` is the greatest number of people, and a run is a random split of their answers.
+    error. Run i of every curve of a plot meets the same queries or people, so that differences are paired.
     """
 
     rounds: int
+    """the number of rounds of each run; in the figures of [H12] the greatest number of people"""
     runs: int
+    """the number of runs of each curve; 0: one for each person. In the figures of [H12] a run is a random split of the
+    answers"""
 
 
 class Line(NamedTuple):
-    """A curve of a plot: its `label`, its `learners` and the simulated person who teaches them (`user`), both by the
-    names that `heedful simulate` takes.
+    """A curve of a plot: a learner, or the best of several in hindsight, with the simulated person who teaches it.
 
-    Of several learners the one with the lowest average regret is drawn: the best in hindsight. Placeholders in a
-    learner's name stand for numbers of the data set: `{rounds}` for the number of rounds by which claims are judged,
-    `{norm}` for |w*|, the norm of the true weights, `{gamma}` for 1 / (3 R |w*|), the gamma of Theorem 8 of [J15] at
-    alpha = 1 with the bound R of the features, `{eta}` and `{etas[i]}` for the step sizes of Widrow-Hoff.
-
-    Where nobody is simulated, `user` says something else: a margin or a stream ([P01]), one of three quantities drawn
-    by length-scale ([H12]).
+    Placeholders in a learner's name stand for numbers of the data set: `{rounds}` for the number of rounds by which
+    claims are judged, `{norm}` for |w*|, the norm of the true weights, `{gamma}` for 1 / (3 R |w*|), the gamma of
+    Theorem 8 of [J15] at alpha = 1 with the bound R of the features, `{eta}` and `{etas[i]}` for the step sizes of
+    Widrow-Hoff.
     """
 
     label: str
+    """the name of the curve in the plot"""
     learners: tuple[str, ...]
+    """learners, by the names that `heedful simulate` takes; of several, the best in hindsight is drawn: the one with
+    the lowest average regret"""
     user: str
+    """the simulated person who teaches them, as `heedful simulate` names it; where nobody is simulated, a margin or a
+    stream ([P01]), or one of three quantities drawn by length-scale ([H12])"""
 
 
 class Measure(NamedTuple):
-    """What a plot draws: the label `axis` of its axis, and a function `of` that computes the values from regrets.
-
-    The function takes regrets (runs x T), for T rounds, and M = R |w*| of each run (runs,), with the bound R of the
-    features and the true weights w*; it returns values (runs x T).
-    """
+    """A quantity that a plot draws, computed from regrets."""
 
     axis: str
+    """the label of the vertical axis"""
     of: Callable[[Array, Array], Array]
+    """computes the values (runs x T) from regrets (runs x T), for T rounds, and M = R |w*| of each run (runs,), with
+    the bound R of the features and the true weights w*"""
 
 
 Kind = Literal[
@@ -92,71 +93,85 @@ Option = Literal[
 
 
 class Panel(NamedTuple):
-    """A plot of a figure: its `key` and `title`, its data set or simulated environment (`world`, one of
-    `panels.WORLDS`), its curves (`lines`), the size of its runs (`full`, or `quick` with the option --quick), the
-    `measure` that is drawn, and how (`kind`).
-
-    `values` and `at` belong to a sweep, a plot by hyperparameter: its value for each line but the last, and the rounds
-    after which regret is drawn (0: the last round). With `slack`, where feedback is not alpha-informative, the bound of
-    Theorem 1 of [J15] is drawn with the slack that was measured. `options` say what differs from the usual run on this
-    data set.
-    """
+    """A plot of a figure: its curves, the data or environment that they are run on, and what is drawn of them."""
 
     key: str
+    """the name of the plot within its figure, by which claims refer to it"""
     title: str
+    """the title above the plot"""
     world: str
+    """the data set or simulated environment, one of `panels.WORLDS`"""
     lines: tuple[Line, ...]
+    """the curves"""
     full: Size
+    """the size of its runs"""
     quick: Size
+    """the size of its runs with the option --quick"""
     measure: Measure
+    """the quantity that is drawn"""
     kind: Kind = "curves"
+    """how it is drawn"""
     values: tuple[float, ...] = ()
+    """in a plot by hyperparameter, its value for each line but the last"""
     at: tuple[int, ...] = ()
+    """in a plot by hyperparameter, the rounds after which regret is drawn (0: the last round)"""
     slack: bool = False
+    """where feedback is not alpha-informative: whether the bound of Theorem 1 of [J15] is drawn, with the measured
+    slack"""
     options: tuple[Option, ...] = ()
+    """what differs from the usual run on this data set"""
 
 
 NOTHING: Array = np.empty(0)
 
 
 class LineResult(NamedTuple):
-    """The results of a curve (`line`): the `learner` that was chosen, `regrets` (runs x T) for T rounds, and `M` = R
-    |w*| of each run (runs,), with the bound R of the features and the true weights w*.
+    """The results of a curve: the regrets of its runs, with the theoretical bound if there is one.
 
     In a plot of distributions a run is a query chain, `regrets` has a column for each ranking shown, and M is 1 where
     the feedback was the ranking shown, else 0.
-
-    `seconds` (runs,) is the processor time of each run; empty if not measured. `theorem` names a theorem that bounds
-    what is drawn, at the rounds `marks` (n,) by `bound` (n,); if its hypotheses fail, `lacking` says which, and `bound`
-    is empty. `once` is the round after which contexts repeat, 0 if they do not; claims use the rounds up to it.
     """
 
     line: Line
+    """the curve"""
     learner: str
+    """the learner that is drawn, of those of the curve"""
     regrets: Array
+    """(runs x T) the regret of each of T rounds, or another measured value"""
     M: Array
+    """(runs,) R |w*| of each run, with the bound R of the features and the true weights w*"""
     seconds: Array = NOTHING
+    """(runs,) the processor time of each run; empty if not measured"""
     marks: Array = NOTHING
+    """(n,) the rounds at which there is a theoretical bound"""
     bound: Array = NOTHING
+    """(n,) the bound at these rounds; empty if the theorem's hypotheses fail"""
     theorem: str = ""
+    """the theorem that gives the bound; "" for none"""
     lacking: str = ""
+    """which hypotheses of the theorem fail, in words"""
     once: int = 0
+    """the round after which contexts repeat, 0 if they do not; claims use the rounds up to it"""
 
 
 Outcome = Mapping[str, Mapping[str, LineResult]]  # by panel, by line
 
 
 class PairedTest(NamedTuple):
-    """The result of a t-test of a difference of means: the mean `difference`, its standard error `stderr`, the
-    statistic `t`, the two-sided p-value `p`, the number of `pairs` of runs and the degrees of `freedom`.
-    """
+    """The result of a t-test of a difference of means."""
 
     difference: float
+    """the mean difference"""
     stderr: float
+    """its standard error"""
     t: float
+    """the t statistic"""
     p: float
+    """the two-sided p-value"""
     pairs: int
+    """the number of pairs of runs"""
     freedom: float
+    """the degrees of freedom"""
 
 
 Conclusion = Literal["holds", "does not hold", "cannot be told", "not run"]
@@ -167,43 +182,45 @@ NOT_RUN: Conclusion = "not run"
 
 
 class Verdict(NamedTuple):
-    """The `conclusion` about a claim, what was `found`, in words, and the statistical test (`paired`) if there is one.
-
-    "Cannot be told": too few runs, or too much scatter, to say that the claim holds or does not.
-    """
+    """The verdict on a claim: whether it holds, what was found, and by which test."""
 
     conclusion: Conclusion
+    """whether the claim holds; "cannot be told" if there are too few runs, or too much scatter"""
     found: str
+    """what was found, in words"""
     paired: PairedTest | None = None
+    """the statistical test, if there is one"""
 
 
 Check = Callable[[Outcome], Verdict]
 
 
 class Claim(NamedTuple):
-    """A statement of a paper about a figure, in our words (`says`), the keys of the `panels` (plots) that it is about,
-    and the function (`check`) from the figure's results to a verdict on it.
-    """
+    """A statement of a paper about a figure, with a function that checks it."""
 
     says: str
+    """the statement, in our words"""
     panels: tuple[str, ...]
+    """the keys of the plots that it is about"""
     check: Check
+    """a function from the figure's results to a verdict on the claim"""
 
 
 class Figure(NamedTuple):
-    """A figure or table of a paper: its `title`, its plots (`panels`), and the paper's `claims` about them.
-
-    `id` is paper/figure, such as coactive2012/fig2; `paper` is its citation; `note` says which data and sizes differ
-    from the paper's; `beside` has the numbers of a table of the paper, as (key of the panel, label of the line,
-    number).
-    """
+    """A figure or table of a paper: its plots, and what the paper claims about them."""
 
     id: str
+    """paper/figure, such as coactive2012/fig2"""
     paper: str
+    """the citation of the paper"""
     title: str
+    """the title of the figure"""
     panels: tuple[Panel, ...]
+    """its plots"""
     claims: tuple[Claim, ...]
+    """the paper's claims about them"""
     note: str = ""
+    """which data and sizes differ from the paper's"""
     beside: tuple[tuple[str, str, float], ...] = ()
     """the numbers of the paper's table: (key of the panel, label of the line, number)"""
 

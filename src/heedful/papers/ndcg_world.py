@@ -21,11 +21,12 @@ DEPTH = 5
 
 
 class RankByPrediction(NamedTuple):
-    """A learner that proposes six items: first the one that `learner` chooses, then the five with the highest predicted
-    `learner.ratings(state, x)`, best first. Only the rating of the first is learned.
+    """A learner that proposes six items: first the one that another learner chooses, then the five with the highest
+    predicted ratings, best first. Only the rating of the first is learned.
     """
 
     learner: Any
+    """the learner, with a method `ratings(state, x)` that predicts the ratings of the available items"""
 
     def init(self, rng: np.random.Generator) -> Any:
         return self.learner.init(rng)
@@ -40,17 +41,19 @@ class RankByPrediction(NamedTuple):
 
 
 class NdcgWorld(NamedTuple):
-    """A variant of the simulated environment `world` in which only the first item shown is rated and consumed, and
-    regret is 1 - NDCG@5 of the ranking shown.
+    """A variant of a simulated environment in which only the first item shown is rated and consumed, and regret is 1 -
+    NDCG@5 of the ranking shown.
 
-    The ranking that is judged is what is shown without its first `begin` items: its DCG@5 (the sum of (rating - `low`)
-    / log2(position + 1) over five items), divided by that of the five best of all available items. Regret is 0 if no
-    available item is rated above `low`.
+    NDCG@5 is the DCG@5 of the ranking (the sum of (rating - `low`) / log2(position + 1) over five items), divided by
+    that of the five best of all available items. Regret is 0 if no available item is rated above `low`.
     """
 
     world: Replay
+    """the environment whose ratings are used"""
     low: float
+    """the rating whose gain is 0"""
     begin: int
+    """how many items at the top of what is shown do not belong to the ranking that is judged"""
 
     def init(self, rng: np.random.Generator) -> ReplayState:
         return self.world.init(rng)

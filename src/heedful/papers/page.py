@@ -29,17 +29,18 @@ _HEAD = "<tr><th>The paper says</th><th>Here</th><th>Found</th></tr>"
 
 
 class Drawing(NamedTuple):
-    """A figure with the verdicts on its claims and its picture, as the page shows it.
-
-    `picture`: an SVG file, None if nothing was run; `seconds`: the time it took; `judged_on`: a sentence on which
-    rounds claims were judged, empty if on all.
-    """
+    """A figure with the verdicts on its claims and its picture, as the page shows it."""
 
     figure: Figure
+    """the figure"""
     verdicts: Sequence[Verdict]
+    """the verdict on each of its claims, in their order"""
     picture: Path | None
+    """an SVG file; None if nothing was run"""
     seconds: float
+    """the seconds that the runs took"""
     judged_on: str
+    """a sentence on which rounds claims were judged; empty if on all"""
 
     def to_frame(self, package: str = "pandas") -> Any:
         """Return the claims with columns says, conclusion and found, as a data frame of pandas or polars or as a

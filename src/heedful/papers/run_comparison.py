@@ -54,19 +54,20 @@ EVIDENCE, LIKELIHOOD, ERROR = ASPECTS = ("evidence", "log-likelihood of test ans
 
 
 class Split(NamedTuple):
-    """The answers of U people to P pairs of items, and for each person the indices of n pairs to train on (`train`, U x
-    n), m to ask about (`pool`, U x m) and t to test on (`test`, U x t).
-
-    `problem` is what is known of people and items; `pairs` (P x 2) are item indices; `first` (U x P) says if a person
-    prefers the first item of a pair.
-    """
+    """The answers of U people to P pairs of items, divided at random for each person into three parts."""
 
     problem: Problem
+    """what is known of people and items besides the answers"""
     pairs: Ints  # P x 2
+    """(P x 2) the item indices of each pair"""
     first: npt.NDArray[np.bool_]  # U x P
+    """(U x P) whether a person prefers the first item of a pair"""
     train: Ints
+    """(U x n) the indices of the pairs of each person to train on"""
     pool: Ints
+    """(U x m) the indices of the pairs of each person to ask about"""
     test: Ints
+    """(U x t) the indices of the pairs of each person to test on"""
 
     def rows(self, at: Ints) -> PairRows:
         """Return the answers to the pairs with indices `at` (U x n) as a table of comparisons: the first pair of each

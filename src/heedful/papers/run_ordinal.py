@@ -52,21 +52,21 @@ NOISE = "no rule ranks every instance of a noisy stream right"
 
 
 class People(NamedTuple):
-    """The n people with enough ratings of M movies: their ratings `centred` (M x n), (rating - 3) / 4, and their
-    `ranks` (M x n), 1 to 5; both are 0 where there is no rating.
-    """
+    """The ratings of M movies by the n people with enough ratings."""
 
     centred: npt.NDArray[np.float32]  # M x n; (rating - 3) / 4, 0 where there is none
+    """(M x n) ratings as features, (rating - 3) / 4; 0 where there is no rating"""
     ranks: npt.NDArray[np.int8]  # M x n; 0 where there is none
+    """(M x n) ratings as ranks, 1 to 5; 0 where there is no rating"""
 
 
 class Batch(NamedTuple):
-    """The runs of a plot, in pieces: `parts` iterates over settings (simulated environments to run learners in) with a
-    few runs each, so that not all are in memory at a time; `R` is the length of the longest instance.
-    """
+    """The runs of a plot, with few in memory at a time."""
 
     parts: Iterator[Setting]
+    """iterates over settings (simulated environments to run learners in) with a few runs each"""
     R: float  # the length of the longest instance
+    """the length of the longest instance, over all runs"""
 
 
 def people_who_rated(ratings: Ratings, least: int) -> People:

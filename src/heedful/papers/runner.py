@@ -29,12 +29,14 @@ KEPT = 1_000_000_000
 
 
 class Workers(NamedTuple):
-    """Where the runs of a figure are done: `jobs` at a time, with an `engine` of `heedful.core.engine`; note(text) is
-    called with a sentence where that engine is not used."""
+    """Where the runs of a figure are done."""
 
     jobs: int = 1
+    """how many runs are done at a time"""
     engine: Engine = "serial"
+    """the engine of `heedful.core.engine` that does them"""
     note: Callable[[str], None] = lambda told: None
+    """called with a sentence where that engine is not used"""
 
     @property
     def apart(self) -> Workers:
@@ -55,57 +57,58 @@ def part_of(tell: Tell, i: int, parts: int, title: str = "") -> Tell:
 
 
 class LearnerRuns(NamedTuple):
-    """The runs of one learner or model: `regrets`, or other values, (runs x T) for T rounds, and the processor time of
-    each run in `seconds` (runs,).
-
-    Runs are in the order of seeds, then of people.
-    """
+    """The runs of one learner or model, in the order of seeds, then of people."""
 
     regrets: Array
+    """(runs x T) the regret, or another value, of each of T rounds"""
     seconds: Array
+    """(runs,) the processor time of each run"""
 
 
 class Group(NamedTuple):
-    """Learners that play the same simulated environments, and how to make and run them.
-
-    `learners` are names as in the curves of a figure, `make` makes one for a setting. `settings` hold the environments
-    with their seeds, `scenes` of them in all, and are used once, in order. `key` is what decides the runs besides the
-    learner, for the cache; `what` is words for progress. With `interpreted` no learner is compiled, so that times
-    compare; with `sums` only the sum of the regrets of each run is kept.
-    """
+    """Learners that play the same simulated environments, and how to make and run them."""
 
     key: tuple[object, ...]
+    """what decides the runs besides the learner; the key in the cache of runs"""
     learners: Sequence[str]
+    """the learners, by the names that the curves of a figure use"""
     settings: Iterable[Setting]
+    """the simulated environments with their seeds; used once, in order"""
     make: Callable[[str, Setting], Any]
+    """makes the learner of a name for a setting"""
     scenes: int
+    """the number of environments in all settings together"""
     what: str
+    """what is run, in words, for progress"""
     interpreted: bool = False
+    """whether no learner is compiled, so that times compare"""
     sums: bool = False
+    """whether only the sum of the regrets of each run is kept"""
 
 
 class Trial(NamedTuple):
-    """The values of one run of one model, T numbers (T,) or, for c quantities, (T x c), and its processor time in
-    seconds."""
+    """The result of one run of one model: its values, and the time that it took."""
 
     values: Array
+    """(T,) one value for each of T steps, or (T x c) for c quantities"""
     seconds: float
+    """the processor time of the run"""
 
 
 class Trials(NamedTuple):
-    """Repeated runs of models that are not learners in rounds: run i is one call `run(i, names)`, which returns the
-    `Trial` (values and time) of each of these models by name, in any process: it is a function of a module, or a
-    `functools.partial` of one.
-
-    `models` are names as in the curves of a figure, `runs` is the number of runs, `key` what decides them besides the
-    model, for the cache, and `what` words for progress.
-    """
+    """Repeated runs of models that are not learners in rounds, such as models that are fitted and tested."""
 
     key: tuple[object, ...]
+    """what decides the runs besides the model; the key in the cache of runs"""
     models: Sequence[str]
+    """the models, by the names that the curves of a figure use"""
     run: Callable[[int, Sequence[str]], Mapping[str, Trial]]
+    """`run(i, names)` does run i and returns the result of each of these models by name; it is called in any process,
+    so it is a function of a module, or a `functools.partial` of one"""
     runs: int
+    """the number of runs"""
     what: str
+    """what is run, in words, for progress"""
 
 
 def run_group(group: Group, rounds: int, kept: dict[Any, Any], workers: Workers, tell: Tell) -> dict[str, LearnerRuns]:

@@ -24,13 +24,14 @@ POINTS = 300
 
 
 class Series(NamedTuple):
-    """The points of a curve: positions `x` (n,), `mean` and standard error `stderr` over runs, (n,) each, the latter
-    NaN with one run.
-    """
+    """The points of a curve."""
 
     x: Array | Ints
+    """(n,) the positions on the horizontal axis"""
     mean: Array
+    """(n,) the mean over runs"""
     stderr: Array
+    """(n,) its standard error; NaN with one run"""
 
 
 def over_rounds(panel: Panel, ran: LineResult, t: Ints) -> Series:

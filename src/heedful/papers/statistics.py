@@ -70,13 +70,14 @@ def reach(found: PairedTest, level: float = SIGNIFICANT) -> float:
 
 
 class Part(NamedTuple):
-    """A part of a claim: a difference with its test (`found`), and the interval (`low`, `high`) in which it lies if the
-    claim is right.
-    """
+    """A part of a claim: a difference, and the interval (`low`, `high`) in which it lies if the claim is right."""
 
     found: PairedTest
+    """the difference with its test"""
     low: float = -math.inf
+    """the lower end of the interval"""
     high: float = math.inf
+    """the upper end of the interval"""
 
     def conclusion(self, tests: int = 1) -> Conclusion:
         """Return the conclusion from the 95 % interval of the difference: the claim holds if the interval lies within

@@ -23,14 +23,16 @@ SLACK_ROUNDS = 784
 
 
 class Guarantee(NamedTuple):
-    """The name of a `theorem` with its bounds `values` on regret at the rounds `marks`, (n,) each, as means over runs;
-    or, in words, why there is none (`lacking`).
-    """
+    """A theoretical bound on regret, or the reason why there is none."""
 
     theorem: str
+    """the name of the theorem; "" for none"""
     marks: Array
+    """(n,) the rounds at which the bound is given"""
     values: Array
+    """(n,) the bound at these rounds, the mean over runs"""
     lacking: str = ""
+    """why there is no bound, in words; "" if there is one"""
 
 
 NONE = Guarantee("", np.empty(0), np.empty(0))
