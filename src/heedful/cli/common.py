@@ -34,7 +34,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else
 
 
 def use_database(url: str) -> None:
-    """Let the loops of this command be in the PostgreSQL database at `url`. Raise BadInput if that is no such URL."""
+    """Set the environment so that this process looks for loops in the PostgreSQL database at `url`, not in folders.
+
+    Raise BadInput if it is no such URL.
+    """
     if not is_address(url) or "#" in url:
         raise BadInput(f"--database: expected postgresql://USER@HOST/DATABASE, got {shorten(repr(url))}")
     os.environ["HEEDFUL_DATABASE"] = url
@@ -78,7 +81,7 @@ def find_loop(name: str) -> Place:
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Run the block and raise its errors as those of a command.
+    """Context manager for calls of a loop: raise the errors of the block as those of a command.
 
     ValueError and LookupError, by which a loop refuses something, become BadInput; TimeoutError, if another process is
     writing, becomes Failure. KeyError and IndexError are bugs, and are raised unchanged.

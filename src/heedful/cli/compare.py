@@ -52,7 +52,7 @@ TOLD = 10
 
 
 class ShareLink(NamedTuple):
-    """A link by which participants reach a study. Its `url` can be shown only when it is made."""
+    """A link by which participants reach a study. It can be shown only when it is made, as only a digest is stored."""
 
     segment: str
     """the group of participants that it is for; "" for none"""

@@ -43,13 +43,13 @@ class DemoResult(NamedTuple):
     hidden: dict[str, float]
     """the person's true weight of each feature, scaled by `comparable`"""
     learned: dict[str, float]
-    """the learned weights, likewise"""
+    """the learned weight of each feature, scaled in the same way"""
     pairs_alike: float
     """the share of pairs of cars that the learned weights order as the person would"""
     report: Report
-    """the loop's own report"""
+    """what the loop measured of itself, from its log"""
     helped: str = ""
-    """whether learning helps, in sentences"""
+    """whether lists in the learned order do better, in sentences"""
 
 
 def run(as_json: bool) -> None:
@@ -116,8 +116,10 @@ def phrase(feature: str, weight: float) -> str:
 
 
 def benefit(loop: Loop) -> str:
-    """Return sentences that say whether lists in the learned order do better than control lists, as the loop's page
-    does."""
+    """Return sentences that say whether people do better with lists in the learned order than with control lists.
+
+    A share of all lists, the control lists, is left in another order for comparison. The loop's page says the same.
+    """
     told = loop.projection.interaction.findings(loop.report()).verdict
     return " ".join([told.short, *told.more])
 

@@ -34,6 +34,7 @@ class Finding(NamedTuple):
     check: str
     """the name of the check"""
     status: Status
+    """how serious it is; "problem" is what has to be mended"""
     told: str
     """what was found"""
     next: str = ""

@@ -24,15 +24,14 @@ Jobs = Annotated[
 
 
 def check_option(engine: Engine) -> None:
-    """Raise Failure, with the command that installs it, if the package of an engine is not installed."""
+    """Raise Failure, with the command that installs it, if the package that `engine` needs (Ray) is not installed."""
     if engine == "ray":
         check_extra("ray", "ray", "--engine ray")
 
 
 @contextmanager
 def distributing() -> Iterator[None]:
-    """Run the block, and raise the error of a worker that was killed, or of a cluster that does not answer, as
-    Failure."""
+    """Context manager: make a Failure of the error of a killed worker, or of a cluster that does not answer."""
     try:
         yield
     except (WorkerLost, ConnectionError) as error:

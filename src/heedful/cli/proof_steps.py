@@ -71,7 +71,7 @@ class PlannedWin(NamedTuple):
     A session is one list drafted by both learners and answered."""
 
     share: float
-    """that share"""
+    """the share of these sessions that the candidate wins"""
     found: float
     """the probability of the verdict that the candidate is better"""
     sessions: int | None
@@ -302,7 +302,9 @@ def _try(
 
 
 class _State(NamedTuple):
-    """What has to come back after a rollback: the version, the bytes of the model's arrays, and some rankings."""
+    """What has to come back after a rollback: the `version` of the model, its `arrays` by name, each as (dtype, shape,
+    bytes), and how it ranks the items of some requests (`rankings`, best first).
+    """
 
     version: int
     arrays: dict[str, tuple[str, tuple[int, ...], bytes]]

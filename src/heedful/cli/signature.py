@@ -22,10 +22,13 @@ def option(
     show_default: str | None = None,
     negatable: bool = False,
 ) -> Parameter:
-    """Return the function parameter `name` that typer turns into an option --NAME of the type `of`.
+    """Return a parameter of a function from which typer makes a command-line option.
 
-    `metavar` stands for the value in the help, `least` and `most` limit it, `show_default` is the default in words. A
-    flag has also --no-NAME if it is `negatable`.
+    - `name`: the name of the parameter; the option is --NAME, with - for _
+    - `of`: the type of its value; `default`: its default
+    - `help`: the text in the help; `metavar`: what stands for the value there; `show_default`: the default in words
+    - `least`, `most`: the limits of a number
+    - `negatable`: whether a flag (`of` is bool) has also --no-NAME
     """
     names = [f"--{name.replace('_', '-')}"] if of is bool and not negatable else []
     shown = True if show_default is None else show_default
@@ -36,9 +39,10 @@ def option(
 def add_parameters(
     run: Callable[..., None], more: Sequence[Parameter], *, before: str, names: Mapping[str, object]
 ) -> None:
-    """Give the function `run`, which takes any keywords, the parameters `more`, in place of its **keywords.
+    """Change the signature of `run`, in place: its **keywords become the parameters `more`, which typer then reads.
 
-    They are inserted `before` the parameter of that name. `names` are the local names that its annotations use.
+    - `before`: the name of the parameter of `run` before which they are inserted
+    - `names`: the local names that the annotations of `run` use, with their values
     """
     own = inspect.signature(run, eval_str=True, locals=names).parameters.values()
     known = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]

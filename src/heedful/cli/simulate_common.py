@@ -37,7 +37,7 @@ class SimulateRequest(NamedTuple):
     learners: list[str]
     """specs of the learners, such as "second-order:gamma=0.1" """
     rounds: int | None
-    """None for the setting's own number"""
+    """the number of rounds of each run; None for as many as the experiment has by default"""
     engine: Engine
     """where the runs are done"""
     jobs: int | None

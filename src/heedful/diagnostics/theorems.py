@@ -75,8 +75,8 @@ class Bound(NamedTuple):
 
 
 def bounds(learner: object, facts: Facts) -> tuple[Bound, ...]:
-    """Return the bounds of all theorems of [J15] about `learner`, each after every round of `facts`; () if there are
-    none.
+    """Return the bounds of all theorems of [J15] about `learner`, each evaluated after every round that `facts` has
+    slacks of; () if there is no theorem about it.
     """
     if isinstance(learner, PreferencePerceptron):
         return (perceptron_bound(learner, facts),)
@@ -94,9 +94,9 @@ def perceptron_bound(learner: PreferencePerceptron, facts: Facts) -> Bound:
 
         mean xi / alpha + 2 R |w*| sqrt(k / t) / alpha,   k rounds in a batch, after t rounds
 
-    The slacks xi, alpha, w* and the bound R of |phi| are those of `facts`. Inserting xi of Eq. 6, alpha cancels: mean
-    gain <= 2 R |w*| sqrt(k / t). So of all alphas, each with its own slacks, 1 gives the smallest bound, whatever the
-    feedback.
+    The slacks xi, alpha, w* and the bound R of |phi| are those of `facts`. With xi inserted from Eq. 6, alpha cancels,
+    and the bound says: mean gain <= 2 R |w*| sqrt(k / t). So, whatever the feedback, the bound is smallest at alpha = 1
+    (each alpha has its own slacks).
     """
     facts = _divisible(facts)
     theorem = ("Corollary 2" if facts.expected else "Theorem 1") if learner.batch == 1 else "Lemma 4"
@@ -112,10 +112,11 @@ def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound
 
         mean xi / alpha + |w*|_1 (2 S ln N sqrt(T) / t + S / sqrt(T)) / alpha,   at t = T: (2 ln N + 1) S / sqrt(T)
 
-    The slacks xi, alpha and w* are those of `facts`. N is the number of features, doubled if the learner is signed; T
-    is its horizon, S its `bound`. Eq. 22 with max makes w* >= 0 hold; without signs it is a hypothesis. If |w*|_1 is
-    not 1, it scales the utilities, and with them the terms without slack. (The paper prints S / 2, which is false where
-    S bounds phi and not D, the difference of two phi, and log m for log N.)
+    The slacks xi, alpha and w* are those of `facts`. N is the number of features, T the learner's horizon, S its
+    `bound`. The theorem needs w* >= 0. A signed learner has each feature twice, with either sign (Eq. 22), so this
+    holds for it, and N is doubled; for any other learner it is a hypothesis. If |w*|_1 is not 1, it scales the
+    utilities, and with them the terms without slack. (The paper prints min for max in Eq. 22; S / 2, which is false
+    where S bounds phi and not D, the difference of two phi; and log m for log N.)
     """
     facts = _divisible(facts)
     hypotheses = (

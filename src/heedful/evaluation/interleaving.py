@@ -408,10 +408,10 @@ def plan(
 
 
 def split_evidence(a: int, b: int, expected: float = 0.5) -> float:
-    """Return the e-value against the hypothesis that chance gives side B the share `expected` of what it splits.
+    """Return the e-value against the hypothesis that each of a + b things went to side B with probability `expected`.
 
-    `a` and `b` are the counts of the two sides: coins of drafts, or people assigned to sides. Under the hypothesis the
-    e-value ever reaches 1 / alpha with probability at most alpha. If it does, do not believe any verdict: drafts or
-    logs are wrong."""
+    `a` and `b` count what went to either side by chance: coins of drafts, or people. Under the hypothesis the e-value
+    ever reaches 1 / alpha with probability at most alpha. If it does, believe no verdict: drafts or logs are wrong.
+    """
     counts = BetaBinomialState(np.array(float(b)), np.array(float(a)), np.zeros(()), np.ones(()))
     return math.exp(min(float(BetaBinomial().log_evidence(counts, expected)), MOST))

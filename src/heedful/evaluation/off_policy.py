@@ -226,14 +226,19 @@ def _checked(weights: object, rewards: object) -> tuple[Array, Array]:
 
 
 def limits(gains: Array, losses: Array, most: float | None, alpha: float) -> tuple[float, float]:
-    """Return the ends of a confidence sequence, with error probability `alpha`, for the mean v = E gain of n decisions.
+    """Return (low, high), a confidence sequence with error probability `alpha` for the mean v = E gain of n decisions.
 
-    `gains`, `losses` (n,), in order of arrival: weight times reward, and weight times 1 - reward; both are >= 0, and
-    E[gain + loss] <= 1. A bet of at most c / m against E gain <= m cannot lose more than the fraction c of its capital,
-    however large the gain; so weights need no bound, and the ranker that made the log may have learned meanwhile
-    (Waudby-Smith et al., arXiv 2210.10768). This gives a lower end for v, and one for E loss, and 1 minus the latter is
-    an upper end for v. If gains have a bound, `most`, and the log supports all of the target, half of the capital bets
-    on small gains, which narrows the interval much where rewards are rare.
+    - `gains`, `losses` (n,), in order of arrival: weight times reward, and weight times 1 - reward; both are >= 0, and
+      E[gain + loss] <= 1
+    - `most`: the greatest possible gain, if there is a bound and the log supports all that the target shows; None if
+      not. Half of the capital for `high` then bets on small gains, which narrows the interval much where rewards are
+      rare.
+
+    Each candidate value m for v is tested by bets that E gain is above m. They stake at most c / m for a constant c <
+    1, so they lose at most the fraction c of their capital in a decision, however large the gain. Hence weights need no
+    bound, and the ranker that made the log may have learned meanwhile (Waudby-Smith et al., arXiv 2210.10768). The
+    candidates that are not rejected give `low`; the same bets on losses give a lower end for E loss, and `high` is 1
+    minus that.
     """
     target = np.log(2.0 / alpha)
 

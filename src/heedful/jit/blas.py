@@ -31,7 +31,7 @@ def add_rank_one(S: Array, v: Array, scale: float) -> None:
 
 def solve_definite(S: Array, b: Array) -> Array:
     """Return the solution x (n,) of S x = b by Cholesky decomposition, for a symmetric matrix `S` (n x n, only its
-    lower triangle is read); S is overwritten by its Cholesky factor.
+    lower triangle is read) and a vector `b` (n,). S is overwritten by its Cholesky factor.
 
     Raise ValueError if S is not positive definite.
     """

@@ -40,8 +40,9 @@ class Workers(NamedTuple):
 
     @property
     def apart(self) -> Workers:
-        """these if they are processes, otherwise one run after another here: for runs that hold Python's lock, which
-        threads would only hand to and fro"""
+        """The workers for runs that hold Python's global lock, where threads gain nothing: these if they are processes,
+        otherwise one run after another in this process.
+        """
         return HERE if self.engine == "serial" else self
 
 
@@ -50,8 +51,8 @@ HERE = Workers()
 
 
 def part_of(tell: Tell, i: int, parts: int, title: str = "") -> Tell:
-    """Return a function that reports the progress of part `i` (from 0) of `parts` equal parts to `tell`, with `title`
-    before the words that describe it.
+    """Return a function that reports the progress of part `i` (from 0) of a task of `parts` equal parts to `tell`: the
+    share of the whole task, with `title` before the words that describe it.
     """
     return lambda what, share: tell(f"{title}{what}", (i + share) / parts)
 
