@@ -19,8 +19,9 @@ PAIRS = ("first", "second", "first_won", "second_won", "ties", "p_first_beats", 
 def write_ranking(path: Path, found: PreferenceRanking) -> None:
     """Write the ranking `found` to the CSV file `path`: a row for each item, the best first.
 
-    Its columns are `RANKING`, p_over_next (the probability that it is better than the next), votes, and, if people are
-    told apart, p_best_if_new (the probability that it is the best for a person of whom nothing is known).
+    The columns are those of RANKING (place, item, score and its interval, utility, ...), then p_over_next (the
+    probability that the item is better than the next one), votes and, if people are told apart, p_best_if_new (the
+    probability that it is the best for a person of whom nothing is known).
     """
     new = () if found.new is None else ("p_best_if_new",)
     write_table(path, [*RANKING, "p_over_next", "votes", *new], _places(found))

@@ -163,10 +163,17 @@ def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
 
     xi+ is max(0, xi) of the slacks xi; these, alpha, w* and the bound R of |phi| are those of `facts`; gamma, eps,
     radius and the number N of features are the learner's. (The paper prints it without the G of the first term, lost in
-    Eq. 19, and with the diameter |B| in place of D2.) The proof needs two properties of the loss c. Its slope is in
-    [-G, 0] where it is taken, at -max(gain, alpha regret) / alpha, which reaches down to -2M / alpha, so G = 2M (1 + 2
-    / alpha), 6M at alpha = 1. And c(-w_t . D_t / alpha) <= c(0), which a parabola about M satisfies up to 2M. Expected
-    feedback takes the slope on both sides of M, where it is not monotone.
+    Eq. 19, and with the diameter |B| in place of D2.)
+
+    The proof needs two properties of the loss c:
+
+    - Its slope is in [-G, 0] at the points -max(gain, alpha regret) / alpha. These reach down to -2M / alpha, so G = 2M
+      (1 + 2 / alpha), which is 6M at alpha = 1.
+    - c(-w_t . D_t / alpha) <= c(0), with the learner's weights w_t and D_t the features of the feedback minus those of
+      the object shown. A parabola about M satisfies this up to 2M.
+
+    With expected feedback the slope is taken on both sides of M, where the loss is not monotone, so the bound
+    does not hold for it.
     """
     facts = _divisible(facts)
     alpha, gamma, eps = facts.alpha, learner.gamma, learner.epsilon

@@ -167,17 +167,19 @@ def estimate(
     say why it cannot be estimated.
 
     - `weights` (n, k): importance weights; `rewards` (n, k), in [0, 1]
-    - `unsupported` (n,): for each decision the probability, per slot, of what the ranker shows and is not in the log
+    - `unsupported` (n,): for each decision the probability, per slot, that the ranker shows something that could not
+      be in the log
     - `people` (n,): who received each decision; the value is then a mean over people, each with the same weight,
       however many decisions they had
     - `normalise`: whether to divide the sum of each slot by its mean weight
     - `most`: the greatest possible weight, if there is a bound, which narrows the interval
     - `alpha`: the error probability of the interval
 
-    Return a `Refusal` if the unsupported probability exceeds MOST_UNSUPPORTED, the effective sample size is below
-    LEAST, or a weight is above GREATEST. The interval is empty, `low` > `high`, if no value agrees with all of the log,
-    whose probabilities are then wrong. Raise ValueError, naming the argument, if the shapes differ or rewards lie
-    outside [0, 1]."""
+    Return a `Refusal` if the unsupported probability exceeds 0.2 (MOST_UNSUPPORTED), the effective sample size is below
+    30 (LEAST), or a weight is above 1e100 (GREATEST). The interval is empty, `low` > `high`, if no value agrees with
+    all of the log, whose probabilities are then wrong. Raise ValueError, naming the argument, if the shapes differ or
+    rewards lie outside [0, 1].
+    """
     weights, rewards = _checked(weights, rewards)
     n = len(rewards)
     if weights.max() > GREATEST:

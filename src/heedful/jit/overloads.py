@@ -129,11 +129,12 @@ def _rebuilt(typingctx: Any, like: Any, fields: Any) -> Any:
 
 @intrinsic
 def borrow(typingctx: Any, value: Any) -> Any:
-    """Return `value` with the reference counting of its arrays and generators switched off; the owner of value must
-    outlive the compiled loop that calls this.
+    """Return `value` with the reference counting of its arrays and generators switched off: a numba intrinsic, whose
+    first argument, `typingctx`, numba passes itself.
 
-    Reference counting needs atomic operations at every call and slice, a quarter of the time of a round. Copy what the
-    loop returns while the owner is alive, as `fold.trace` does.
+    The owner of `value` must outlive the compiled loop that calls this. Copy what the loop returns while the owner is
+    alive, as `fold.trace` does. Reference counting needs atomic operations at every call and slice, a quarter of the
+    time of a round.
     """
 
     def uncounted(context: Any, builder: Any, kind: Any, v: Any) -> Any:

@@ -61,8 +61,9 @@ def scales(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
 
 
 def toy(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
-    """Draw the function of Figure 1 with its standard deviation and the labels, and below them the two acquisition
-    functions, from `lines` (results by label)."""
+    """Draw Figure 1 of [H12] on `axes`: a function with its standard deviation and the labels that it was fitted to,
+    and below them the acquisition functions BALD and MES, all from `lines` (results by label of the curve).
+    """
     held = {label: (ran.marks, ran.regrets[0]) for label, ran in lines.items()}
     grid, mean = held.pop("mean")
     _, sd = held.pop("standard deviation")

@@ -98,8 +98,9 @@ class HierarchicalModel(NamedTuple):
 
 @cache
 def model(name: str) -> Fit:
-    """Return the function that fits the model `name`, which may have parameters, such as `cp:D=5`. Raise ValueError for
-    an unknown name."""
+    """Return the function that fits the model `name`: the name of one of the models of [H12] or ours, such as `cp`,
+    with parameters after a colon, such as `cp:D=5`. Raise ValueError for an unknown name.
+    """
     kind, _, told = name.partition(":")
     if kind not in _MODELS:
         raise ValueError(f"model: expected one of {', '.join(_MODELS)}, got {name!r}")

@@ -70,8 +70,8 @@ class Split(NamedTuple):
     """(U x t) the indices of the pairs of each person to test on"""
 
     def rows(self, at: Ints) -> PairRows:
-        """Return the answers to the pairs with indices `at` (U x n) as a table of comparisons: the first pair of each
-        person, then the second, ...
+        """Return the answers to n pairs of each of the U people, whose indices are `at` (U x n), as a table of
+        comparisons: the first pair of each person, then the second, ...
         """
         users = np.arange(len(at))
         pairs = self.pairs[at.T]  # n x U x 2
@@ -80,8 +80,11 @@ class Split(NamedTuple):
         return pair_rows(ordered.reshape(-1, 2), user=np.tile(users, at.shape[1]))
 
     def gap(self, fitted: PreferenceModel, at: Ints) -> tuple[Array, Array]:
-        """Return (mean, variance), (U x n) each, of the utility of the first item less that of the second, as the model
-        `fitted` predicts it for the pairs with indices `at` (U x n)."""
+        """Return (mean, variance) of the utility of the first item less that of the second, as the model `fitted`
+        predicts it.
+
+        `at` (U x n) are the indices of n pairs for each of the U people; both results have this shape.
+        """
         users = np.broadcast_to(np.arange(len(at))[:, None], at.shape)
         a, b = self.pairs[at, 0], self.pairs[at, 1]
         mean, var = fitted.gap(users.ravel(), a.ravel(), b.ravel())
