@@ -100,9 +100,9 @@ def asking() -> Iterator[None]:
 def open_loop(name: str, own: Sequence[str] | None, *, rehearse_only: bool = False) -> Iterator[Loop]:
     """Open the loop `name` for the block, and close it afterwards; print the loop's warnings on stderr.
 
-    `own` names the learners that are the user's own (FILE.py:Class). With `rehearse_only` nothing is
-    written (`heedful.io.rehearse`). Raise BadInput if there is no such loop or learner, and Failure if the loop cannot
-    be opened.
+    `own` names those of the loop's learners that are the user's own (FILE.py:Class), so that their code may run. With
+    `rehearse_only` the loop does all that it is asked, but nothing is written (`heedful.io.rehearse`). Raise BadInput
+    if there is no such loop or learner, and Failure if the loop cannot be opened.
     """
     folder = find_loop(name)
     from heedful.loop import Loop

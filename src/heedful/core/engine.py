@@ -69,7 +69,7 @@ class Plan(NamedTuple):
     """seconds that they would take with the other engine, its start included"""
 
     def words(self, other: str) -> str:
-        """Return a sentence that says how the engine `other` compares with doing the work here."""
+        """Return a sentence that says how long the tasks take here and with the engine `other`, and which is chosen."""
         times = f"about {_seconds(self.serial)} here and {_seconds(self.distributed)} with {other}"
         return f"the tasks left take {times}: {'run here' if self.engine == 'serial' else 'distributed'}"
 

@@ -139,10 +139,12 @@ def convex_bound(learner: ConvexPerceptron, facts: Facts, loss: str) -> Bound:
         2 G mean xi+ / alpha + G / alpha (D2 / (2 sqrt t) + D2 / t + 4 R^2 / sqrt t),   D2 = (2 radius)^2
 
     xi+ is max(0, xi) of the slacks xi; these, alpha, w* and the bound R of |phi| are those of `facts`, radius is the
-    learner's. G bounds the slope of the loss: it is 1 for the linear loss, whose CREG (mean loss) is REG (mean regret).
-    It is 6 M, M = R |w*|, for the quadratic loss on [-2M, 0], the range of all minus regrets; continued with slope -6M
-    on the left and, from M, slope 0 on the right, it is a loss as the theorem requires. (The paper prints |B|, the
-    diameter, in place of its square D2.)
+    learner's. (The paper prints |B|, the diameter, in place of its square D2.) G bounds the slope of the loss:
+
+    - linear: G = 1, and CREG (the mean loss) is REG (the mean regret).
+    - quadratic: G = 6 M, with M = R |w*|. The loss is (theta - M)^2 for theta from -2M to M, where theta is minus the
+      regret, which lies in [-2M, 0]. Continued with slope -6M on the left and 0 on the right, it is a loss as the
+      theorem requires.
     """
     facts = _divisible(facts)
     G = 1.0 if loss == "linear" else 6.0 * facts.R * _norm(facts.w_star)

@@ -44,8 +44,9 @@ def solve_definite(S: Array, b: Array) -> Array:
 
 
 def solve_factored(S: Array, b: Array) -> Array:
-    """Return the solution x (n,) of S x = b (n,) for another `b`, where `S` (n x n) holds the Cholesky factor that an
-    earlier `solve_definite` wrote into it."""
+    """Return the solution x (n,) of S x = b for a further right-hand side `b` (n,), after `solve_definite` was called
+    with the same `S` (n x n) and overwrote it by its Cholesky factor.
+    """
     from scipy.linalg.lapack import dpotrs
 
     x, _ = dpotrs(S.T, b, lower=0)

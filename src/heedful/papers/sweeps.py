@@ -75,8 +75,11 @@ def broader(wide: str, narrow: str, values: Sequence[float]) -> Check:
 
 
 def good_ranges(outcome: Outcome, panel: str, values: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Return the neighbouring `values` around the best one whose regret is less than twice the lowest: (those where
-    this is significant, those where it cannot be ruled out)."""
+    """Return (surely good, possibly good): the neighbouring `values` of a hyperparameter around the best one that have
+    less than twice the lowest regret, in the plot `panel` of the results `outcome`.
+
+    Surely good: their regret is significantly less than twice the lowest. Possibly good: it is not significantly more.
+    """
     ends = _ends(outcome, panel, values)
     least = min(ends, key=lambda value: ends[value].mean())
     found = {value: below(end, TWICE * ends[least]).conclusion(len(values)) for value, end in ends.items()}
