@@ -53,16 +53,23 @@ STORES = ("sqlite", "postgres")
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """The URL of a database on a PostgreSQL server, for the tests of this process."""
+def postgres_server() -> Iterator[str]:
+    """The URL of a PostgreSQL server, for the tests of this process."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")
     try:
-        with postgresql.server(run) as url, postgresql.database(url) as made:
-            yield made
+        with postgresql.server(run) as url:
+            yield url
     except FileNotFoundError as error:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def postgres(postgres_server: str) -> Iterator[str]:
+    """The URL of a database for the tests of one file: a key that one of them makes shuts out no other file's."""
+    with postgresql.database(postgres_server) as made:
+        yield made
 
 
 @pytest.fixture(params=STORES)
