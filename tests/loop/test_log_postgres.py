@@ -20,8 +20,19 @@ from heedful.loop.log.table import LogTable
 from heedful.loop.loop import Unerased
 from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Place, Unreachable
 from loops import bits, bits_from_scratch, small_loop
+from postgres import database
 from processes import until
 from takeover import Proxy, new_name
+
+# Transactions that a test cuts off stay open for seconds, and hold up the erasing in every database of their server.
+pytestmark = pytest.mark.xdist_group("cut off")
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> Iterator[str]:
+    """A database for each test: a transaction that was cut off in one holds up the erasing of no other."""
+    with database(postgres_server) as made:
+        yield made
 
 
 @pytest.fixture
