@@ -36,10 +36,11 @@ class Awaiting(ABC):
 
 
 class either(Generic[P, T]):
-    """A decorator for methods written as generators of steps (calls to send, pauses), so that they work in both
-    clients.
+    """A decorator for methods of a client that are written once and work in the blocking and in the asynchronous one.
 
-    It makes a plain method in a `Blocking` class, and a coroutine method in an `Awaiting` class."""
+    The decorated method, with parameters P, is a generator: it yields each call to send and each pause, receives the
+    answer from `yield`, and returns the result, a T. In a subclass of `Blocking` it becomes a plain method, in one of
+    `Awaiting` a coroutine method."""
 
     def __init__(self, steps: Callable[Concatenate[Any, P], Steps[T]]) -> None:
         self._steps = steps

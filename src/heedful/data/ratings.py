@@ -188,10 +188,11 @@ def plain_name(name: str) -> str:
 
 
 def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, int, int]:
-    """Return the indices of the columns of users, items and ratings in `header`. `where`: the place of the header, for
-    messages.
+    """Return the indices of the columns of users, items and ratings in `header`.
 
-    Raise ValueError if a named column does not exist, or if there are too few.
+    `columns` names the three; one that is "" there is found by its name in the header, or else by its position.
+    `where` is the place of the header, for messages. Raise ValueError if a column named in `columns` is not in the
+    header, or if the header has fewer than three.
     """
     found: dict[str, int] = {}
     called = [plain_name(name) for name in header]

@@ -126,9 +126,10 @@ def take_rows(rows: PairRows, at: Selection) -> PairRows:
 def merge_equal(rows: PairRows) -> PairRows:
     """Return the table with identical rows of a person merged into one row, whose `times` is their sum.
 
-    Only rows that are answers of their own are merged; rows of answers about several items follow unchanged. Items of a
-    tie are put in rising order first, so that a ~ b and b ~ a are identical. Merged rows are sorted by person and
-    items.
+    Only a row that is a whole answer (one comparison of two items, `group` -1) is merged. Rows that came together out
+    of one answer about more than two items, such as a ranking, follow the merged ones unchanged. The two items of a tie
+    are put in the order of their numbers first, so that a ~ b and b ~ a are identical. Merged rows are sorted by person
+    and items.
     """
     alone = rows.group < 0
     pairs = np.where(rows.equal[:, None], np.sort(rows.pairs, axis=1), rows.pairs)[alone]

@@ -45,8 +45,8 @@ NO_OUTCOMES = "no answer says how a prediction came out"
 
 
 class Window(NamedTuple):
-    """Counts and errors of the feedback on some consecutive decisions, first shown at `since`, last at `until`
-    (microseconds since 1970): one point of each line over time.
+    """Counts and errors of the feedback on some consecutive decisions: one point of each line over time. The first of
+    them was shown at `since`, the last at `until` (microseconds since 1970).
 
     Of the `decisions`, `answered` have feedback so far. Those shown long enough ago to judge count in `settled`; of
     these `unanswered` had none in time and `late` had it late; `delay` is the median delay in seconds. Of the pieces of

@@ -112,8 +112,9 @@ def _with_decisions(log: Log, some: Sequence[Event], person: str | None) -> Iter
 def shown_at(projection: Projection, decision: LoggedDecision) -> int:
     """Return when a decision was shown, in microseconds since 1970.
 
-    That is the time at which it was made or, if it was deferred (made ahead of time) and activated, that of its
-    activation. `projection` is the loop's log with its model."""
+    That is the time at which it was made. For a decision that was deferred (made ahead of time) it is that of its
+    activation or, while it is not activated, again that at which it was made. `projection` is the loop's log with its
+    model."""
     if not decision.record.deferred:
         return decision.since
     activated = projection.log.find("activate", decision.id)

@@ -92,8 +92,9 @@ def _ndcg(ran: LineResult) -> Array:
 
 
 def best_cell(panel: str, cell: str) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the grid of the panel `panel`, the
-    learner `cell` ends with a lower cumulative regret than each other learner.
+    """Return a function from a figure's results to the verdict on this claim: among the
+    learners of the figure's panel named `panel`, the learner `cell` (its name with parameters) ends with the lowest
+    cumulative regret; whether that is clear or cannot be told, `lowest` says.
     """
 
     def check(outcome: Outcome) -> Verdict:

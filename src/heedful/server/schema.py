@@ -707,14 +707,17 @@ class CalibrationBin(msgspec.Struct, kw_only=True):
     """Predictions from `low` to `high`, and how the outcomes agree: one point of a calibration curve.
 
     `answers` is how many answers have predictions in this interval, `predicted` the mean of these predictions, `came`
-    the mean of the outcomes, from `came_low` to `came_high`."""
+    the mean of the outcomes, in the same units, and `came_low` to `came_high` a confidence interval for it, which holds
+    at the level asked for however often it is looked at."""
 
     low: float
     high: float
     answers: int
     predicted: float
     came: float
-    came_low: Annotated[float, Meta(description="the ends of an interval that may be looked at at any time")]
+    came_low: Annotated[
+        float, Meta(description="the ends of a confidence interval that holds however often it is looked at")
+    ]
     came_high: float
 
 

@@ -37,8 +37,8 @@ class Functions(NamedTuple):
     kernel: PairKernel | None
 
     def at(self, a: Ints, b: Ints) -> tuple[Array, Array]:
-        """Return mean and variance, (k x D) each, of h_d(a, b) = f_d(a) - f_d(b) for k pairs of items and all D
-        functions.
+        """Return posterior mean and variance, (k x D) each, of h_d(a, b) = f_d(a) - f_d(b) for k pairs of items,
+        where f_d is the d-th of the D latent functions of items.
 
         `a`, `b` (k,): numbers of the items of each pair.
         """

@@ -161,8 +161,8 @@ class SiteSums(NamedTuple):
         """Return (person, pair, mean), three arrays (c,) with an element for each of the c combinations of a person and
         a pair of items that have an answer.
 
-        They are the number of the person, the number of the pair, and n / t, the mean of the sites of the person's
-        preference.
+        They are the number of the person, the number of the pair, and the mean n / t of the product of the Gaussian
+        sites of this person's answers on this pair: t is the sum of their precisions, n that of precision times mean.
         """
         P = self.of.P
         if self.of.lists:

@@ -91,13 +91,14 @@ class PRank(NamedTuple):
 @kernel
 def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
     """Do one PRank update ([P01] Figure 2) in place for an instance `x` (N,), N features, whose true rank is
-    `feedback`.
+    `feedback`, from 1 to k.
 
-    `w` (N,) is the direction and `b` (k-1,) the thresholds of k ranks. Each threshold r on whose wrong side the score w
-    . x lies moves by -tau_r, with tau_r = 1 or -1, and w moves by (sum tau) x. Return the sum of all tau_r.
+    `w` (N,) is the direction and `b` (k-1,) the thresholds of k ranks. The score w . x should be above threshold r if
+    the true rank is above r, and below it otherwise. Each threshold on whose wrong side it lies moves by -tau_r, where
+    tau_r is 1 if the score should be above it and -1 if below, and w moves by (sum tau) x. Return the sum of all tau_r.
 
-    It is 0 if the predicted rank was right. A score equal to a threshold counts as wrong for ranks above r too, so more
-    thresholds may move than the rank was off, some up and some down; then the sum may be 0 although thresholds moved.
+    It is 0 if the predicted rank was right. A score equal to a threshold is on the wrong side of it whatever the true
+    rank is, so thresholds may move up and others down; then the sum may be 0 although thresholds moved.
     """
     score = dot(x, w)
     if rank_at(score, b) == feedback:

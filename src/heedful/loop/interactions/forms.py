@@ -525,7 +525,8 @@ class Numbers(Form):
         return Feedback(self.name, distinct(self.name, list(value)), numbers)
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the number given to each item as JSON fields, from the logged `record`.
+        """Return {form: {item: number, ...}}, with the name of the form, such as "grade", and the number given to each
+        item by name, from the logged `record`.
 
         `decided` is the decision that the feedback answers."""
         values: Sequence[float] = list(map(int, record.values)) if self._whole else record.values

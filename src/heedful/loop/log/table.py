@@ -152,8 +152,8 @@ class LogTable:
 
     @property
     def owns(self) -> bool:
-        """whether this process owns the loop, as far as it knows, or becomes the owner whenever it writes (`hold`
-        is 0)"""
+        """True if this process owns the loop, as far as it knows; also if it takes ownership anew for each write, as
+        it does before `keep_owning` was called (then `hold`, the seconds for which it stays the owner, is 0)"""
         return self.hold == 0.0 or self._epoch >= 0
 
     def keep_owning(self, seconds: float, address: str) -> None:

@@ -60,7 +60,8 @@ class Explained(NamedTuple):
 async def show(visit: Visit) -> Response:
     """Render the explanation of an item's score; `decision` (an id) and `item` (a name) in the query say which.
 
-    Without an item it is the first one shown. Without a decision the page has only the form that asks for one."""
+    Without an item it is the first one shown. Without a decision the page has only the form that asks for one. Raise
+    LookupError, which becomes a page with the status 404, if either is unknown."""
     decision, item = (visit.query.get(name, "").strip() for name in ("decision", "item"))
     path = f"{visit.base}/why"
     found = None
