@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Ended, heedful
+from command import Ended, done, heedful
 
 from heedful import Loop
+from heedful.io.formats import FORMATS
 from loops import bits, small_loop
 
 DECISION = {
@@ -512,3 +513,71 @@ def test_a_round_trip_in_processes_of_their_own(folder: Path) -> None:
     assert {found["status"] for found in json.loads(process("doctor", "twin", "--json"))} <= {"ok", "warning"}
     gone = json.loads(process("forget", "bikes", "ann", "--yes", "--json"))
     assert gone["exports"] == [str(folder / "bikes.jsonl"), "-"]
+
+
+# ---------------------------------------------------------------------------- formats of others
+
+
+def drafted() -> None:
+    """A loop of texts "notes" with an edit, a thumb, and an edit that was undone."""
+    done("init notes --texts --k 1 --control 0")
+    drafts = [{"id": "a", "text": "We would perhaps like to."}, {"id": "b", "text": "Perhaps we might."}]
+    with Loop.open("notes.heedful") as loop:
+        loop.decide(drafts, id="d", context={"prompt": "What now?"})
+        loop.feedback("d", id="e1", edit="Go.")
+        loop.feedback("d", id="e2", thumb="down")
+        loop.feedback("d", id="e3", edit="Gone.")
+        loop.undo("e3")
+
+
+@pytest.mark.parametrize("name", ["pairs.jsonl", "pairs.jsonl.gz", "pairs.parquet"])
+def test_a_format_of_others_goes_out_and_comes_in(name: str) -> None:
+    drafted()
+    got = done(f"export notes {name} --as preference-data --json")
+    assert (got.json["lines"], got.json["counts"]) == (1, {"pair": 1})
+    assert got.json["report"]["dropped"] == {"compares no two answers": 1, "undone or rolled back": 1}
+    assert "undone or rolled back" in done(f"export notes {name} --as preference-data").out
+    done("init other --texts")
+    got = done(f"import other {name} --as preference-data --json")
+    assert got.json["counts"] == counts(decision=(1, 0, 0), feedback=(1, 0, 0))
+    assert got.json["report"]["used"] == {"pairs": 1}
+    got = done(f"import other {name} --as preference-data --json")
+    assert got.json["counts"] == counts(decision=(0, 1, 0), feedback=(0, 1, 0))
+    assert done(f"import notes {name} --as preference-data --json").json["counts"] == {}
+    with Loop.open("notes.heedful") as loop:
+        assert len(list(loop.projection.log.events(kinds=["export"]))) == 2
+    assert "1 rows of pairs, 1 used" in done(f"import other {name} --as preference-data").out
+
+
+def test_rows_to_stdout_say_on_stderr_what_is_left_out() -> None:
+    drafted()
+    got = heedful("export notes - --as unpaired")
+    assert json.loads(got.out)["label"] is False
+    assert "1 left out: no thumb; such as feedback e1" in got.err
+
+
+def test_a_format_that_is_none_or_does_not_fit_is_refused() -> None:
+    drafted()
+    write("pairs.jsonl", [{"prompt": "?", "chosen": "a", "rejected": "a"}])
+    bad(heedful("export notes x --as tea"), "--as: expected " + told_formats("write") + ", got 'tea'")
+    bad(heedful("import notes pairs.jsonl --as tea"), "--as: expected " + told_formats("read") + ", got 'tea'")
+    bad(heedful("export notes x --option text=a"), "--option: expected --as FORMAT too, got none")
+    bad(heedful("import notes pairs.jsonl --option a=b"), "--option: expected --as FORMAT too, got none")
+    bad(heedful("import notes --as unpaired --features pairs.jsonl"), "FILE: expected some with --as, got none")
+    bad(heedful("import notes pairs.jsonl --as unpaired --ubi pairs.jsonl"), "--ubi: expected none with --as, got it")
+    wrong = "pairs.jsonl:1: columns: expected prompt, completion, label, got ['prompt', 'chosen', 'rejected']"
+    bad(heedful("import notes pairs.jsonl --as unpaired"), wrong)
+    told = "text: expected the column of an item that has its text, as --option text=COLUMN, got a loop without texts"
+    bad(heedful("export cars x --as preference-data"), told)
+    bad(
+        heedful("export cars x.parquet --as unpaired --option text=id"),
+        "FILE: expected rows to write, as a Parquet file has columns, got none",
+    )
+    assert not Path("x").exists()
+    got = heedful("import notes pairs.jsonl --as preference-data --json")
+    assert (got.code, got.err) == (1, "heedful: none of 1 rows was used\n")
+    assert got.json["report"]["dropped"] == {"both answers are equal": 1}
+
+
+def told_formats(verb: str) -> str:
+    return ", ".join(each.name for each in FORMATS.values() if getattr(each, verb) is not None)

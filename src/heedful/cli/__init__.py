@@ -113,12 +113,12 @@ COMMANDS = {
     ),
     "import": CommandEntry(
         "exchange:import_",
-        "Bring events into a loop: items, decisions, feedback, from JSON lines or an OpenSearch UBI log.",
+        "Bring events into a loop: items, decisions, feedback, from JSON lines, an OpenSearch UBI log, or --as FORMAT.",
         "heedful import cars events.jsonl",
     ),
     "export": CommandEntry(
         "export:export",
-        "Write every item, decision and feedback as JSON lines, people included.",
+        "Write every item, decision and feedback as JSON lines, people included; with --as, a format of others.",
         "heedful export cars cars.jsonl.gz",
     ),
     "validate": CommandEntry(

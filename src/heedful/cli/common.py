@@ -30,6 +30,16 @@ Own = Annotated[
         "--own", metavar="SPEC", help="A learner of the loop that is your own FILE.py:Class; may be repeated."
     ),
 ]
+As = Annotated[
+    str | None,
+    typer.Option(
+        "--as", metavar="FORMAT", help="A format of others: preference-data, unpaired, ...", show_default="our own"
+    ),
+]
+Options = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="An option of that format; may be repeated."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
 

@@ -1,4 +1,4 @@
-"""`heedful import` and `heedful validate`: events as JSON lines, and OpenSearch's click logs (UBI)."""
+"""`heedful import` and `heedful validate`: events as JSON lines, OpenSearch's click logs (UBI), formats of others."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, open_loop
+from heedful.cli.common import As, Json, Name, Options, Own, asking, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input
 from heedful.cli.import_summary import Tally, report_json, show_counts, show_report
+from heedful.data.row_report import ALREADY
 
 if TYPE_CHECKING:
     from heedful.data.jsonl import Line
-    from heedful.data.ubi import Report
+    from heedful.data.row_report import Report
     from heedful.io import Outcome
     from heedful.loop import Loop
 
@@ -42,16 +43,19 @@ def import_(
         Path | None,
         typer.Option("--features", metavar="FILE", help="First put these items on offer: CSV, JSON lines or Parquet."),
     ] = None,
+    format: As = None,
+    option: Options = None,
     own: Own = None,
     json: Json = False,
 ) -> None:
-    """Bring events into a loop: items, decisions, feedback, from JSON lines or an OpenSearch UBI log.
+    """Bring events into a loop: items, decisions, feedback, from JSON lines, an OpenSearch UBI log, or --as FORMAT.
 
     Importing the same file twice changes nothing. A line that does not fit is rejected with the reason, and the others
-    are imported all the same. The import can be stopped at any time, and started again.
+    are imported all the same. The import can be stopped at any time, and started again. With --as, files are of a
+    format of others, such as preference-data; one that is malformed is refused before anything is written.
 
-    Exit codes: 0 everything is in; 1 some lines were rejected, a file of a UBI log has no row that was used, or the
-    loop cannot be written; 2 bad input, such as a file of another kind.
+    Exit codes: 0 everything is in; 1 some lines were rejected, a file of another format has no row that was used, or
+    the loop cannot be written; 2 bad input, such as a file of another kind.
     """
     files = files or []
     if not files and (items is None or ubi is not None):
@@ -65,26 +69,34 @@ def import_(
     for file in [*files, *([ubi] if ubi else [])]:
         if not file.is_file() and not file.is_fifo():
             raise BadInput(f"{file}: {'expected a file, got a folder' if file.is_dir() else 'no such file'}")
+    options = pairs("--option", "NAME=VALUE", option or ())
+    if options and format is None:
+        raise BadInput("--option: expected --as FORMAT too, got none")
+    if format is not None and (ubi is not None or not files):
+        raise BadInput("--ubi: expected none with --as, got it" if ubi else "FILE: expected some with --as, got none")
     tally = Tally()
     with open_loop(name, own) as loop, asking():
         loop.projection.look()
         before = loop.projection.moves
-        for file in files if ubi is None else ():
+        for file in files if ubi is None and format is None else ():
             _check_objects(file)  # all of them before anything of one is taken
         put = _put_items(loop, items) if items is not None else None
         report = _import_ubi(loop, ubi, files[0], chains, tally) if ubi is not None else None
-        for file in files if ubi is None else ():
+        report = _import_as(loop, format, options, files, tally) if format is not None else report
+        for file in files if ubi is None and format is None else ():
             _import_file(loop, file, tally)
         given, moved = (max(now - then, 0) for now, then in zip(loop.projection.moves, before))
         told = tally.as_json() | {"version": loop.version}
         told |= {"lessons": {"feedback": given, "moved": moved}} if given else {}
         told |= {} if put is None else {"items_put": put}
-        told |= {} if report is None else {"ubi": report_json(report)}
+        told |= {} if report is None else {"report" if ubi is None else "ubi": report_json(report)}
         if json:
             print_json(told)
         else:
             _show(loop, tally, put, report, bool(files), (given, moved))
     unused = [] if report is None or ubi is None else _unused_files(report, {"queries": ubi, "events": files[0]})
+    if report is not None and ubi is None and not report.used.total() and set(report.dropped) - {ALREADY}:
+        unused = [f"none of {report.rows.total():,} rows was used"]
     for told_of in unused:
         note(told_of)
     if tally.rejected or unused:
@@ -156,6 +168,28 @@ def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Ta
     with _progress(queries.name, None) as advance:
         for outcome in import_lines(loop, advance(Line(i, record, None) for i, record in enumerate(records, 1))):
             tally.add(outcome, f"{outcome.kind} {outcome.id}")
+    return report
+
+
+def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequence[Path], tally: Tally) -> Report:
+    """Import `files` of the format `name` with its `options`, and return what became of their rows."""
+    from heedful.data.jsonl import Line
+    from heedful.data.row_report import Report
+    from heedful.io import import_lines
+    from heedful.io.formats import check_options, find_format
+
+    format, report = find_format(name, "read"), Report()
+    check_options(format, options)
+    for file in files:
+        if not file.is_file():
+            raise BadInput(f"{file}: expected a file with --as, which is read twice, got a pipe")
+    try:
+        records = format.read(loop, files, report, options) if format.read is not None else iter(())
+        with _progress(files[0].name, None) as advance:
+            for outcome in import_lines(loop, advance(Line(i, record, None) for i, record in enumerate(records, 1))):
+                tally.add(outcome, f"{outcome.kind} {outcome.id}")
+    except ModuleNotFoundError as error:
+        raise Failure(str(error)) from error
     return report
 
 

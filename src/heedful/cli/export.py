@@ -1,4 +1,4 @@
-"""`heedful export`: write a loop's events to a file of JSON lines."""
+"""`heedful export`: write a loop's events to a file of JSON lines, or in a format of others."""
 
 from __future__ import annotations
 
@@ -7,30 +7,37 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, open_loop
-from heedful.cli.console import BadInput, Failure, console, note, print_json
+from heedful.cli.common import As, Json, Name, Options, Own, asking, open_loop, pairs
+from heedful.cli.console import BadInput, Failure, check_extra, console, note, print_json
+from heedful.cli.import_summary import report_json, show_report
 
 if TYPE_CHECKING:
+    from heedful.data.row_report import Report
+    from heedful.io.formats import Format
     from heedful.loop import Loop
 
 
 def export(
     name: Name,
     file: Annotated[str, typer.Argument(metavar="FILE", help="To write, with .gz compressed; - for stdout.")],
+    format: As = None,
+    option: Options = None,
     own: Own = None,
     json: Json = False,
 ) -> None:
-    """Write every item, decision and feedback as JSON lines, people included.
+    """Write every item, decision and feedback as JSON lines, people included; with --as, a format of others.
 
-    Imported into a new loop with the same learner and encoding, the lines give the same model, bit for bit. The log
-    keeps a note of every file that was written: `heedful forget` names them, as it cannot erase anybody from them.
+    Imported into a new loop with the same learner and encoding, the lines give the same model, bit for bit. With --as,
+    the file is in a format of others, such as preference-data, without what was undone, rolled back or forgotten; what
+    is left out is counted with its reason. The log keeps a note of every file that was written: `heedful forget` names
+    them, as it cannot erase anybody from them.
 
     Exit codes: 0 written; 1 it could not be; 2 bad input.
     """
@@ -40,20 +47,95 @@ def export(
     target = Path(os.path.realpath(file))  # what a link points to is written, not the link
     if file != "-":
         _check_target(file, target)
+    options = pairs("--option", "NAME=VALUE", option or ())
+    if options and format is None:
+        raise BadInput("--option: expected --as FORMAT too, got none")
     with open_loop(name, own) as loop, asking():
+        if format is not None:
+            _export_as(loop, format, options, file, target, json)
+            return
         counts = Counter[str]()
         with _write_whole(target, zipped=path.suffix.lower() == ".gz") if file != "-" else _stdout() as out:
             loop.note_export(file)  # before: nothing goes out that nobody knows of
             for kind, line in _encode(loop):
                 out.write(line)
                 counts[kind] += 1
-        told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) or "nothing"
-        if json:
-            print_json({"path": str(path), "lines": counts.total(), "counts": dict(counts)})
-        elif file == "-":
-            note(f"{counts.total():,} lines: {told}")
+        _say(file, path, counts, json)
+
+
+def _say(file: str, path: Path, counts: Counter[str], json: bool, more: Mapping[str, Any] | None = None) -> None:
+    """Print how many lines of which kind were written, as JSON with the fields `more`."""
+    told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) or "nothing"
+    if json:
+        print_json({"path": str(path), "lines": counts.total(), "counts": dict(counts), **(more or {})})
+    elif file == "-":
+        note(f"{counts.total():,} lines: {told}")
+    else:
+        console().print(f"{file}: {counts.total():,} lines: {told}", markup=False, soft_wrap=True)
+
+
+def _export_as(loop: Loop, name: str, options: Mapping[str, str], file: str, target: Path, json: bool) -> None:
+    """Write the loop's events to `file`, at the path `target`, in the format `name`, and print what became of them."""
+    from heedful.data.row_report import Report
+    from heedful.io.formats import check_options, find_format
+
+    format, report, counts = find_format(name, "write"), Report(), Counter[str]()
+    check_options(format, options)
+    suffix = "" if file == "-" else Path(file).suffix.lower()
+    with _write_whole(target, zipped=suffix == ".gz") if file != "-" else _stdout() as out:
+        loop.note_export(file)
+        for part in _encode_as(loop, format, report, options, counts, parquet=suffix == ".parquet"):
+            out.write(part)
+    _say(file, target, counts, json, {"report": report_json(report)})
+    if not json and file != "-":
+        show_report(report)
+    elif not json:
+        for reason, count in report.dropped.most_common():
+            note(f"{count:,} left out: {reason}; such as {report.examples[reason]}")
+
+
+def _encode_as(
+    loop: Loop, format: Format, report: Report, options: Mapping[str, str], counts: Counter[str], *, parquet: bool
+) -> Iterator[bytes]:
+    """Yield the bytes of a file in a format of others, and count its lines in `counts`, by what they are."""
+    import msgspec
+
+    write = format.write
+    if write is None:
+        raise ValueError(f"--as: expected a format that can be written, got {format.name}")
+    if parquet and format.document:
+        raise BadInput(f"FILE: expected a name that ends in .json with --as {format.name}, got one of Parquet")
+    if parquet:
+        check_extra("pyarrow", "parquet", "writing Parquet")
+    rows = []
+    for kind, line in write(loop, report, options):
+        counts[kind] += 1
+        if parquet:
+            rows.append(line)
         else:
-            console().print(f"{file}: {counts.total():,} lines: {told}", markup=False, soft_wrap=True)
+            told = msgspec.json.encode(line)
+            yield (msgspec.json.format(told, indent=2) if format.document else told) + b"\n"
+    if parquet:
+        yield _parquet(rows)
+
+
+def _parquet(rows: list[Mapping[str, Any]]) -> bytes:
+    """Return `rows` as a Parquet file. Raise BadInput if there are none, or if a column has values of two types."""
+    import pyarrow
+    import pyarrow.parquet
+
+    if not rows:
+        raise BadInput("FILE: expected rows to write, as a Parquet file has columns, got none")
+    try:
+        table = pyarrow.Table.from_pylist(rows)
+    except (pyarrow.ArrowException, TypeError) as error:
+        told = str(error).splitlines()[0]
+        raise BadInput(
+            f"FILE: expected values of one type in a column of Parquet, got: {told}; .jsonl takes any"
+        ) from None
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(table, sink)
+    return bytes(sink.getvalue().to_pybytes())
 
 
 def _check_target(file: str, target: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from heedful.cli.console import console, new_table
 
 if TYPE_CHECKING:
-    from heedful.data.ubi import Report
+    from heedful.data.row_report import Report
     from heedful.io import Outcome
 
 STATUSES = ("applied", "duplicate", "rejected")
@@ -92,8 +92,7 @@ def show_counts(tally: Tally, title: str) -> None:
 
 
 def report_json(report: Report) -> dict[str, object]:
-    """Return the `report` on the import of an OpenSearch UBI log (how many rows were used, why others were not), for
-    JSON."""
+    """Return the `report` on rows in a format of others (how many were used, why others were not), for JSON."""
     return {
         "rows": dict(report.rows),
         "used": dict(report.used),
@@ -104,13 +103,12 @@ def report_json(report: Report) -> dict[str, object]:
 
 
 def show_report(report: Report) -> None:
-    """Print the `report` on the import of an OpenSearch UBI log: how many rows were used, and why the others were
-    dropped."""
+    """Print the `report` on rows in a format of others: how many were used, and why the others were dropped."""
     from rich.markup import escape
 
     screen = console()
     for what, rows in report.rows.items():
-        screen.print(f"{rows:,} rows of {what}, {report.used[what]:,} used")
+        screen.print(f"{rows:,} {what if what == 'feedback' else 'rows of ' + what}, {report.used[what]:,} used")
     if report.dropped:
         table = new_table("Rows that were dropped")
         for column in ("rows", "reason", "such as"):

@@ -7,7 +7,6 @@ becomes what, and every reason why a row is dropped.
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from heedful.data.files import cut_repr
+from heedful.data.row_report import Report as Report
 from heedful.data.ubi_rows import (
     as_context,
     as_hits,
@@ -47,29 +47,6 @@ ACTIONS: Mapping[str, str] = {
 
 HITS = ("query_response_hit_ids", "query_response_object_ids", "query_response_objects_ids")  # newest first
 CHAIN_MINUTES = 30  # greatest gap between two queries of one information need
-
-
-@dataclass
-class Report:
-    """What became of the rows of a UBI log; complete once all lines have been read.
-
-    `rows` and `used` count the rows of "queries" and of "events"; `dropped` counts unused rows by reason, and
-    `examples` has the first of them for each reason, as NAME:LINE: field: expected ..., got .... `left_out` counts the
-    parts of used rows that were ignored.
-    """
-
-    rows: Counter[str] = field(default_factory=Counter)
-    used: Counter[str] = field(default_factory=Counter)
-    dropped: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, str] = field(default_factory=dict)
-    left_out: Counter[str] = field(default_factory=Counter)
-
-    def drop(self, reason: str, example: str) -> None:
-        """Count one more row that is not used, for this reason; `example` describes it, and is kept if
-        it is the first.
-        """
-        self.dropped[reason] += 1
-        self.examples.setdefault(reason, example)
 
 
 class _Event(NamedTuple):

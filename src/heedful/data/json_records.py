@@ -1,0 +1,137 @@
+"""Reader of records, one JSON object each, in whatever file people have them: JSON lines, a JSON list, an object with a
+list in it, Parquet or CSV; plain or gzip."""
+
+import json
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from heedful.data.files import cut_repr, open_uncompressed
+from heedful.data.jsonl import read_lines
+from heedful.data.table import read_located_rows
+
+MOST_BYTES = 2**30
+"""The most bytes of a JSON list, or of an object with a list in it, which is read as a whole."""
+AT_ONCE = 1000
+"""How many rows of a Parquet file are read at a time."""
+
+Located: TypeAlias = tuple[str, dict[str, Any]]
+"""(place, record): the place is "NAME:LINE" or "NAME: record 3", for messages."""
+
+
+def read_records(path: str | PathLike[str], inside: str = "data") -> Iterator[Located]:
+    """Yield (place, record) of each record in the file at `path`, in order.
+
+    JSON lines and Parquet are read in constant memory; a JSON list, an object whose field `inside` is a list, and CSV
+    as a whole. A line of JSON that is such an object counts as the records in it. The content tells which it is.
+
+    Raise ValueError, which begins with the place, for the first record that cannot be read, and for a file without
+    records; ModuleNotFoundError, with the command that installs it, if pyarrow is needed and missing; other errors are
+    those of `files.open_uncompressed`."""
+    path = Path(path)
+    with open_uncompressed(path) as file:
+        start = file.peek(4096)[:4096]
+    first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if start.startswith(b"PAR1"):
+        found = _parquet(path)
+    elif first == b"[" or (first == b"{" and _is_one_document(path)):
+        found = _document(path, inside)
+    elif first == b"{":
+        found = _lines(path, inside)
+    elif not first:
+        raise ValueError(f"{path.name}: content: expected records, got an empty file")
+    else:
+        found = iter(read_located_rows(path))
+    none = True
+    for each in found:
+        none = False
+        yield each
+    if none:
+        raise ValueError(f"{path.name}: content: expected records, got none")
+
+
+def _lines(path: Path, inside: str) -> Iterator[Located]:
+    for line in read_lines(path):
+        if line.record is None:
+            raise ValueError(line.error)
+        within = line.record.get(inside)
+        if isinstance(within, list):
+            yield from _each(f"{path.name}:{line.number}", within, inside)
+        else:
+            yield f"{path.name}:{line.number}", line.record
+
+
+def _is_one_document(path: Path) -> bool:
+    """Return whether the first line of the file, which begins an object, does not end it, and the second is no other
+    object: it is one object on several lines."""
+    lines = list[bytes]()
+    with open_uncompressed(path) as file:
+        while len(lines) < 2 and (line := file.readline(2**24)):
+            if line.strip():
+                lines.append(line.strip().removeprefix(b"\xef\xbb\xbf"))
+    try:
+        json.loads(lines[0])
+    except (ValueError, RecursionError):
+        return len(lines) > 1 and not lines[1].startswith(b"{")
+    return False
+
+
+def _document(path: Path, inside: str) -> Iterator[Located]:
+    with open_uncompressed(path) as file:
+        text = file.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise ValueError(f"{path.name}: content: expected at most {MOST_BYTES:,} bytes in one document, got more")
+    try:
+        found = json.loads(text.decode("utf-8-sig"), parse_constant=_no_number, object_pairs_hook=_once)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path.name}: text: expected UTF-8, got another byte at {error.start + 1}") from None
+    except RecursionError:
+        raise ValueError(f"{path.name}: json: expected at most some hundred levels, got more") from None
+    except ValueError as error:
+        raise ValueError(f"{path.name}: json: expected one JSON document, got: {error}") from None
+    if isinstance(found, dict):
+        if not isinstance(found.get(inside), list):
+            got = cut_repr(sorted(found)) if inside not in found else f"{inside} {cut_repr(found[inside])}"
+            raise ValueError(f"{path.name}: {inside}: expected a list of records in it, got {got}")
+        found = found[inside]
+    yield from _each(path.name, found, "")
+
+
+def _each(name: str, records: list[Any], inside: str) -> Iterator[Located]:
+    for i, record in enumerate(records, 1):
+        at = f"{name}: {inside + ' ' if inside else ''}record {i}"
+        if not isinstance(record, dict):
+            raise ValueError(f"{at}: expected an object, got {cut_repr(record)}")
+        yield at, record
+
+
+def _no_number(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen = set[str]()
+        raise ValueError(f"a key twice: {cut_repr(next(key for key, _ in pairs if key in seen or seen.add(key)))}")  # type: ignore[func-returns-value]
+    return found
+
+
+def _parquet(path: Path) -> Iterator[Located]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        told = "reading Parquet needs pyarrow, which is not installed: pip install 'heedful[parquet]'"
+        raise ModuleNotFoundError(f"{path.name}: {told}", name="pyarrow") from None
+    try:
+        i = 0
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=AT_ONCE):
+                for row in batch.to_pylist():
+                    i += 1
+                    yield f"{path.name}: row {i}", row
+    except (pyarrow.ArrowException, OSError) as error:
+        told = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"{path.name}: content: expected a whole Parquet file, got {told}") from None

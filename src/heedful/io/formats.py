@@ -1,0 +1,82 @@
+"""The formats of others that a loop's events can be written in (`heedful export --as`) and read from (`import --as`).
+
+One table, `FORMATS`. A format is a function that writes, one that reads, or both:
+
+- `write(loop, report, options)` yields (what it is, JSON object) for each line of the file, in order.
+- `read(loop, files, report, options)` yields the lines of `heedful.io.import_lines`: items, decisions and feedback. It
+  looks at all of the files before it yields the first, so that nothing is imported from a malformed one.
+
+Both count in `report` what they used, and why they left the rest out. `options` are the format's own, by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from heedful.data.row_report import Report
+from heedful.io.preference_export import write_pairs, write_thumbs
+from heedful.io.preference_import import read_pair_lines, read_thumb_lines
+from heedful.loop import Loop
+
+Options: TypeAlias = Mapping[str, str]
+Write: TypeAlias = Callable[[Loop, Report, Options], Iterator[tuple[str, Mapping[str, Any]]]]
+Read: TypeAlias = Callable[[Loop, Sequence[Path], Report, Options], Iterator[dict[str, Any]]]
+
+
+class Format(NamedTuple):
+    """One format of others: what it is, and how it is written and read.
+
+    `options` are its own, {name: what it says}. If `document` is true, `write` yields one object, and the file is that
+    as indented JSON; otherwise a file is JSON lines or, where its name ends in .parquet, a table."""
+
+    name: str
+    about: str
+    """what it is, in one line"""
+    write: Write | None = None
+    read: Read | None = None
+    options: Mapping[str, str] = {}
+    """the names of its own options, each with what it says"""
+    document: bool = False
+    """whether the file is one JSON document, not lines"""
+
+
+_TEXTS = {
+    "text": "the column of an item that has its text",
+    "prompt": "the field of a decision's context that has the prompt",
+    "without-prompt": "yes: also rows of decisions without a prompt",
+}
+
+FORMATS: Mapping[str, Format] = {
+    each.name: each
+    for each in (
+        Format(
+            "preference-data",
+            "prompt, chosen, rejected: which of two answers is better",
+            write_pairs,
+            read_pair_lines,
+            _TEXTS,
+        ),
+        Format("unpaired", "prompt, completion, label: a thumb on one answer", write_thumbs, read_thumb_lines, _TEXTS),
+    )
+}
+"""The formats, by the names that `--as` takes."""
+
+
+def find_format(name: str, verb: str) -> Format:
+    """Return the format `name`, which can be written (`verb` "write") or read ("read").
+
+    Raise ValueError, with the names of those that can be, if there is none."""
+    able = {each.name: each for each in FORMATS.values() if getattr(each, verb) is not None}
+    if name not in able:
+        raise ValueError(f"--as: expected {', '.join(able)}, got {name!r}")
+    return able[name]
+
+
+def check_options(format: Format, given: Mapping[str, str]) -> None:
+    """Raise ValueError if `given`, options by name, has one that `format` does not know."""
+    for name in given:
+        if name not in format.options:
+            known = ", ".join(format.options) or "none"
+            raise ValueError(f"--option: expected {known} with --as {format.name}, got {name!r}")
