@@ -364,6 +364,9 @@ class Interaction(Protocol[M]):
     compares_arms: bool = True
     """whether a report can compare the model's lists with those of the control (the caller's order, or random
     lists)"""
+    linear: bool = False
+    """whether candidates are ordered by a score that is linear in their features, with the weights that
+    `LoopModel.effective` returns"""
     corrects_lists: bool = False
     """whether feedback corrects a list, so that `gains` says how much better the corrected list is"""
     mark_every: int = 0

@@ -1,0 +1,421 @@
+"""What a loop of rankings learned, as a model of the learning-to-rank plugins of OpenSearch and Elasticsearch.
+
+The result is one JSON document: the calls that create the feature set and the model, the search that uses the model,
+and what could not be exported. Candidates are ordered by w . x there as here, with x the encoded features:
+
+    a number        w (v - mean) / scale    function_score with field_value_factor, and the normalizer "standard"
+    a category      w_l if the value is l   constant_score on a term
+    missing         w_m if there is none    constant_score on documents without the field
+    a constant      above what all other features can take away, so that no total is below 0
+
+The plugins' sums are float32, and so is a field's value there: two candidates with nearly equal scores may change
+places. docs/opensearch.md says which formats were read in which source.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+
+from heedful.core.validation import describe
+from heedful.data.ubi import Report
+from heedful.features import FeatureCross
+from heedful.features.columns import LIMIT, Category, Column, Number
+from heedful.jit.kernel import Floats
+from heedful.loop import Loop
+from heedful.loop.packing import unpack
+
+WINDOW = 100
+"""How many of the engine's hits the search orders again: the default of the option `window`."""
+MARGIN = 10.0
+"""A number is taken for the nearest limit beyond what is on offer and beyond so many standard deviations."""
+WIDE = 100.0
+"""The same where no item is on offer, so that nothing tells how far values reach."""
+MOST_FEATURES = 10_000
+"""The most features that the plugins take in a set."""
+COARSE = 0.01
+"""The share of a column's standard deviation that a float32 of its values may be off before a note says so."""
+CROSSES, PRIOR = "crosses", "prior"
+"""What the option `without` calls products with the context, and the caller's score."""
+OPTIONS: Mapping[str, str] = {
+    "without": "what to leave out, by name, separated by commas: the message that refuses the export names it",
+    "context": "the context that the model is for, a JSON object: products with it become plain weights",
+    "fields": "fields of the index, COLUMN=FIELD separated by commas, where they are not called as the columns are",
+    "name": "the name of the feature set, and the beginning of that of the model; the loop's name if it is not given",
+    "window": f"how many hits of the engine the model orders again; {WINDOW} if it is not given",
+}
+"""The options of both formats, each with what it says."""
+
+
+class Feature(NamedTuple):
+    """A feature of the exported model: a query whose score it is, with its weight and the least it adds.
+
+    `mean` and `scale` are those of its normalizer "standard"; a `scale` of 0 stands for none."""
+
+    name: str
+    query: Mapping[str, Any]
+    weight: float
+    least: float
+    """the least number, at most 0, that it can add to a total"""
+    mean: float = 0.0
+    scale: float = 0.0
+
+
+class _Lost(NamedTuple):
+    """A part of the model that cannot be exported: what it is called in the option `without`, how many features it has
+    with a weight, the sum of their sizes, and the reason."""
+
+    name: str
+    features: int
+    size: float
+    why: str
+
+
+def write_opensearch(loop: Loop, report: Report, options: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield ("model", document) for OpenSearch's learning-to-rank plugin; see `ranking_model`."""
+    yield "model", ranking_model(loop, report, options, engine="opensearch")
+
+
+def write_elasticsearch(
+    loop: Loop, report: Report, options: Mapping[str, str]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield ("model", document) for the plugin of o19s for Elasticsearch; see `ranking_model`."""
+    yield "model", ranking_model(loop, report, options, engine="elasticsearch")
+
+
+def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, engine: str) -> dict[str, Any]:
+    """Return what `loop` learned for all people as a learning-to-rank model: {"calls", "search", "left_out", ...}.
+
+    `calls` are the requests that create the feature set and the model, in order, each {"method", "path", "body"};
+    `search` is the body of a search that orders the engine's best hits by the model. `options` are those of OPTIONS;
+    `report` counts features. Raise ValueError, naming what to do, if the order of the loop is not linear in features,
+    nothing was learned, an option makes no sense, or a part of the model cannot be exported and is not named in the
+    option `without`."""
+    interaction, manifest = loop.projection.interaction, loop.manifest
+    if not interaction.linear:
+        told = "whose order is linear in the features of items, a loop of rankings"
+        raise ValueError(f"--as {engine}: expected a loop {told}, got {interaction.loop}")
+    without, fields = _names(options.get("without", "")), _fields(options.get("fields", ""))
+    state, _ = loop.projection.reading(None)
+    weights = np.asarray(state.model.effective(state.shared, None), np.float64)
+    if weights.shape != (len(interaction.names),) or not np.isfinite(weights).all():
+        raise ValueError(f"learner: expected one finite weight a feature, got those of {manifest.learner}")
+    own: Any = weights[:-1]
+    score = float(weights[-1])
+    crossed = manifest.crossed()
+    if "context" in options:
+        if crossed is None:
+            raise ValueError("context: expected none, as the loop has no products with a context, got one")
+        own = _for_context(crossed, own, options["context"])
+    of_items, of_products = own[: manifest.candidates.size], own[manifest.candidates.size :]
+    lost: list[_Lost] = []
+    features: list[Feature] = []
+    notes: list[str] = []
+    columns = {column.name for column in manifest.candidates.columns if column.features()}
+    _check_names("without", without, [*columns, *([CROSSES] if of_products.size else []), PRIOR])
+    _check_names("fields", fields, list(columns))
+    asked = () if manifest.query is None else {column.name for column in manifest.query.columns}
+    seen, total = _on_offer(loop), float(np.abs(own).sum())
+    for column in manifest.candidates.columns:
+        at = manifest.candidates.places[column.name]
+        w = of_items[at.start : at.stop]
+        if not w.any():
+            continue
+        values = None if seen is None or column.name in asked else seen[:, at.start]
+        why = "named in without" if column.name in without else ""
+        why = why or ("each request says it" if column.name in asked else _why_not(column))
+        made = [] if why else _column(column, fields.get(column.name, column.name), w, values, notes)
+        if any("{{" in json.dumps([each.query, each.name], ensure_ascii=False) for each in made):
+            why = "a field or a value with {{, which templates read as a parameter"
+        if why:
+            lost.append(_Lost(column.name, int(np.count_nonzero(w)), float(np.abs(w).sum()), why))
+        else:
+            features += made
+    if of_products.any():
+        why = "products with the context of a request; option context=JSON exports the model for one context"
+        lost.append(_Lost(CROSSES, int(np.count_nonzero(of_products)), float(np.abs(of_products).sum()), why))
+    if score != 0.0 and _was_scored(loop):
+        total += abs(score)
+        lost.append(_Lost(PRIOR, 1, abs(score), "the caller's score is scaled within each request"))
+    if not own.any():
+        raise ValueError(f"--as {engine}: expected a loop that learned from feedback, got one whose weights are all 0")
+    if missing := [each for each in lost if each.name not in without]:
+        raise ValueError(_refusal(missing, lost, total, engine))
+    if not features:
+        raise ValueError("without: expected a part of the model to be left, got none")
+    report.rows["features"] += sum(each.features for each in lost) + len(features)
+    report.used["features"] += len(features)
+    for each in lost:
+        report.drop(each.why, f"{each.name}, {_share(each.size, total)} of the model's weight")
+        report.dropped[each.why] += each.features - 1
+    return _document(loop, options, engine, features, lost, total, notes)
+
+
+# ---------------------------------------------------------------------------- what becomes a feature
+
+
+def _column(column: Column, at: str, weights: Floats, values: Floats | None, notes: list[str]) -> list[Feature]:
+    """Return the features of a column of numbers or categories, which is in the field `at` of the index.
+
+    `weights` (f,) are those of its f features, `values` (n,) the first of these features for the n items on offer, None
+    if there are none. What a user should know of the column is added to `notes`."""
+    made: list[Feature] = []
+    if isinstance(column, Number):
+        made += _number(column, at, float(weights[0]), values, notes)
+    elif isinstance(column, Category):
+        for level, weight in zip(column.levels, weights.tolist()):
+            query = {"constant_score": {"filter": {"term": {at: level}}, "boost": 1.0}}
+            made.append(_feature(f"{column.name}_{level}", query, weight))
+    if column.missing:
+        query = {"constant_score": {"filter": {"bool": {"must_not": {"exists": {"field": at}}}}, "boost": 1.0}}
+        made.append(_feature(f"{column.name}_missing", query, float(weights[-1])))
+    return [each for each in made if each.weight != 0.0]
+
+
+def _number(column: Number, at: str, weight: float, values: Floats | None, notes: list[str]) -> list[Feature]:
+    """Return the features of a column of numbers: one if its values are all on one side of 0, otherwise three.
+
+    field_value_factor fails on a negative value, and with it the whole search. So a number that may be negative is
+    split: its size where it is above 0, its size where it is below, and a constant where it is there at all. `values`
+    are its standardised values (n,) of the n items on offer, with 0 for a missing one; None if there are none."""
+    mean, scale = column.mean, column.scale
+    least, most = (-1.0, 1.0) if values is None or not values.size else (float(values.min()), float(values.max()))
+    room = WIDE if values is None or not values.size else max(MARGIN, most - least)
+    low, high = max(least - room, -LIMIT), min(most + room, LIMIT)
+    bottom, top = mean + scale * low, mean + scale * high  # in units of the column
+    slack = 1e-5 * scale  # values on offer are known as float32
+    size = max(abs(mean + scale * least), abs(mean + scale * most), abs(mean))
+    if np.spacing(np.float32(size)) / 2 > COARSE * scale:
+        notes.append(
+            f"{column.name}: values of about {size:.3g} that differ by about {scale:.3g} are nearly equal in float32, "
+            "in which the engine computes; index a smaller number, such as days instead of milliseconds"
+        )
+    sign = 1.0 if mean + scale * least >= -slack else -1.0 if mean + scale * most <= slack else 0.0
+    if values is None:
+        sign = float(np.sign(mean)) if abs(mean) > WIDE * scale else 0.0
+    if sign and sign * mean >= 0.0:
+        beyond = "lt" if sign > 0.0 else "gt"
+        end = top if sign > 0.0 else -bottom
+        # What is on the other side of 0 does not match, so that the feature is 0 as for the number 0.
+        query = _field(at, sign, {"bool": {"must_not": {"range": {at: {beyond: 0}}}}}, end, mean)
+        reach = (-sign * mean / scale, (end - sign * mean) / scale)
+        w = _float32(sign * weight)
+        least = min(0.0, *(w * each for each in reach))
+        return [Feature(column.name, query, w, least, _float32(sign * mean), _float32(scale))]
+    made = []
+    slope = weight / scale
+    if top > 0.0:
+        query = _field(at, 1.0, {"range": {at: {"gte": 0}}}, top, 0.0)
+        made.append(_feature(f"{column.name}_above_0", query, slope, top))
+    if bottom < 0.0:
+        query = _field(at, -1.0, {"range": {at: {"lt": 0}}}, -bottom, 0.0)
+        made.append(_feature(f"{column.name}_below_0", query, -slope, -bottom))
+    there = {"constant_score": {"filter": {"exists": {"field": at}}, "boost": 1.0}}
+    return [*made, _feature(f"{column.name}_there", there, -slope * mean)]
+
+
+def _field(at: str, sign: float, query: Mapping[str, Any], most: float, missing: float) -> dict[str, Any]:
+    """Return the query that scores `sign` times a field, at most `most`, where `query` matches."""
+    factor = {"field": at, "factor": sign, "modifier": "none", "missing": missing}
+    function = {"query": query, "field_value_factor": factor, "boost_mode": "replace", "max_boost": _float32(most)}
+    return {"function_score": function}
+
+
+def _feature(name: str, query: Mapping[str, Any], weight: float, most: float = 1.0) -> Feature:
+    """Return a feature whose query scores from 0 to `most`."""
+    weight = _float32(weight)
+    return Feature(name, query, weight, min(0.0, weight * most))
+
+
+def _why_not(column: Column) -> str:
+    """Return why a column with a weight cannot become features of an engine; "" if it can."""
+    if isinstance(column, Number | Category):
+        return ""
+    reasons = {
+        "text": "a text by its hashed words, which no query of an engine computes",
+        "prose": "a text by its style, which no query of an engine computes",
+        "vector": "a vector, of whose single numbers an engine makes no feature",
+    }
+    return reasons[column.kind]
+
+
+def _for_context(crossed: FeatureCross, weights: Floats, given: str) -> Floats:
+    """Return the weights (N,) of the N features of an item for the context `given`, a JSON object, in which products
+    with it are contained."""
+    try:
+        context = json.loads(given)
+    except (ValueError, RecursionError):
+        context = None
+    if not isinstance(context, dict):
+        raise ValueError(f"context: expected a JSON object, got {describe(given)}")
+    try:
+        x = crossed.context.encode(context)
+    except ValueError as error:
+        raise ValueError(f"context: {error}") from None
+    # Each row is an item with one feature of 1, so that its score is the weight of that feature with its products.
+    return np.asarray(crossed.apply(x, np.eye(crossed.item.size, dtype=np.float32)), np.float64) @ weights
+
+
+def _on_offer(loop: Loop) -> Floats | None:
+    """Return the features (n, N) of the n items on offer, N of each; None if there are none."""
+    catalogue = loop.projection.catalogue
+    on_offer = catalogue.on_offer()
+    if not on_offer or not loop.manifest.encoding.size:
+        return None
+    return np.asarray(catalogue.at(catalogue.rows([version for _, version in on_offer])), np.float64)
+
+
+def _was_scored(loop: Loop) -> bool:
+    """Return whether any request of the loop came with scores of the caller's."""
+    return any(
+        unpack(event.payload, event.arrays, predicts=False)[0].prior
+        for event in loop.projection.log.events(kinds=("decision",))
+    )
+
+
+# ---------------------------------------------------------------------------- the document
+
+
+def _document(
+    loop: Loop,
+    options: Mapping[str, str],
+    engine: str,
+    features: Sequence[Feature],
+    lost: Sequence[_Lost],
+    total: float,
+    notes: list[str],
+) -> dict[str, Any]:
+    """Return the document that is written: the calls, the search, what was left out, and what to know of it."""
+    name = options.get("name", loop.path.name)
+    if not re.fullmatch(r"[^\s/\\?#*\"<>|,{}\x00-\x1f]{1,200}", name):
+        expected = '1 to 200 characters without blanks and without any of / \\ ? # * " < > | , { }'
+        raise ValueError(f"name: expected {expected}, got {describe(name)}")
+    window = options.get("window", str(WINDOW))
+    if not re.fullmatch(r"[1-9][0-9]{0,4}", window) or int(window) > 10_000:
+        raise ValueError(f"window: expected a whole number from 1 to 10000, got {describe(window)}")
+    named = _distinct(features)
+    loss = -sum(each.least for each in named)
+    if len(named) >= MOST_FEATURES:
+        raise ValueError(f"--as {engine}: expected fewer than {MOST_FEATURES} features, got {len(named)}")
+    # 1 % more than the largest loss, which is more than float32 sums of so many numbers are off.
+    floor = Feature("constant", {"match_all": {}}, _float32(1.01 * loss + 1e-6 * total), 0.0)
+    named = [*named, floor]
+    model = f"{name}-{loop.version}"
+    scaled = {
+        each.name: {"standard": {"mean": each.mean, "standard_deviation": each.scale}} for each in named if each.scale
+    }
+    definition = json.dumps({each.name: each.weight for each in named}, ensure_ascii=False)
+    set_body = [
+        {"name": each.name, "params": [], "template_language": "mustache", "template": each.query} for each in named
+    ]
+    inner = {"type": "model/linear", "definition": definition}
+    path = f"/_ltr/_featureset/{quote(name, safe='')}"
+    rescore = {
+        "score_mode": "total",
+        "query_weight": 0.0,
+        "rescore_query_weight": 1.0,
+        "rescore_query": {"sltr": {"model": model, "params": {}}},
+    }
+    calls = [
+        {"method": "PUT", "path": path, "body": {"featureset": {"name": name, "features": set_body}}},
+        {
+            "method": "POST",
+            "path": f"{path}/_createmodel",
+            "body": {
+                "model": {"name": model, "model": {**({"feature_normalizers": scaled} if scaled else {}), **inner}}
+            },
+        },
+    ]
+    if any("term" in each.query.get("constant_score", {}).get("filter", {}) for each in named):
+        notes.append("categories are compared as a whole: their fields have to be of type keyword, see option fields")
+    if loop.projection.model.people:
+        notes.append(f"weights of their own, which {len(loop.projection.model.people)} people have, are not in it")
+    return {
+        "engine": engine,
+        "loop": loop.path.name,
+        "version": loop.version,
+        "first": {
+            "method": "PUT",
+            "path": "/_ltr",
+            "about": "once: it makes the plugin's store, and fails if it is there",
+        },
+        "calls": calls,
+        "search": {"query": {"match_all": {}}, "rescore": {"window_size": int(window), "query": rescore}},
+        "left_out": [
+            {"name": each.name, "features": each.features, "share": round(each.size / total, 4), "why": each.why}
+            for each in lost
+        ],
+        "notes": notes,
+    }
+
+
+def _distinct(features: Sequence[Feature]) -> list[Feature]:
+    """Return the features with names that are all different, of letters, digits and underscores."""
+    found: list[Feature] = []
+    taken = {"constant"}
+    for each in features:
+        stem = re.sub(r"\W+", "_", each.name).strip("_")[:80] or "feature"
+        name, number = stem, 1
+        while name in taken:
+            number += 1
+            name = f"{stem}_{number}"
+        taken.add(name)
+        found.append(each._replace(name=name))
+    return found
+
+
+def _refusal(missing: Sequence[_Lost], lost: Sequence[_Lost], total: float, engine: str) -> str:
+    told = "; ".join(f"{each.name}, {_share(each.size, total)} of its weight: {each.why}" for each in missing)
+    names = ",".join(each.name for each in lost)
+    if any("," in each.name for each in lost):
+        names = json.dumps([each.name for each in lost], ensure_ascii=False)
+    expected = "expected a model of numbers and categories, got one with parts that cannot be exported"
+    return f"--as {engine}: {expected} ({told}). To export it without them: --option 'without={names}'"
+
+
+def _share(size: float, total: float) -> str:
+    return f"{100.0 * size / total:.3g} %"
+
+
+def _names(given: str) -> tuple[str, ...]:
+    """Return the names in an option: separated by commas or, for names with commas, a JSON list."""
+    if given.lstrip().startswith("["):
+        try:
+            names = json.loads(given)
+        except (ValueError, RecursionError):
+            names = None
+        if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+            raise ValueError(f"without: expected names separated by commas, or a JSON list, got {describe(given)}")
+        return tuple(names)
+    return tuple(part.strip() for part in given.split(",") if part.strip())
+
+
+def _fields(given: str) -> dict[str, str]:
+    """Return {column: field of the index} of an option COLUMN=FIELD,COLUMN=FIELD."""
+    found: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in given.split(","))):
+        column, equals, at = part.rpartition("=")
+        if not equals or not column.strip() or not at.strip() or column.strip() in found:
+            raise ValueError(f"fields: expected COLUMN=FIELD, each column once, got {describe(part)}")
+        found[column.strip()] = at.strip()
+    return found
+
+
+def _check_names(option: str, given: Sequence[str] | Mapping[str, str], known: Sequence[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{option}: expected one of {', '.join(known)}, got {describe(name)}")
+
+
+def _float32(value: float) -> float:
+    """Return the float32 that is nearest to `value`, as the number with the fewest digits that reads as it."""
+    with np.errstate(over="ignore"):
+        near = np.float32(value)
+    if not np.isfinite(near):
+        raise ValueError(f"weights: expected numbers that fit into float32, got {value:g}")
+    return float(str(near))
