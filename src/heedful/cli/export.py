@@ -35,9 +35,10 @@ def export(
     """Write every item, decision and feedback as JSON lines, people included; with --as, a format of others.
 
     Imported into a new loop with the same learner and encoding, the lines give the same model, bit for bit. With --as,
-    the file is in a format of others, such as preference-data, without what was undone, rolled back or forgotten; what
-    is left out is counted with its reason. The log keeps a note of every file that was written: `heedful forget` names
-    them, as it cannot erase anybody from them.
+    the file is in a format of others: preference-data and unpaired for language models, ubi for the tools of
+    OpenSearch, or the learned weights as a learning-to-rank model of opensearch or elasticsearch. What was undone,
+    rolled back or forgotten is not in it, and what else is left out is counted with its reason. The log keeps a note of
+    every file that was written: `heedful forget` names them, as it cannot erase anybody from them.
 
     Exit codes: 0 written; 1 it could not be; 2 bad input.
     """
@@ -82,9 +83,12 @@ def _export_as(loop: Loop, name: str, options: Mapping[str, str], file: str, tar
     format, report, counts = find_format(name, "write"), Report(), Counter[str]()
     check_options(format, options)
     suffix = "" if file == "-" else Path(file).suffix.lower()
+    parts = _encode_as(loop, format, report, options, counts, suffix)
+    first = next(parts, b"")  # before anything is written or noted, as the loop may not fit the format
     with _write_whole(target, zipped=suffix == ".gz") if file != "-" else _stdout() as out:
         loop.note_export(file)
-        for part in _encode_as(loop, format, report, options, counts, parquet=suffix == ".parquet"):
+        out.write(first)
+        for part in parts:
             out.write(part)
     _say(file, target, counts, json, {"report": report_json(report)})
     if not json and file != "-":
@@ -95,14 +99,17 @@ def _export_as(loop: Loop, name: str, options: Mapping[str, str], file: str, tar
 
 
 def _encode_as(
-    loop: Loop, format: Format, report: Report, options: Mapping[str, str], counts: Counter[str], *, parquet: bool
+    loop: Loop, format: Format, report: Report, options: Mapping[str, str], counts: Counter[str], suffix: str
 ) -> Iterator[bytes]:
-    """Yield the bytes of a file in a format of others, and count its lines in `counts`, by what they are."""
+    """Yield the bytes of a file in a format of others, and count its lines in `counts`, by what they are.
+
+    `suffix` is the end of the file's name: a table if it is .parquet, a script if it is .sh and the format has one."""
     import msgspec
 
     write = format.write
     if write is None:
         raise ValueError(f"--as: expected a format that can be written, got {format.name}")
+    parquet = suffix == ".parquet"
     if parquet and format.document:
         raise BadInput(f"FILE: expected a name that ends in .json with --as {format.name}, got one of Parquet")
     if parquet:
@@ -112,6 +119,8 @@ def _encode_as(
         counts[kind] += 1
         if parquet:
             rows.append(line)
+        elif suffix == ".sh" and format.script is not None:
+            yield format.script(line).encode()
         else:
             told = msgspec.json.encode(line)
             yield (msgspec.json.format(told, indent=2) if format.document else told) + b"\n"

@@ -61,6 +61,12 @@ class _Event(NamedTuple):
     line: int
 
 
+def event_attributes(item: str, field: str, place: int) -> dict[str, Any]:
+    """Return the `event_attributes` of an event on the `item`, an id in the documents' field `field`, which stood at
+    this `place`, from 1."""
+    return {"object": {"object_id": item, "object_id_field": field}, "position": {"ordinal": place}}
+
+
 @dataclass(slots=True)
 class _Query:
     """One query of a UBI log with its hits (ids of the results, in order) and its events. `extra` counts attributes

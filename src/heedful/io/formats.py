@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from heedful.data.row_report import Report
+from heedful.io import ltr, ubi_export
 from heedful.io.preference_export import write_pairs, write_thumbs
 from heedful.io.preference_import import read_pair_lines, read_thumb_lines
 from heedful.loop import Loop
@@ -29,7 +30,8 @@ class Format(NamedTuple):
     """One format of others: what it is, and how it is written and read.
 
     `options` are its own, {name: what it says}. If `document` is true, `write` yields one object, and the file is that
-    as indented JSON; otherwise a file is JSON lines or, where its name ends in .parquet, a table."""
+    as indented JSON; otherwise a file is JSON lines or, where its name ends in .parquet, a table. `script` writes the
+    document as a shell script, to a file whose name ends in .sh."""
 
     name: str
     about: str
@@ -40,6 +42,8 @@ class Format(NamedTuple):
     """the names of its own options, each with what it says"""
     document: bool = False
     """whether the file is one JSON document, not lines"""
+    script: Callable[[Mapping[str, Any]], str] | None = None
+    """how the document becomes a shell script; None if it does not"""
 
 
 _TEXTS = {
@@ -59,6 +63,28 @@ FORMATS: Mapping[str, Format] = {
             _TEXTS,
         ),
         Format("unpaired", "prompt, completion, label: a thumb on one answer", write_thumbs, read_thumb_lines, _TEXTS),
+        Format(
+            "opensearch",
+            "a learning-to-rank model of OpenSearch's plugin",
+            ltr.write_opensearch,
+            options=ltr.OPTIONS,
+            document=True,
+            script=ltr.shell_script,
+        ),
+        Format(
+            "elasticsearch",
+            "a learning-to-rank model of the plugin for Elasticsearch",
+            ltr.write_elasticsearch,
+            options=ltr.OPTIONS,
+            document=True,
+            script=ltr.shell_script,
+        ),
+        Format(
+            "ubi",
+            "OpenSearch's User Behavior Insights: queries and events",
+            ubi_export.write_ubi,
+            options=ubi_export.OPTIONS,
+        ),
     )
 }
 """The formats, by the names that `--as` takes."""

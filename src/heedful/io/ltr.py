@@ -1,4 +1,4 @@
-"""What a loop of rankings learned, as a model of the learning-to-rank plugins of OpenSearch and Elasticsearch.
+"""What a loop that ranks by weights learned, as a model of the plugins of OpenSearch and Elasticsearch.
 
 The result is one JSON document: the calls that create the feature set and the model, the search that uses the model,
 and what could not be exported. Candidates are ordered by w . x there as here, with x the encoded features:
@@ -9,7 +9,8 @@ and what could not be exported. Candidates are ordered by w . x there as here, w
     a constant      above what all other features can take away, so that no total is below 0
 
 The plugins' sums are float32, and so is a field's value there: two candidates with nearly equal scores may change
-places. docs/opensearch.md says which formats were read in which source.
+places. docs/opensearch.md says which formats were read in which source. The file is long because every kind of column
+needs another query, and every option is checked.
 """
 
 from __future__ import annotations
@@ -17,18 +18,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
-from urllib.parse import quote
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from heedful.core.validation import describe
-from heedful.data.ubi import Report
+from heedful.data.row_report import Report
 from heedful.features import FeatureCross
 from heedful.features.columns import LIMIT, Category, Column, Number
-from heedful.jit.kernel import Floats
 from heedful.loop import Loop
 from heedful.loop.packing import unpack
+
+Array: TypeAlias = npt.NDArray[np.float64]
 
 WINDOW = 100
 """How many of the engine's hits the search orders again: the default of the option `window`."""
@@ -98,7 +100,7 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
     option `without`."""
     interaction, manifest = loop.projection.interaction, loop.manifest
     if not interaction.linear:
-        told = "whose order is linear in the features of items, a loop of rankings"
+        told = "that ranks items by weights of their features, as `heedful init` makes one"
         raise ValueError(f"--as {engine}: expected a loop {told}, got {interaction.loop}")
     without, fields = _names(options.get("without", "")), _fields(options.get("fields", ""))
     state, _ = loop.projection.reading(None)
@@ -116,9 +118,9 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
     lost: list[_Lost] = []
     features: list[Feature] = []
     notes: list[str] = []
-    columns = {column.name for column in manifest.candidates.columns if column.features()}
+    columns = [column.name for column in manifest.candidates.columns if column.features()]
     _check_names("without", without, [*columns, *([CROSSES] if of_products.size else []), PRIOR])
-    _check_names("fields", fields, list(columns))
+    _check_names("fields", fields, columns)
     asked = () if manifest.query is None else {column.name for column in manifest.query.columns}
     seen, total = _on_offer(loop), float(np.abs(own).sum())
     for column in manifest.candidates.columns:
@@ -159,7 +161,7 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
 # ---------------------------------------------------------------------------- what becomes a feature
 
 
-def _column(column: Column, at: str, weights: Floats, values: Floats | None, notes: list[str]) -> list[Feature]:
+def _column(column: Column, at: str, weights: Array, values: Array | None, notes: list[str]) -> list[Feature]:
     """Return the features of a column of numbers or categories, which is in the field `at` of the index.
 
     `weights` (f,) are those of its f features, `values` (n,) the first of these features for the n items on offer, None
@@ -177,7 +179,7 @@ def _column(column: Column, at: str, weights: Floats, values: Floats | None, not
     return [each for each in made if each.weight != 0.0]
 
 
-def _number(column: Number, at: str, weight: float, values: Floats | None, notes: list[str]) -> list[Feature]:
+def _number(column: Number, at: str, weight: float, values: Array | None, notes: list[str]) -> list[Feature]:
     """Return the features of a column of numbers: one if its values are all on one side of 0, otherwise three.
 
     field_value_factor fails on a negative value, and with it the whole search. So a number that may be negative is
@@ -244,7 +246,7 @@ def _why_not(column: Column) -> str:
     return reasons[column.kind]
 
 
-def _for_context(crossed: FeatureCross, weights: Floats, given: str) -> Floats:
+def _for_context(crossed: FeatureCross, weights: Array, given: str) -> Array:
     """Return the weights (N,) of the N features of an item for the context `given`, a JSON object, in which products
     with it are contained."""
     try:
@@ -261,7 +263,7 @@ def _for_context(crossed: FeatureCross, weights: Floats, given: str) -> Floats:
     return np.asarray(crossed.apply(x, np.eye(crossed.item.size, dtype=np.float32)), np.float64) @ weights
 
 
-def _on_offer(loop: Loop) -> Floats | None:
+def _on_offer(loop: Loop) -> Array | None:
     """Return the features (n, N) of the n items on offer, N of each; None if there are none."""
     catalogue = loop.projection.catalogue
     on_offer = catalogue.on_offer()
@@ -314,7 +316,7 @@ def _document(
         {"name": each.name, "params": [], "template_language": "mustache", "template": each.query} for each in named
     ]
     inner = {"type": "model/linear", "definition": definition}
-    path = f"/_ltr/_featureset/{quote(name, safe='')}"
+    path = f"/_ltr/_featureset/{_in_path(name)}"
     rescore = {
         "score_mode": "total",
         "query_weight": 0.0,
@@ -412,6 +414,11 @@ def _check_names(option: str, given: Sequence[str] | Mapping[str, str], known: S
             raise ValueError(f"{option}: expected one of {', '.join(known)}, got {describe(name)}")
 
 
+def _in_path(name: str) -> str:
+    """Return a name as a part of a URL's path: bytes of UTF-8 other than letters, digits and . _ - ~ as %XX."""
+    return "".join(chr(b) if re.match(rb"[A-Za-z0-9._~-]", bytes([b])) else f"%{b:02X}" for b in name.encode())
+
+
 def _float32(value: float) -> float:
     """Return the float32 that is nearest to `value`, as the number with the fewest digits that reads as it."""
     with np.errstate(over="ignore"):
@@ -419,3 +426,35 @@ def _float32(value: float) -> float:
     if not np.isfinite(near):
         raise ValueError(f"weights: expected numbers that fit into float32, got {value:g}")
     return float(str(near))
+
+
+def shell_script(document: Mapping[str, Any]) -> str:
+    """Return the calls of a document of `ranking_model` as a script for sh and curl, with the search in its last lines.
+
+    The script takes the engine's URL as its first argument; the others are passed to curl."""
+    lines = [
+        "#!/bin/sh",
+        f"# Learning-to-rank model {_model_name(document)} for {document['engine']}: sh FILE [URL [CURL OPTION...]]",
+        "set -eu",
+        'url="${1:-http://localhost:9200}"',
+        "[ $# -eq 0 ] || shift",
+        "# The plugin's store; the engine refuses to make it again, which is fine.",
+        f'curl -sS -o /dev/null "$@" -X {document["first"]["method"]} "$url{document["first"]["path"]}"',
+    ]
+    for call in document["calls"]:
+        lines += [
+            f'curl -sS --fail-with-body "$@" -X {call["method"]} "$url{call["path"]}" \\',
+            "  -H 'Content-Type: application/json' --data-binary @- <<'HEEDFUL'",
+            json.dumps(call["body"]),
+            "HEEDFUL",
+            "echo",
+        ]
+    search = json.dumps({"rescore": document["search"]["rescore"]})
+    return "\n".join(
+        [*lines, "# Add to the body of a search, which orders its best hits by the model:", f"# {search}", ""]
+    )
+
+
+def _model_name(document: Mapping[str, Any]) -> str:
+    name: str = document["search"]["rescore"]["query"]["rescore_query"]["sltr"]["model"]
+    return name
