@@ -173,9 +173,13 @@ class Engine:
             return document["_id"] in _only(told, "values")["values"]
         (at,) = told
         values = _values(document, at)
-        if kind == "term":  # a keyword: the whole value, written out
-            return told[at] in [_written(value) for value in values]
+        if kind == "term":  # a keyword: the whole value, written out; a boolean
+            if isinstance(told[at], bool) and any(not isinstance(value, bool) for value in values):
+                return False
+            return _written(told[at]) in [_written(value) for value in values]
         if kind == "range":
+            if any(isinstance(value, bool) for value in values):
+                raise Refused(f"Can't parse boolean value {list(told[at].values())}, expected [true] or [false]")
             limits = _only(told[at], "lt", "gt", "gte")
             checks = {"lt": float.__lt__, "gt": float.__gt__, "gte": float.__ge__}
             return any(all(checks[name](float(v), float(end)) for name, end in limits.items()) for v in values)
@@ -231,7 +235,7 @@ def _values(document: Mapping[str, Any], field: str) -> list[Any]:
 
 
 def _written(value: Any) -> str:
-    return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @contextmanager

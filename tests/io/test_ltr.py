@@ -30,7 +30,7 @@ EPSILON = 2.0**-24
 
 
 def goods(n: int, seed: int = 0) -> list[dict[str, Any]]:
-    """n items with numbers above 0, below 0, on both sides, whole ones, categories, and missing values."""
+    """n items with numbers above 0, below 0 and on both sides, truth values, categories, and missing values."""
     rng = np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
     for j in range(n):
@@ -42,8 +42,9 @@ def goods(n: int, seed: int = 0) -> list[dict[str, Any]]:
             "balance": round(float(rng.normal(1, 30)), 3),
             "brand": ["acme", "Müller & Söhne", 'the "best"', "no name"][int(rng.integers(4))],
             "wheels": ["two", "four"][int(rng.integers(2))],
+            "new": bool(rng.integers(2)),
         }
-        for name in ("price", "balance", "brand"):
+        for name in ("price", "balance", "brand", "new"):
             if rng.random() < 0.15:
                 del row[name]
         rows.append(row)

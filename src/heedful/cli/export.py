@@ -117,6 +117,8 @@ def _encode_as(
     rows = []
     for kind, line in write(loop, report, options):
         counts[kind] += 1
+        for each in line.get("notes", ()) if format.document else ():
+            note(each)
         if parquet:
             rows.append(line)
         elif suffix == ".sh" and format.script is not None:

@@ -40,6 +40,8 @@ WIDE = 100.0
 """The same where no item is on offer, so that nothing tells how far values reach."""
 MOST_FEATURES = 10_000
 """The most features that the plugins take in a set."""
+LOOKED_AT = 1000
+"""How many items on offer are read to see which columns are true or false."""
 COARSE = 0.01
 """The share of a column's standard deviation that a float32 of its values may be off before a note says so."""
 CROSSES, PRIOR = "crosses", "prior"
@@ -122,7 +124,7 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
     _check_names("without", without, [*columns, *([CROSSES] if of_products.size else []), PRIOR])
     _check_names("fields", fields, columns)
     asked = () if manifest.query is None else {column.name for column in manifest.query.columns}
-    seen, total = _on_offer(loop), float(np.abs(own).sum())
+    seen, booleans, total = _on_offer(loop), _booleans(loop), float(np.abs(own).sum())
     for column in manifest.candidates.columns:
         at = manifest.candidates.places[column.name]
         w = of_items[at.start : at.stop]
@@ -131,7 +133,11 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
         values = None if seen is None or column.name in asked else seen[:, at.start]
         why = "named in without" if column.name in without else ""
         why = why or ("each request says it" if column.name in asked else _why_not(column))
-        made = [] if why else _column(column, fields.get(column.name, column.name), w, values, notes)
+        made = (
+            []
+            if why
+            else _column(column, fields.get(column.name, column.name), w, values, column.name in booleans, notes)
+        )
         if any("{{" in json.dumps([each.query, each.name], ensure_ascii=False) for each in made):
             why = "a field or a value with {{, which templates read as a parameter"
         if why:
@@ -161,13 +167,19 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
 # ---------------------------------------------------------------------------- what becomes a feature
 
 
-def _column(column: Column, at: str, weights: Array, values: Array | None, notes: list[str]) -> list[Feature]:
+def _column(
+    column: Column, at: str, weights: Array, values: Array | None, boolean: bool, notes: list[str]
+) -> list[Feature]:
     """Return the features of a column of numbers or categories, which is in the field `at` of the index.
 
     `weights` (f,) are those of its f features, `values` (n,) the first of these features for the n items on offer, None
     if there are none. What a user should know of the column is added to `notes`."""
     made: list[Feature] = []
-    if isinstance(column, Number):
+    if isinstance(column, Number) and boolean:  # a type of the engine without ranges
+        true = {"constant_score": {"filter": {"term": {at: True}}, "boost": 1.0}}
+        slope = float(weights[0]) / column.scale
+        made += [_feature(column.name, true, slope), _there(column, at, -slope * column.mean)]
+    elif isinstance(column, Number):
         made += _number(column, at, float(weights[0]), values, notes)
     elif isinstance(column, Category):
         for level, weight in zip(column.levels, weights.tolist()):
@@ -217,8 +229,13 @@ def _number(column: Number, at: str, weight: float, values: Array | None, notes:
     if bottom < 0.0:
         query = _field(at, -1.0, {"range": {at: {"lt": 0}}}, -bottom, 0.0)
         made.append(_feature(f"{column.name}_below_0", query, -slope, -bottom))
-    there = {"constant_score": {"filter": {"exists": {"field": at}}, "boost": 1.0}}
-    return [*made, _feature(f"{column.name}_there", there, -slope * mean)]
+    return [*made, _there(column, at, -slope * mean)]
+
+
+def _there(column: Column, at: str, weight: float) -> Feature:
+    """Return the feature that is 1 where a column has a value at all."""
+    query = {"constant_score": {"filter": {"exists": {"field": at}}, "boost": 1.0}}
+    return _feature(f"{column.name}_there", query, weight)
 
 
 def _field(at: str, sign: float, query: Mapping[str, Any], most: float, missing: float) -> dict[str, Any]:
@@ -272,6 +289,13 @@ def _on_offer(loop: Loop) -> Array | None:
     return np.asarray(catalogue.at(catalogue.rows([version for _, version in on_offer])), np.float64)
 
 
+def _booleans(loop: Loop) -> set[str]:
+    """Return the columns that are true or false in one of the first items on offer; an encoding has them as numbers."""
+    versions = [version for _, version in loop.projection.catalogue.on_offer()[:LOOKED_AT]]
+    rows = [json.loads(event.payload) for event in loop.projection.log.many(versions)]
+    return {name for row in rows for name, value in row.items() if isinstance(value, bool)}
+
+
 def _was_scored(loop: Loop) -> bool:
     """Return whether any request of the loop came with scores of the caller's."""
     return any(
@@ -293,7 +317,7 @@ def _document(
     notes: list[str],
 ) -> dict[str, Any]:
     """Return the document that is written: the calls, the search, what was left out, and what to know of it."""
-    name = options.get("name", loop.path.name)
+    name = options.get("name", loop.path.name.removesuffix(".heedful"))
     if not re.fullmatch(r"[^\s/\\?#*\"<>|,{}\x00-\x1f]{1,200}", name):
         expected = '1 to 200 characters without blanks and without any of / \\ ? # * " < > | , { }'
         raise ValueError(f"name: expected {expected}, got {describe(name)}")
@@ -333,13 +357,14 @@ def _document(
             },
         },
     ]
-    if any("term" in each.query.get("constant_score", {}).get("filter", {}) for each in named):
+    terms = [each.query.get("constant_score", {}).get("filter", {}).get("term", {}) for each in named]
+    if any(isinstance(level, str) for term in terms for level in term.values()):
         notes.append("categories are compared as a whole: their fields have to be of type keyword, see option fields")
     if loop.projection.model.people:
         notes.append(f"weights of their own, which {len(loop.projection.model.people)} people have, are not in it")
     return {
         "engine": engine,
-        "loop": loop.path.name,
+        "loop": loop.path.name.removesuffix(".heedful"),
         "version": loop.version,
         "first": {
             "method": "PUT",

@@ -64,7 +64,7 @@ def write_ubi(loop: Loop, report: Report, options: Mapping[str, str]) -> Iterato
     Feedback that was undone or rolled back is left out; what was forgotten is not in the log. `report` counts decisions
     and feedback, and why some are left out. Raise ValueError for a loop of another kind."""
     interaction, bulk = loop.projection.interaction, options.get("bulk", "yes")
-    if not interaction.linear or "clicks" not in interaction.forms:
+    if not interaction.corrects_lists or "clicks" not in interaction.forms:
         expected = "expected a loop that learns from clicks on lists, as `heedful init` makes one"
         raise ValueError(f"--as ubi: {expected}, got {interaction.loop}")
     if bulk not in ("yes", "no"):
@@ -83,7 +83,7 @@ class _Writer:
         self._projection, self._report = loop.projection, report
         self._exporter = Exporter(loop, by_name=True)
         self._retracted = loop.projection.log.retractions()
-        self._about = {"application": loop.path.name[:LONGEST]}
+        self._about = {"application": loop.path.name.removesuffix(".heedful")[:LONGEST]}
         self._field = loop.manifest.encoding.identifier or "id"
         self._numbers = loop.manifest.context is not None and not loop.manifest.settings.store_text
         self._clicked = set[int]()  # the decisions that had clicks
