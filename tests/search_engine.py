@@ -1,7 +1,8 @@
 """A stand-in for a search engine with the learning-to-rank plugin, which follows the plugin's arithmetic.
 
 Written after the sources of the plugin for Elasticsearch (LinearRanker, LinearRankerParser, StoredLtrModel,
-StandardFeatureNormalizer, FeatureNormalizingRanker, DenseFeatureVector, StoredFeatureSet, RestCreateModelFromSet), the
+StandardFeatureNormalizer, FeatureNormalizingRanker, DenseFeatureVector, StoredFeatureSet, RestFeatureManager,
+RestCreateModelFromSet, RestStoreManager), the
 same files of OpenSearch's plugin, and OpenSearch's FieldValueFactorFunction, FunctionScoreQuery and QueryRescorer. It
 knows only the queries that an exported model is made of, and refuses every field that it does not know, as the parsers
 there do. Scores of features, weights, normalizers and sums are float32.
@@ -65,12 +66,14 @@ class Engine:
         if not self.store:
             raise Refused("index_not_found_exception: .ltrstore")
         if parts[0] == "_featureset" and len(parts) == 2 and method in ("PUT", "POST"):
+            if method == "PUT" and parts[1] in self.sets:  # RestFeatureManager: PUT creates, POST updates or creates
+                raise Refused(f"version conflict, document already exists: {parts[1]}")
             self.sets[parts[1]] = self._feature_set(parts[1], _only(body, "featureset")["featureset"])
             return {"result": "created"}
         if parts[0] == "_featureset" and len(parts) == 3 and parts[2] == "_createmodel" and method == "POST":
             given = _only(_only(body, "model")["model"], "name", "model")
             if given["name"] in self.models:
-                raise Refused(f"Element of type [model] are not updatable: {given['name']}")
+                raise Refused(f"version conflict, document already exists: {given['name']}")
             self.models[given["name"]] = self._model(self.sets[parts[1]], given["model"])
             return {"result": "created"}
         raise Refused(f"no handler for {method} {parts}")

@@ -369,7 +369,7 @@ def test_a_second_export_has_another_model_name(tmp_path: Path) -> None:
     with taught(shop(tmp_path / "shop", rows)) as loop:
         first = exported(loop)
         engine, _ = engine_with(first, rows)
-        with pytest.raises(Refused, match="not updatable"):
+        with pytest.raises(Refused, match="already exists"):
             engine.call(**first["calls"][1])
         loop.decide(id="more")
         loop.feedback({"id": "more", "decision": "more", "clicks": [loop.items[3]]})

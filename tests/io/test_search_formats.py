@@ -29,7 +29,7 @@ def test_a_model_is_written_as_json_and_as_a_script_with_the_same_calls(tmp_path
     document = json.loads((tmp_path / "model.json").read_text())
     assert document["engine"] == engine
     [first, second] = document["calls"]
-    assert (first["method"], first["path"]) == ("PUT", "/_ltr/_featureset/shop")
+    assert (first["method"], first["path"]) == ("POST", "/_ltr/_featureset/shop")
     assert (second["method"], second["path"]) == ("POST", "/_ltr/_featureset/shop/_createmodel")
     done(f"export {{}} {{}} --as {engine}", tmp_path / "shop", tmp_path / "model.sh")
     script = (tmp_path / "model.sh").read_text()
@@ -53,7 +53,7 @@ def test_the_script_makes_the_model_in_an_engine_twice(tmp_path: Path) -> None:
         assert name.startswith("shöp-")
         again = subprocess.run(["sh", tmp_path / "model.sh", url, "--noproxy", "*"], capture_output=True, text=True)
         assert again.returncode != 0  # a model is never replaced, and the script says so
-        assert "not updatable" in again.stdout
+        assert "already exists" in again.stdout
 
 
 def test_clicks_are_written_as_a_bulk_file_and_imported(tmp_path: Path) -> None:

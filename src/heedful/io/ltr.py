@@ -348,7 +348,8 @@ def _document(
         "rescore_query": {"sltr": {"model": model, "params": {}}},
     }
     calls = [
-        {"method": "PUT", "path": path, "body": {"featureset": {"name": name, "features": set_body}}},
+        # POST makes a set or replaces it, while PUT fails where it is there; a model has a copy of its features.
+        {"method": "POST", "path": path, "body": {"featureset": {"name": name, "features": set_body}}},
         {
             "method": "POST",
             "path": f"{path}/_createmodel",
