@@ -377,3 +377,40 @@ def test_a_second_export_has_another_model_name(tmp_path: Path) -> None:
         for call in second["calls"]:
             engine.call(call["method"], call["path"], call["body"])
         assert len(engine.models) == 2
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_numbers_that_do_not_fit_into_float32_are_refused_by_name(tmp_path: Path, size: float) -> None:
+    rows = [{"id": f"i{j}", "far": size * (j + 1), "n": j % 5} for j in range(20)]
+    encoding = infer(rows, identifier="id", kinds={"far": "number"})
+    with taught(shop(tmp_path / "shop", rows, encoding=encoding)) as loop:
+        with pytest.raises(ValueError, match=r"far, .*: numbers that do not fit into float32"):
+            exported(loop)
+        assert check_agreement(loop, rows, exported(loop, without="far"), "far") < 0.01
+
+
+@pytest.mark.parametrize("size", [1e-60, 1e60])
+def test_weights_of_any_size_are_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: float) -> None:
+    rows = goods(30)
+    with taught(shop(tmp_path / "shop", rows)) as loop:
+        ordered = exported(loop)
+        effective = type(loop.projection.model).effective
+        monkeypatch.setattr(
+            type(loop.projection.model), "effective", lambda self, *given: size * effective(self, *given)
+        )
+        orders = []
+        for document in (ordered, exported(loop)):
+            engine, _ = engine_with(document, rows)
+            found = engine.call("POST", "/goods/_search", {**document["search"], "size": 30})["hits"]["hits"]
+            orders.append([hit["_id"] for hit in found])
+        assert orders[0] == orders[1]
+
+
+def test_a_sealed_loop_is_exported_alike(tmp_path: Path) -> None:
+    rows = goods(30)
+    with taught(shop(tmp_path / "shop", rows)) as loop:
+        before = exported(loop)
+        loop.seal(events=10)
+        assert exported(loop) == before
+    with Loop.open(tmp_path / "shop") as loop:
+        assert exported(loop) == before

@@ -85,6 +85,10 @@ def test_a_loop_goes_out_and_comes_back(tmp_path: Path) -> None:
         into(back, [line for line in export_lines(loop) if line["kind"] == "item"] + read)
         assert essence(back) == essence(loop)
         assert report.used == report.rows
+        again = [Line(i, line, None) for i, line in enumerate(read, 1)]
+        assert {outcome.status for outcome in import_lines(back, again)} == {"duplicate"}
+        loop.seal(events=10)
+        assert written(loop) == lines
         # Clicks on the same lists teach the same, in whatever arm they were.
         same = [line for line in export_lines(loop) if line["kind"] == "decision"]
         assert report.rows["decisions"] == len(same) == 30

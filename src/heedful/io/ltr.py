@@ -40,6 +40,8 @@ WIDE = 100.0
 """The same where no item is on offer, so that nothing tells how far values reach."""
 MOST_FEATURES = 10_000
 """The most features that the plugins take in a set."""
+HUGE = 1e30
+"""The size from which on numbers are not exported: products of them do not fit into float32."""
 LOOKED_AT = 1000
 """How many items on offer are read to see which columns are true or false."""
 COARSE = 0.01
@@ -111,6 +113,9 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
         raise ValueError(f"learner: expected one finite weight a feature, got those of {manifest.learner}")
     own: Any = weights[:-1]
     score = float(weights[-1])
+    largest = float(np.abs(weights).max(initial=0.0))
+    if largest and not 1e-12 < largest < 1e12:  # a common factor changes no order, and may not fit into float32
+        own, score = own / largest, score / largest
     crossed = manifest.crossed()
     if "context" in options:
         if crossed is None:
@@ -131,8 +136,8 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
         if not w.any():
             continue
         values = None if seen is None or column.name in asked else seen[:, at.start]
-        why = "named in without" if column.name in without else ""
-        why = why or ("each request says it" if column.name in asked else _why_not(column))
+        why = "each request says it, and no document" if column.name in asked else _why_not(column)
+        why = why or ("left out as asked" if column.name in without else "")
         made = (
             []
             if why
@@ -253,6 +258,8 @@ def _feature(name: str, query: Mapping[str, Any], weight: float, most: float = 1
 
 def _why_not(column: Column) -> str:
     """Return why a column with a weight cannot become features of an engine; "" if it can."""
+    if isinstance(column, Number) and not (abs(column.mean) < HUGE and 1.0 / HUGE < column.scale < HUGE):
+        return "numbers that do not fit into float32"
     if isinstance(column, Number | Category):
         return ""
     reasons = {
