@@ -4,7 +4,8 @@ Written after the sources of the plugin for Elasticsearch (LinearRanker, LinearR
 StandardFeatureNormalizer, FeatureNormalizingRanker, DenseFeatureVector, StoredFeatureSet, RestFeatureManager,
 RestCreateModelFromSet, RestStoreManager), the same files of OpenSearch's plugin, and OpenSearch's
 FieldValueFactorFunction, FunctionScoreQuery and QueryRescorer. It knows only the queries that an exported model is made
-of, and refuses every field that it does not know, as the parsers there do. Scores of features, weights, normalizers and sums are float32.
+of, and refuses every field that it does not know, as the parsers there do. Scores of
+features, weights, normalizers and sums are float32.
 """
 
 from __future__ import annotations
