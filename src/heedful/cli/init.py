@@ -194,6 +194,7 @@ def init(
         | {"apprentice": apprentice, "agreement": agreement}
         | ({"actions": weights} if weights else {})
         | dict(chosen.settings),
+        chosen.context,
     )
     with loop:
         if json:
@@ -247,6 +248,7 @@ def _create(
     cross: Sequence[str],
     query: Any,
     settings: Mapping[str, Any],
+    requested: Encoding | None = None,
 ) -> tuple[Loop, list[dict[str, Any]]]:
     folder = place(name)
     with reading_input():
@@ -265,13 +267,16 @@ def _create(
         seen = columns.pop("features")
         crossed = _split_crosses(cross, requests or [], rows)
         kind = interaction_type(default_learner(told) if learner is None else learner, told)
-        if not kind.looks_at_items(seen):
-            encoding = encode_names(rows, identifier=columns["identifier"])
-        else:
-            encoding = infer(rows, **columns, keep=[b for _, b in crossed]) if file is not None else TEXTS
-        around = _around(context, requests, [a for a, _ in crossed])
+        around = requested or _around(context, requests, [a for a, _ in crossed])
         said = None if query is None else declare(query)
-        crosses = _crosses(cross, around, encoding, said)
+        if (arranged := kind.arrange(rows, columns["identifier"], around)) is not None:
+            encoding, around, crosses = arranged
+        else:
+            if not kind.looks_at_items(seen):
+                encoding = encode_names(rows, identifier=columns["identifier"])
+            else:
+                encoding = infer(rows, **columns, keep=[b for _, b in crossed]) if file is not None else TEXTS
+            crosses = _crosses(cross, around, encoding, said)
     try:
         with asking():
             loop = Loop.create(
@@ -379,7 +384,7 @@ def _next(loop: Loop, name: str) -> str:
     if loop.items and loop.manifest.query is not None:
         return shell_quote(["heedful", "decide", name, "--candidates", "CANDIDATES.json"])
     if loop.items:
-        return shell_quote(["heedful", "decide", name])
+        return shell_quote(["heedful", "decide", name, *loop.projection.interaction.example_request()])
     if by_number:
         return shell_quote(["heedful", "import", name, "--features", "ITEMS.csv"])
     return shell_quote(["heedful", "decide", name, "--candidates", "TEXTS.json"])

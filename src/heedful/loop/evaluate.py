@@ -173,14 +173,15 @@ def evaluate(
     `projection` is the loop's log with its model. The learners are the loop's own, which comes first, and those that
     `specs` name, with parameters ("NAME:rate=0.2"): "NAME@VERSION" stops learning after that version (sequence number),
     "NAME@VERSION.." or "NAME@2026-01-31T12:00:00Z.." begins to learn after it. Each interval misses with probability
-    `alpha` at most, 1e-6 to 0.5. `own` names another learner to compare with in place of the loop's own; answers up to
-    event `up_to` count, or all. Raise ValueError if there is no such learner, if it does not fit the loop, or if it
-    fails on the log."""
+    `alpha` at most, 1e-6 to 0.5. Without `specs` some kinds of feedback name baselines. `own` names another learner to
+    compare with in place of the loop's own; answers up to event `up_to` count, or all. Raise ValueError if there is no
+    such learner, if it does not fit the loop, or if it fails on the log."""
     check_between("alpha", alpha, 1e-6, 0.5)
     own = projection.manifest.learner if own is None else own
     for spec in specs:
         if not isinstance(spec, str) or not spec:
             raise ValueError(f"learner: expected its name, such as {own}, got {describe(spec)}")
+    specs = specs or projection.interaction.baselines(list(projection.catalogue.current))
     named = [own, *dict.fromkeys(spec for spec in specs if spec != own)]
     folds = [_Fold(projection, spec) for spec in named]
     interaction, after = projection.interaction, max(fold.after for fold in folds)
@@ -204,8 +205,7 @@ def evaluate(
                 fold.learn(step)
         except Exception as error:  # whatever a learner of somebody's own raises
             raise ValueError(f"learner: {' or '.join(named)} failed on feedback {event.id}: {error}") from error
-    known: list[_Sums | _Lists | _PlaceValue] = [*sums, lists] if lists.told else [*sums]
-    known += places.found()
+    known: list[_Sums | _ListValue | _PlaceValue] = [*sums, *lists.found(), *places.found()]
     values = [each.values(alpha) for each in known]
     found = [
         LearnerEvaluation(fold.spec, fold.lessons, fold.weights(), tuple(value[j] for value in values))
@@ -288,6 +288,8 @@ class _Sums:
 
     def __init__(self, measure: Measure, learners: int) -> None:
         self.measure, self._learners = measure, learners
+        self._open, self._most = measure.high <= measure.low, 0.0
+        """whether the greatest value is not known beforehand, and the greatest so far; the least is 0"""
         self._people: dict[Hashable, int] = {}
         self._counted: set[int] = set()
         self._who: list[int] = []
@@ -306,7 +308,11 @@ class _Sums:
         self._who.append(self._people.setdefault(who, len(self._people)))
         row = np.empty(3 + self._learners)
         row[0], row[1], row[2] = w.size, w.sum(), w @ w
-        row[3:] = (compared.values - self.measure.low) / (self.measure.high - self.measure.low) @ w
+        if self._open:
+            self._most = max(self._most, float(compared.values.max()))
+            row[3:] = compared.values @ w
+        else:
+            row[3:] = (compared.values - self.measure.low) / (self.measure.high - self.measure.low) @ w
         self._rows.append(row)
 
     def values(self, alpha: float) -> list[Value]:
@@ -316,6 +322,9 @@ class _Sums:
         if not self._rows:
             return [refused(self.measure, self.measure.missing, self.measure.remedy)] * self._learners
         rows, who = np.array(self._rows), np.array(self._who)
+        if self._open:
+            self.measure = self.measure._replace(high=self._most or 1.0)
+            rows[:, 3:] /= self.measure.high
         size = np.bincount(who, rows[:, 0])
         columns = (rows[:, j] for j in (1, *range(3, rows.shape[1])))
         whole, *parts = (np.asarray(np.bincount(who, each) / size, np.float64) for each in columns)
@@ -348,15 +357,17 @@ class _Lists:
 
     def __init__(self, interaction: Interaction[Any], learners: int) -> None:
         low, high = interaction.span()
-        self.measure = Measure("list value", LISTS, NO_LISTS, EXPLORE, low, high, once=True)
-        self.told = False
-        """whether any answered list had a known probability and this kind of feedback says how likely a learner would
-        show it"""
+        own = interaction.list_measures()
+        self._measures = own or (Measure("list value", LISTS, NO_LISTS, EXPLORE, low, high, once=True),)
+        self._always = bool(own)
+        """whether the measures are told of even if no list has a value"""
         self._interaction, self._learners = interaction, learners
         self._counted: set[int] = set()
         self._who: list[Hashable] = []
+        self._scores: list[Sequence[float]] = []
+        """for each decision its score by each measure"""
         self._rows: list[Floats] = []
-        """for each decision: its score, scaled to 0 to 1, and the weight pi / mu of each learner"""
+        """for each decision the weight pi / mu of each learner"""
         self._least = 1.0
         """the smallest probability with which any of the lists was shown"""
         self._claimed = True
@@ -367,28 +378,59 @@ class _Lists:
         mu = decision.record.probability
         if mu is None or decision.seq in self._counted:
             return
-        score = self._interaction.score(decision, [step.feedback])
-        pi = None if score is None else self._interaction.chances(models, step)
-        if score is None or pi is None:
+        scores = self._interaction.list_scores(step)
+        pi = None if scores is None else self._interaction.chances(models, step)
+        if scores is None or pi is None:
             return
-        self.told = True
         self._counted.add(decision.seq)
         self._who.append(who)
-        low, high = self.measure.low, self.measure.high
-        self._rows.append(np.array([(score - low) / (high - low), *importance(pi, mu)]))
+        self._scores.append(scores)
+        self._rows.append(importance(pi, mu))
         self._least = min(self._least, mu)
         self._claimed = self._claimed and decision.record.arm == "imported"
+
+    def found(self) -> list[_ListValue]:
+        """Return each measure with its values, if a list had one: if it was answered, its probability is known, and
+        this kind of feedback says how likely a learner would show it."""
+        if not self._rows:
+            none = np.zeros((0, self._learners))
+            return [_ListValue(each, none, none[:, 0], [], None) for each in self._measures if self._always]
+        scores, most = np.array(self._scores), 1.0 / self._least if self._claimed else None
+        told = []
+        for j, measure in enumerate(self._measures):
+            low, high = min(measure.low, scores[:, j].min()), max(measure.high, scores[:, j].max())
+            ranged = measure._replace(low=float(low), high=float(high if high > low else low + 1.0))
+            told.append(_ListValue(ranged, np.array(self._rows), scores[:, j], self._who, most))
+        return told
+
+
+class _ListValue(NamedTuple):
+    """The value of the lists that each of L learners would have shown by one `measure`, from n decisions.
+
+    `weights` (n, L) are the weights pi / mu, `scores` (n,) those of the lists shown, `who` (n) names who answered;
+    `most` is the greatest weight that is possible, None if that is unknown."""
+
+    measure: Measure
+    weights: Floats
+    """(n, L)"""
+    scores: Floats
+    """(n,)"""
+    who: list[Hashable]
+    most: float | None
 
     def values(self, alpha: float) -> list[Value]:
         """Return, for each learner in order, the estimated mean score of the lists that it would have shown.
 
         Each difference to the loop's own learner misses with probability `alpha` at most."""
-        rows = np.array(self._rows)
-        found = [self._value(rows[:, j], rows[:, 0], alpha / 2.0) for j in range(1, self._learners + 1)]
-        return [found[0], *(judge(each, found[0]) for each in found[1:])]
+        low, high = self.measure.low, self.measure.high
+        scores = (self.scores - low) / (high - low) if self.who else self.scores
+        found = [self._value(self.weights[:, j], scores, alpha / 2.0) for j in range(self.weights.shape[1])]
+        return [found[0], *(judge(each, found[0], self.measure.more_is_better) for each in found[1:])]
 
     def _value(self, weights: Floats, scores: Floats, alpha: float) -> Value:
-        n = len(self._rows)
+        n = len(self.who)
+        if not n:
+            return refused(self.measure, self.measure.missing, self.measure.remedy)
         if np.isnan(weights).any():
             return refused(self.measure, "it draws what it shows and does not say how likely", EXPERIMENT)
         mean, error = float(weights.mean()), float(weights.std()) / math.sqrt(n)
@@ -397,14 +439,14 @@ class _Lists:
             _column(weights),
             _column(scores),
             unsupported=np.full(n, mass),
-            people=self._who,
-            most=1.0 / self._least if self._claimed else None,
+            people=self.who,
+            most=self.most,
             alpha=alpha,
         )
         if mass > 0.0 and isinstance(found, Estimate):
             lacks = f"{mass:.0%} of what it would show is not in the log"
             found = found._replace(warning=f"the mean weight is {mean:.3g}, not 1: {lacks}, or {WRONG}")
-        return weighted(self.measure, found, n, len(set(self._who)))
+        return weighted(self.measure, found, n, len(set(self.who)))
 
 
 class _Harvest:
@@ -536,17 +578,18 @@ def _column(values: Floats) -> npt.NDArray[np.float64]:
     return np.asarray(values, np.float64)[:, None]
 
 
-def judge(value: Value, own: Value) -> Value:
+def judge(value: Value, own: Value, more_is_better: bool = True) -> Value:
     """Return `value`, a learner's value by a measure, with its difference to `own`, that of the loop's own learner, and
     a verdict.
 
-    It is "better" or "worse" if the two intervals do not overlap. A value without estimate or interval is returned as
-    it is."""
+    `more_is_better` is False for a measure such as a cost. The verdict is "better" or "worse" if the two intervals do
+    not overlap. A value without estimate or interval is returned as it is."""
     ends = value.value, value.low, value.high, own.value, own.low, own.high
     if None in ends:
         return value
     mine, low, high, theirs, least, most = (float(each or 0.0) for each in ends)
-    verdict: Verdict = "better" if low > most else "worse" if high < least else "cannot be told"
+    above, below = BETTER_WORSE if more_is_better else BETTER_WORSE[::-1]
+    verdict: Verdict = above if low > most else below if high < least else "cannot be told"
     return value._replace(
         difference=mine - theirs, difference_low=low - most, difference_high=high - least, verdict=verdict
     )

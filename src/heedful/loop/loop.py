@@ -152,14 +152,18 @@ class Loop:
         """
         place = place_of(path)
         settings = Settings() if settings is None else settings
+        rows = check_rows("items", items)
         if isinstance(settings, Settings):
             learner = default_learner(settings) if learner is None else learner
             if encoding is None and isinstance(learner, str):
-                bare = query_features is not None or interaction_type(learner, settings).by_number
-                encoding = UNSEEN if bare else None
+                kind = interaction_type(learner, settings)
+                if (arranged := kind.arrange(rows, None, context)) is not None:
+                    encoding, context, crosses = arranged
+                elif query_features is not None or kind.by_number:
+                    encoding = UNSEEN
         manifest = Manifest.of(learner, encoding, context, crosses, settings, query_features)
         encoding = manifest.encoding
-        rows = check_rows("items", items)
+        interaction_type(manifest.learner, manifest.settings).check_items(manifest, rows)
         encoded = encode_rows(encoding, rows, Counter())  # before anything is written
         made = built_learner(manifest, named_learners(learner))
         if not isinstance(place, Address):
@@ -298,6 +302,7 @@ class Loop:
         """
         rows = check_rows("items", items)
         self.projection.catch_up()  # what another process put is what these change
+        self.projection.interaction.check_items(self.manifest, rows)
         return self._put(rows, encode_rows(self.manifest.encoding, rows, self.unknown))
 
     def _put(self, rows: Sequence[Mapping[str, object]], encoded: Any) -> int:

@@ -379,6 +379,8 @@ class Requests:
         if self.manifest.context is None:
             return _NO_CONTEXT
         try:
+            if context is not None:
+                self.interaction.check_context(context)
             return encode_row(self.manifest.context, context or {}, self.unknown)
         except ValueError as error:
             raise ValueError(f"context: {error}") from None

@@ -50,7 +50,9 @@ def _create(given: Mapping[str, Any], folder: Place) -> Loop:
     kind = interaction_type(default_learner(told) if learner is None else learner, told)
     _check_columns(kind, features, kinds)
     with naming("items"):
-        if not kind.looks_at_items(kinds if features is None else features):
+        if (arranged := kind.arrange(rows, identifier, around)) is not None:
+            encoding, around, crosses = arranged
+        elif not kind.looks_at_items(kinds if features is None else features):
             encoding = encode_names(rows, identifier=identifier)
         else:
             keep = [pair[1] for pair in pairs]

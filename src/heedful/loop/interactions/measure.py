@@ -22,7 +22,7 @@ class Measure(NamedTuple):
     low: float = 0.0
     """the least possible value"""
     high: float = 1.0
-    """the greatest possible value"""
+    """the greatest possible value; `low`, if only the log tells that one: `low` is 0 then"""
     more_is_better: bool = True
     """whether a greater value is a better one; False for errors"""
     most_weight: float = 1.0

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from heedful.features import Encoding
 
 
 class LoopOption(NamedTuple):
@@ -29,3 +32,5 @@ class KindChoice(NamedTuple):
     """the name of the learner; None for the default of the settings"""
     settings: Mapping[str, Any] = {}  # nobody writes to it
     """fields of `Settings`, by name"""
+    context: Encoding | None = None
+    """the encoding of requests; None if the options say nothing of it"""

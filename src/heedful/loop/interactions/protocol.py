@@ -15,6 +15,7 @@ import numpy as np
 
 from heedful.core.fold import copy_arrays, must_interpret
 from heedful.evaluation.interleaving import draft_probability, interleave, slot_probabilities
+from heedful.features import Encoding
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.learners.registry import make_learner
 from heedful.loop.catalogue import Catalogue
@@ -438,6 +439,23 @@ class Interaction(Protocol[M]):
             )
 
     @classmethod
+    def arrange(
+        cls, rows: Sequence[Mapping[str, Any]], identifier: str | None, context: Encoding | None
+    ) -> tuple[Encoding, Encoding | None, Sequence[tuple[str, str]]] | None:
+        """Return (the encoding of the items `rows`, that of requests, the pairs of columns that are crossed) if this
+        kind makes all three itself; None if not.
+
+        `identifier` is the column that names the items, None to find it; `context` the encoding of requests that the
+        caller made, None if there is none. Raise ValueError, naming the field, if the rows make no sense."""
+        return None
+
+    @classmethod
+    def check_items(cls, manifest: Manifest, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Raise ValueError, with the number of the row from 1 and the column, if one of `rows` cannot be an item of a
+        loop with this `manifest`; nothing beyond what the encoding refuses in most kinds."""
+        return
+
+    @classmethod
     def feature_names(cls, manifest: Manifest) -> list[str]:
         """Return the names of the N features of a candidate, in the order in which the learner sees them.
 
@@ -527,6 +545,10 @@ class Interaction(Protocol[M]):
 
         It continues the message "nothing in it to learn"; "" if there is nothing to add."""
         return ": it says nothing, or what was shown already" if given else ""
+
+    def example_request(self) -> list[str]:
+        """Return the options of `heedful decide` that a request to this loop needs, as an example; [] for none."""
+        return []
 
     def tell_explanation(self, told: Explanation) -> list[Part]:
         """Return an explanation of a decision, `told`, as lines and tables for commands and pages."""
@@ -710,6 +732,11 @@ class Interaction(Protocol[M]):
         """Raise ValueError if a loop of this kind cannot show `show` items at once."""
         return
 
+    def check_context(self, context: Mapping[str, Any]) -> None:
+        """Raise ValueError, naming the attribute, if the `context` of a request makes no sense in a loop of this
+        kind."""
+        return
+
     def eligible(self, model: M, shared: Any, own: Person | None, asked: Question) -> Ints | None:
         """Return the indices of the candidates of the request `asked` that may be shown to its person; None for all.
 
@@ -837,6 +864,26 @@ class Interaction(Protocol[M]):
         `step` is one piece of feedback with the decision that it answers. The probability is nan for a model that
         cannot tell. Return None if this kind of feedback has no such probabilities."""
         return None
+
+    def baselines(self, items: Sequence[str]) -> Sequence[str]:
+        """Return the learners, by name, that the loop's own is compared with if none is named; `items` are the names of
+        the items on offer."""
+        return ()
+
+    def list_measures(self) -> tuple[Measure, ...]:
+        """Return the measures by which the lists are judged that another learner would have shown; () for the mean of
+        `score` alone.
+
+        Ranges are those of values that are possible for sure; values beyond widen them."""
+        return ()
+
+    def list_scores(self, step: Step) -> Sequence[float] | None:
+        """Return the value of the list in `step`, by each of `list_measures()` or else by `score`; None if the feedback
+        does not say.
+
+        `step` is one piece of feedback with the decision that it answers."""
+        score = self.score(step.decision, [step.feedback])
+        return None if score is None else (score,)
 
     def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
         """Return a tuple for each pair of neighbours in a list of which the answer chose exactly one.

@@ -19,8 +19,9 @@ from heedful.loop.versions import version_of
 def interaction_of(manifest: Manifest, learner: object) -> Interaction[Any]:
     """Return the interaction, an instance, of a loop with this `manifest` and `learner`.
 
-    Raise LookupError if the learner names an interaction (a kind of feedback) that does not exist."""
-    return interaction_class(type(learner))(manifest, learner)
+    A setting of the manifest decides the kind of feedback if there is one, otherwise the learner. Raise LookupError if
+    the learner names an interaction that does not exist."""
+    return (interaction_made_by(manifest.settings) or interaction_class(type(learner)))(manifest, learner)
 
 
 def interaction_class(cls: type) -> type[Interaction[Any]]:
@@ -40,7 +41,7 @@ def interaction_class(cls: type) -> type[Interaction[Any]]:
 def interaction_type(spec: str, settings: Settings) -> type[Interaction[Any]]:
     """Return the subclass of `Interaction` for a loop with these `settings` and the learner that `spec` names.
 
-    The setting `ratings` or `choices` decides it if there is one, otherwise the learner. Raise ValueError if there is
+    A setting such as `ratings` decides it if there is one, otherwise the learner. Raise ValueError if there is
     no such learner or interaction."""
     if (made := interaction_made_by(settings)) is not None:
         return made
@@ -51,7 +52,7 @@ def interaction_type(spec: str, settings: Settings) -> type[Interaction[Any]]:
 
 
 def interaction_made_by(settings: Settings) -> type[Interaction[Any]] | None:
-    """Return the subclass of `Interaction` that one of the `settings` (`ratings`, `choices`) asks for; None if none of
+    """Return the subclass of `Interaction` that one of the `settings`, such as `ratings`, asks for; None if none of
     them does.
 
     Raise ValueError if two settings ask for different ones."""

@@ -15,3 +15,6 @@ class KindSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     choices: Literal["best", "ranking"] | None = None
     """selects a loop of choices and says what they are for: finding the best, or ranking all. Two items are shown
     unless a request says otherwise, and `control` is the share of questions picked at random"""
+    cost_weight: float | None = None
+    """selects a loop of routes, which chooses a model for each prompt: by how much more probable a thumb up has to be
+    to pay for one unit of cost, 0 or more. A request may say another in its context, as "cost_weight\""""

@@ -9,7 +9,8 @@ feedback, with the score for all people in place of the caller's; it is shrunk t
 there is much feedback.
 
 Every form of feedback becomes one lesson of the learner here (`lesson`). A thumb becomes a logistic step along phi of
-what was shown: it names no other object, so no learner has an update for it."""
+what was shown: it names no other object, so no learner has an update for it. The file is long because it has a lesson
+for each form of feedback."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ class Thumb(NamedTuple):
     z: Array
     """the N features of what was shown (N,)"""
     sign: float
-    """+1 for a thumb up, -1 for a thumb down"""
+    """+1 for a thumb up, -1 for a thumb down; between them for a thumb that is partly one and partly the other"""
 
 
 class Model:
@@ -339,10 +340,12 @@ def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
     """Return the state of `learner` after it has learned from the training example `lesson`, starting from `state`."""
     if isinstance(lesson, Thumb):
         # At margin m the chance of this thumb is sigma(m): a logistic step, along phi of what was shown.
-        margin = lesson.sign * float(
-            scores(lesson.z[None, :], with_base_weight(learner.weights(state), learner.space.adjusted))[0]
-        )
-        D = lesson.sign * logistic(-margin) * lesson.z
+        score = float(scores(lesson.z[None, :], with_base_weight(learner.weights(state), learner.space.adjusted))[0])
+        if abs(lesson.sign) == 1.0:
+            D = lesson.sign * logistic(-lesson.sign * score) * lesson.z
+        else:  # that of both thumbs, each with its share
+            up = (1.0 + lesson.sign) / 2.0
+            D = (up * logistic(-score) - (1.0 - up) * logistic(score)) * lesson.z
         if not learner.space.adjusted:
             D[-1] = 0.0
         return learner.step(state, D)

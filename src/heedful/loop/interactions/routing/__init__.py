@@ -1,0 +1,587 @@
+"""The interaction of routes: for each prompt one model is chosen, and people say whether its answer was good.
+
+A route is a list of one item, learned like the lists of the coactive interaction, from which this one inherits. It
+differs in three things: the score is the probability of a thumb up less a charge for the cost; a thumb may be graded,
+as an edit is; and the value of a policy is its thumbs, its cost and the difference of the two, for which the log has
+the probability of each choice. The model is `model.RouteModel`, `table` reads the table of models. The file is long
+because it answers all methods of `Interaction` in which routes differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from heedful.core.validation import check_count, describe
+from heedful.features import Encoding
+from heedful.features.columns import Category, Vector
+from heedful.jit.kernel import Floats, Ints
+from heedful.learners.registry import learner_class
+from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
+from heedful.loop.interactions.coactive import Coactive
+from heedful.loop.interactions.coactive.model import Lesson, Thumb
+from heedful.loop.interactions.columns import Columns
+from heedful.loop.interactions.contributions import EXACT, Contribution, Contributions, sort_parts
+from heedful.loop.interactions.findings import compare_arms
+from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
+from heedful.loop.interactions.lists import propose_list
+from heedful.loop.interactions.measure import Compared, Measure
+from heedful.loop.interactions.named import named_interaction
+from heedful.loop.interactions.options import KindChoice, LoopOption
+from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
+from heedful.loop.interactions.routing import table
+from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
+from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
+from heedful.loop.interactions.telling import Line, Part
+from heedful.loop.model import Context, Person, own_state
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import FeedbackRecord
+from heedful.loop.settings import Manifest, Settings
+
+if TYPE_CHECKING:
+    from heedful.loop.explain import Explanation
+    from heedful.loop.interactions.findings import Findings
+    from heedful.loop.report import Arm, Report
+
+ALWAYS, CHEAPEST, COST_WEIGHT = "always:", "cheapest", "cost-weight:"
+"""How policies that are no learners are named where learners are compared: always one model, the cheapest, the loop's
+learner with another cost weight."""
+FEW = 8
+"""From how many models on `evaluate` names them no more by itself."""
+ANSWERS = "no answer of a single model with a known probability was judged by a thumb or an edit"
+MORE = "More answers, or a higher temperature (heedful init --route --temperature 2), at which others are tried more."
+
+
+class Routing(Coactive):
+    """Feedback on the answers of models: thumbs, edits, and choices between two answers."""
+
+    name, takes = "routing", "thumbs, edits and choices"
+    command = ""
+    default_learner = "pairwise-logistic:rate=0.3"
+    loop = "a loop of routes"
+    setting = "cost_weight"
+    forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
+    model_type: type[Any] = RouteModel
+    takes_prior = interleaves = corrects_lists = imitates = False
+    options = (
+        LoopOption("route", "Choose a model for each prompt; FILE has the models and their cost."),
+        LoopOption(
+            "cost_weight",
+            "With --route: how much more probable a thumb up has to be to pay for one unit of cost.",
+            float,
+            "W",
+            "0",
+        ),
+        LoopOption(
+            "embedding", "With --route: the numbers of a prompt's embedding; otherwise its words count.", int, "N"
+        ),
+    )
+
+    def __init__(self, manifest: Manifest, learner: Any) -> None:
+        super().__init__(manifest, learner)
+        self._costs = table.find_costs(manifest)
+
+    # ------------------------------------------------------------------------ manifest a loop
+
+    @classmethod
+    def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
+        """Return the learner and settings that the options of `heedful init` for loops of routes stand for.
+
+        `given` holds the values of the options: --cost-weight is a setting, --embedding makes the encoding of prompts.
+        `learner` is the learner that was named, None for the default. Raise ValueError, naming the option, if a value
+        is not valid."""
+        weight, size = given["cost_weight"], given["embedding"]
+        if size is not None:
+            check_count("--embedding", size, most=2**20)
+        weight = 0.0 if weight is None else table.check_weight("--cost-weight", weight)
+        context = None if size is None else table.embeddings(size)
+        return KindChoice(learner, {"cost_weight": weight}, context)
+
+    @classmethod
+    def arrange(
+        cls, rows: Sequence[Mapping[str, Any]], identifier: str | None, context: Encoding | None
+    ) -> tuple[Encoding, Encoding, list[tuple[str, str]]]:
+        """Return (the encoding of the models in `rows`, that of requests, what is crossed with what).
+
+        `identifier` is the column of their names, None to find it; `context` the encoding of prompts, None for texts.
+        Raise ValueError, naming the row and the column, if a row is no model with a cost."""
+        items, around = table.encode_models(rows, identifier), table.encode_prompts(context)
+        return items, around, table.crosses(items, around)
+
+    @classmethod
+    def check_settings(cls, settings: Settings) -> dict[str, Any]:
+        """Return the settings that this kind of feedback checks, by name, as they are stored.
+
+        Raise ValueError, naming the setting, if `cost_weight` is not a number from 0 to 1000, if the caller's order is
+        to be imitated, or if the `actions` are not valid."""
+        return super().check_settings(settings) | {
+            "cost_weight": table.check_weight("cost_weight", settings.cost_weight)
+        }
+
+    @classmethod
+    def check_manifest(cls, manifest: Manifest) -> None:
+        """Raise ValueError, naming the field, if a loop of routes cannot be created with `manifest`."""
+        super().check_manifest(manifest)
+        if manifest.query is not None:
+            raise ValueError(f"query_features: expected none in {cls.loop}, got some")
+        table.find_costs(manifest)
+
+    @classmethod
+    def check_items(cls, manifest: Manifest, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Raise ValueError, with the number of the row and the column, if one of `rows` is no model of the loop, or has
+        no cost that makes sense."""
+        table.check_models(manifest, rows)
+
+    @classmethod
+    def make_learner(cls, spec: str, manifest: Manifest) -> Any:
+        """Return the learner that `spec` names, over the features in `manifest`.
+
+        Raise ValueError if it cannot learn from thumbs, or draws what it shows itself."""
+        learner = super().make_learner(spec, manifest)
+        rng = np.random.default_rng(0)
+        probe = learner.propose(learner.init(rng), np.zeros((2, learner.n_features)), rng)
+        if not hasattr(learner, "step") or isinstance(probe, tuple):
+            expected = "expected one that learns from thumbs and draws nothing itself, such as pairwise-logistic"
+            raise ValueError(f"learner: {expected}, got {spec}")
+        return learner
+
+    def caveats(self) -> list[str]:
+        """Return a sentence for each thing that the settings make impossible to measure."""
+        if self.manifest.settings.control > 0.0:
+            return []
+        return ["control 0: no prompt goes to your first model, so that it got better cannot be shown"]
+
+    def check_context(self, context: Mapping[str, Any]) -> None:
+        """Raise ValueError, naming the field, if the `context` of a request lacks the prompt, or its cost weight makes
+        no sense."""
+        if context.get(table.WEIGHT) is not None:
+            table.check_weight(table.WEIGHT, context[table.WEIGHT])
+        around = self.manifest.context
+        if around is None or "features" in context:
+            return
+        for column in around.columns:
+            if (
+                column.name != table.WEIGHT
+                and column.features()
+                and not column.missing
+                and context.get(column.name) is None
+            ):
+                expected = f"{column.size} numbers" if isinstance(column, Vector) else "a value"
+                raise ValueError(f"{column.name}: expected {expected}, got none")
+
+    # ------------------------------------------------------------------------ how it speaks of itself
+
+    @property
+    def _models(self) -> tuple[str, ...]:
+        """the names of the models that the loop was made with"""
+        [names] = [column.levels for column in self.manifest.encoding.columns if isinstance(column, Category)]
+        return names
+
+    def introduce(self) -> list[str]:
+        """Return sentences for the user who has created a loop: what it chooses by, and what a request may say."""
+        settings, around = self.manifest.settings, self.manifest.context
+        columns = () if around is None else around.columns
+        by = ", ".join(column.name for column in columns if column.name != table.WEIGHT and column.kind != "ignored")
+        control = f"{settings.control:.0%}".replace("%", " %")
+        return [
+            f"For each prompt it chooses one of {len(self._models)} models by {by}: the one whose thumb up is most "
+            f"probable, less {settings.cost_weight:g} for each unit of cost. A request may say another cost weight: "
+            'context={"cost_weight": ...}.',
+            "Models that seem a little worse are tried now and then, the less the more was learned; "
+            f"{control} of prompts go to the first of your table, for comparison.",
+        ]
+
+    def describe(self) -> Card:
+        """Return the description of loops of routes, from which pages and commands are written."""
+        return (
+            super()
+            .describe()
+            ._replace(
+                title="Routing",
+                answer="thumb",
+                question="Was the answer of this model good?",
+                prediction=Prediction("thumb", "how probable a thumb up is for the answer of each", 0, 1),
+                score="thumbs up, less cost weight times cost",
+                badge="routes",
+                widget=Widget("fields"),
+                measure="Mean thumb less cost",
+                measure_help="A thumb up counts 1, one down 0, an edit the share that it left; less the cost of the "
+                "model times the cost weight, at most 1.",
+                arms=("learned routes", "your first model (control)"),
+                settings=(
+                    Setting("cost_weight", "by how much more probable a thumb up pays for one unit of cost", 0.01),
+                ),
+            )
+        )
+
+    def example(self, model: Any, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        """Return (an answer in words, the same answer as JSON fields of feedback), to show how a decision can be
+        answered."""
+        if len(shown) > 1:
+            return "prefers the first", {"choice": "first"}
+        return "likes it", {"thumb": "up"}
+
+    def example_request(self) -> list[str]:
+        """Return the options of `heedful decide` that say for which prompt to choose a model."""
+        around = self.manifest.context
+        first = next((c for c in (() if around is None else around.columns) if c.kind != "ignored"), None)
+        numbers = isinstance(first, Vector)
+        name = "" if first is None else first.name
+        return ["--context", f'{{"{name}": [...]}}' if numbers else f'{{"{name}": "THE {name.upper()}"}}']
+
+    def tell_explanation(self, told: Explanation) -> list[Part]:
+        """Return an explanation of a decision, `told`, as lines and tables; first how probable a thumb up was."""
+        predicted = told.prediction or {}
+        likely = f"{predicted.get('thumb', 0.0):.0%}".replace("%", " %")
+        line = (
+            f"{told.first}: a thumb up is {likely} likely, and its cost takes {predicted.get('charge', 0.0):.3g} away"
+        )
+        return [Line(line), *super().tell_explanation(told)]
+
+    def findings(self, found: Report) -> Findings:
+        """Return the report `found` in words and pictures: thumbs less cost of learned routes and of the control."""
+        notes = (
+            "A thumb up counts 1, a thumb down 0, an edit the share of the answer that it left; less the cost of the "
+            "model times the cost weight of the request. Choices between two answers teach, and are not counted.",
+        )
+        return compare_arms(found, self.describe(), self.manifest.settings.control, self.span(), notes)
+
+    # ------------------------------------------------------------------------ the fold
+
+    def fresh(self) -> RouteModel:
+        """Return a model that has learned nothing."""
+        return RouteModel(self.learner, self._shrink, self._costs)
+
+    def columns(self, model: Any) -> Columns | None:
+        """Return None: thumbs are learned one at a time."""
+        return None
+
+    def order(self, model: Any, shared: Any, own: Person | None, x: Floats) -> Ints:
+        """Return the indices of the m candidates `x` (m, N), with N features each, by utility, best first (m,).
+
+        `model` holds the learner, `shared` its state for all people, `own` the person's own weights, None without."""
+        found: Ints = model.order(shared, own, x)
+        return found
+
+    def predict(self, model: Any, shared: Any, own: Person | None, x: Floats) -> list[ItemPrediction]:
+        """Return how probable a thumb up is for each of the m candidates `x` (m, N), with N features each, in their
+        order.
+
+        `model` holds the learner, `shared` its state for all people, `own` the person's own weights, None without."""
+        return [ItemPrediction(float(p)) for p in model.approvals(shared, own, x)]
+
+    def why_not_predicted(self, shared: Any) -> str:
+        """Return "": a probability is always predicted."""
+        return ""
+
+    # ------------------------------------------------------------------------ deciding
+
+    def check_show(self, show: object) -> None:
+        """Raise ValueError unless `show`, the number of models to show, is 1, or 2 to choose between."""
+        if show not in (1, 2):
+            raise ValueError(f"show: expected 1, or 2 to choose between, in {self.loop}, got {describe(show)}")
+
+    def propose(
+        self,
+        model: Any,
+        shared: Any,
+        own: Person | None,
+        asked: Question,
+        eligible: Any,
+        rng: np.random.Generator,
+    ) -> Proposal:
+        """Return the model or the two models to show for the request `asked`, with the probability of showing just
+        them.
+
+        - `model`, `shared`: the model, and its state for all people
+        - `own`: the weights of this person alone, None without them
+        - `eligible`: not used
+        - `rng`: the random generator of this decision"""
+        settings, request = self.manifest.settings, asked.request._replace(show=asked.request.show or 1)
+        drawing = Drawing(model, settings.temperature)
+        draws = (None, drawing.chance_of(shared, own, request.x), None)
+        one = asked._replace(request=request)
+        made = propose_list(drawing, shared, own, one, settings, draws, rng, model.approvals)
+        return made._replace(carried=made.carried | {"charges": self._costs.charge(request.x[made.shown]).tolist()})
+
+    # ------------------------------------------------------------------------ looking back
+
+    def explain(self, decision: LoggedDecision, context: Context, past: Past[Any]) -> Explanation:
+        """Return why the first model of a decision was chosen before the next best: by which features and which cost.
+
+        `context` is the `decision` with its candidates' features, `past` the log up to it, from which the model of that
+        time is learned again."""
+        from heedful.loop import explain as told
+
+        record, names, x, person = decision.record, decision.names, context.x, decision.person
+        first, seen = record.shown[0], set(record.shown[1:])
+        rest = [j for j in range(len(x)) if j != first and (not seen or j in seen)]
+        found = past.model()
+        utilities = found.utilities(found.shared, own_state(found.people, person), x)
+        second = max(rest, key=lambda j: utilities[j]) if rest else None
+
+        def lead(model: Any) -> float:
+            u = model.utilities(model.shared, own_state(model.people, person), x)
+            return float(u[first] - (u[second] if second is not None else 0.0))
+
+        model, moved = past.follow(lead)
+        sides = [
+            {part.name: part for part in self.contributions(model, person, x, j).parts} if j is not None else {}
+            for j in (first, second)
+        ]
+        parts = []
+        for name in dict.fromkeys(each for side in sides for each in side):
+            a, b = (side.get(name, Contribution(name, 0.0, 0.0, 0.0)) for side in sides)
+            if a.counts != b.counts:
+                weight = a.weight or b.weight or 0.0
+                parts.append(told.Part(name, weight, a.value, b.value, a.counts - b.counts))
+        own = own_state(model.people, person)
+        [thumb], [charge] = model.approvals(model.shared, own, x[[first]]), self._costs.charge(x[[first]])
+        return told.Explanation(
+            decision.id,
+            record.arm,
+            names[first],
+            None if second is None else names[second],
+            _because(record.arm, lead(model)),
+            lead(model),
+            tuple(sorted(parts, key=lambda part: -abs(part.counts))),
+            tuple(moved),
+            {"thumb": float(thumb), "charge": float(charge)},
+        )
+
+    def item_scores(self, model: Any, person: str | None, x: Any, places: Sequence[int]) -> Floats | None:
+        """Return the utilities (k,) of the k candidates at the indices `places`, by `model`, for `person`.
+
+        `x` are the N features of all m candidates (m, N)."""
+        return np.asarray(model.utilities(model.shared, own_state(model.people, person), x[list(places)]))
+
+    def contributions(self, model: Any, person: str | None, x: Any, place: int) -> Contributions:
+        """Return how much each feature of the candidate with the index `place` contributes to its utility for `person`,
+        by `model`; the cost is a part of its own.
+
+        The parts of the probability sigma(m) are those of its integral from m = 0 on, along a straight line (integrated
+        gradients; Sundararajan et al. 2017): weight times value times (sigma(m) - 1/2) / m. The numbers of an embedding
+        are one part together. `x` are the N features of the m candidates (m, N)."""
+        own, row = own_state(model.people, person), x[place]
+        w = model.effective(model.shared, own)
+        m = float(model.margins(model.shared, own, x[[place]])[0])
+        slope = 0.25 if abs(m) < 1e-6 else (float(sigmoid(np.array([m]))[0]) - 0.5) / m
+        counts: dict[str, float] = {}
+        single: dict[str, tuple[float, float]] = {}
+        hidden = set(self._costs.columns.tolist())
+        for j in np.flatnonzero(row * w).tolist():
+            if j in hidden:
+                continue
+            name = self._grouped.get(j, self.names[j])
+            counts[name] = counts.get(name, 0.0) + float(row[j] * w[j]) * slope
+            single[name] = (float(row[j]), float(w[j]) * slope) if j not in self._grouped else (1.0, counts[name])
+        parts = [Contribution(name, *single[name], each) for name, each in counts.items()]
+        parts.append(Contribution("a thumb up before any answer", 1.0, 0.5, 0.5))
+        price, charge = float(self._costs.price(x[[place]])[0]), float(self._costs.charge(x[[place]])[0])
+        if charge:
+            parts.append(Contribution("cost", price, -charge / price, -charge))
+        return Contributions("exact", EXACT, "probability of a thumb up less cost", sort_parts(parts))
+
+    @cached_property
+    def _grouped(self) -> dict[int, str]:
+        """the name of the part that a feature counts in, by its index, for the numbers of an embedding"""
+        around = self.manifest.context
+        vectors = [] if around is None else [c for c in around.columns if isinstance(c, Vector)]
+        names = {f"{column.name}[{j}] × ": f"{column.name} × " for column in vectors for j in range(column.size)}
+        found = {}
+        for j, name in enumerate(self.names):
+            start = name.find(" × ")
+            if start > 0 and (group := names.get(name[: start + 3])):
+                found[j] = group + name[start + 3 :]
+        return found
+
+    def adds_up(self, model: Any, person: str | None, feedback: FeedbackRecord) -> bool:
+        """Return False: what a thumb changes depends on how probable it was."""
+        return False
+
+    def candidate(self, spec: str) -> RouteModel:
+        """Return an untrained model of another learner or policy, to be evaluated on this loop's log.
+
+        `spec` names a learner, "always:MODEL", "cheapest", or "cost-weight:W", the loop's learner with another cost
+        weight. Raise ValueError if there is no such learner, model or weight."""
+        if spec == CHEAPEST:
+            return FixedRoute(self.learner, self._costs, None)
+        if spec.startswith(ALWAYS):
+            if (name := spec.removeprefix(ALWAYS)) not in self._models:
+                known = ", ".join(self._models[:8])
+                raise ValueError(f"learner: {ALWAYS}MODEL: expected one of {known}, got {describe(name)}")
+            column = self.names.index(f"{self.manifest.encoding.identifier}={name}")
+            return FixedRoute(self.learner, self._costs, column)
+        if spec.startswith(COST_WEIGHT):
+            told = spec.removeprefix(COST_WEIGHT)
+            try:
+                weight = table.check_weight(f"learner: {COST_WEIGHT[:-1]}", float(told))
+            except ValueError:
+                raise ValueError(f"learner: {COST_WEIGHT}W: expected a number from 0 to 1000, got {told!r}") from None
+            return RouteModel(self.learner, self._shrink, self._costs._replace(weight=weight))
+        if named_interaction(learner_class(spec)) != "coactive":
+            raise ValueError(f"learner: expected one that is taught what is better, or {CHEAPEST}, got {spec}")
+        return RouteModel(self.make_learner(spec, self.manifest), self._shrink, self._costs)
+
+    def baselines(self, items: Sequence[str]) -> Sequence[str]:
+        """Return the policies that learners are compared with if none is named: the cheapest, and each of `items`, the
+        models on offer, if there are few."""
+        return [CHEAPEST, *(f"{ALWAYS}{name}" for name in items if len(items) <= FEW and name in self._models)]
+
+    def measures(self) -> tuple[Measure, ...]:
+        """Return the measures of predictions by which learners are compared: the squared error of predicted thumbs, and
+        the cost of what they would choose."""
+        about = (
+            "Squared error is that of the predicted probability of a thumb up and the thumb (1 or 0, of an edit the "
+            "share that was left), each before it was learned from."
+        )
+        cost = "Cost is the mean cost of the models that would have been chosen, over the prompts that were answered."
+        return (
+            Measure("squared error", about, "no thumb was given", "More thumbs.", 0.0, 1.0, False),
+            Measure("cost", cost, "no answer of a single model was judged", "More thumbs.", 0.0, 0.0, False),
+        )
+
+    def compare(self, models: Sequence[Any], step: Step) -> Sequence[Compared | None]:
+        """Return (the squared error of the thumb that each of the L `models` predicts, the cost of the model that each
+        would have chosen); (None, None) if `step` has no thumb on one answer.
+
+        `step` is one piece of feedback with the decision that it answers. A policy whose model was no candidate has no
+        cost."""
+        shown, x, person = step.context.record.shown, step.context.x, step.decision.person
+        judged = _judged(shown, step.feedback)
+        if judged is None:
+            return (None, None)
+        j, thumb = judged
+        own = [own_state(model.people, person) for model in models]
+        predicted = [model.approvals(model.shared, each, x[[j]])[0] for model, each in zip(models, own)]
+        error = Compared(np.square(np.array(predicted) - thumb)[:, None], np.ones(1))
+        if len(shown) != 1:
+            return error, None
+        prices = self._costs.price(x)
+        chosen = [model.order(model.shared, each, x)[:1] for model, each in zip(models, own)]
+        cost = [prices[each[0]] if each.size else np.nan for each in chosen]
+        return error, Compared(np.array(cost)[:, None], np.ones(1))
+
+    def list_measures(self) -> tuple[Measure, ...]:
+        """Return what a policy is worth: thumbs up less cost weight times cost, and thumbs up."""
+        low, high = self.span()
+        what = "of the answers that a policy would have shown: those that were shown, each weighted by the probability "
+        what += "with which the policy would have chosen its model over that with which it was chosen."
+        return (
+            Measure("value", f"Value is the mean thumb less cost weight times cost {what}", ANSWERS, MORE, low, high),
+            Measure("thumbs", f"Thumbs is the share of thumbs up {what}", ANSWERS, MORE),
+        )
+
+    def list_scores(self, step: Step) -> Sequence[float] | None:
+        """Return (thumb less charge, thumb) of the answer that was judged in `step`; None if it judges none, or two
+        were shown."""
+        shown = step.context.record.shown
+        judged = _judged(shown, step.feedback) if len(shown) == 1 else None
+        if judged is None:
+            return None
+        x = step.context.x[[judged[0]]]
+        return max(judged[1] - float(self._costs.charge(x)[0]), -1.0), judged[1]
+
+    def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
+        """Return (): no neighbours are swapped."""
+        return ()
+
+    def places(self, models: Sequence[Any], step: Step) -> tuple[Floats, Floats, Floats] | None:
+        """Return None: one model is shown."""
+        return None
+
+    def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
+        """Return [(predicted probability, thumb)] of the answer that `feedback` judges; [] if it judges none."""
+        record = decision.record
+        judged = _judged(record.shown, feedback)
+        if judged is None or not record.predicted or judged[0] not in record.shown:
+            return []
+        return [(record.predicted[record.shown.index(judged[0])], judged[1])]
+
+    # ------------------------------------------------------------------------ reporting
+
+    def span(self) -> tuple[float, float]:
+        """Return (-1, 1): the least and the greatest value of a thumb less its charge."""
+        return -1.0, 1.0
+
+    def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
+        """Return the thumb on the answer of a single model, less its charge, at least -1; None if `answers`, the
+        feedback on `decision`, have none.
+
+        A thumb up is 1, one down 0, an edit the share that it left. The first of `answers` that judges counts."""
+        record = decision.record
+        charges = list(record.proposal.get("charges") or ())
+        if len(record.shown) != 1 or len(charges) != 1:
+            return None
+        found = (_judged(record.shown, feedback) for feedback in answers)
+        judged = next((each for each in found if each is not None), None)
+        return None if judged is None else max(judged[1] - charges[0], -1.0)
+
+    def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
+        """Return in words why learned routes and the control (the first model) cannot be compared.
+
+        `learned` and `control` hold the counts of either; `level` says whether all have the same score; `forms` are the
+        names of the forms of their feedback."""
+        if self.manifest.settings.control == 0.0 and control.shown == 0:
+            return "no prompt goes to your first model, as control is 0: there is nothing to compare with"
+        for arm, how in ((learned, "what was learned"), (control, "your first model")):
+            if arm.answered == 0:
+                return f"no answer by {how} has a thumb or an edit so far"
+        if level:
+            return "of either kind all answers are judged alike: chance cannot be told"
+        return "too few people have answered: of either kind it takes the answers of two at least"
+
+    def order_reader(self) -> Any:
+        """Return a model that reads feedback as a better order, without costs."""
+        return _Reader(self.learner, 0.0, self._costs)
+
+    # ------------------------------------------------------------------------ the health of feedback
+
+    def contradicts(self, model: Any, shared: object, own: Person | None, step: Step, lesson: Lesson | Thumb) -> bool:
+        """Return whether the model now predicts the opposite of the feedback in `step`.
+
+        That is a thumb, or the share that an edit left, of which more than half is missed; or a choice of the answer
+        that is less probable to have a thumb up. The arguments are those of `Interaction.contradicts`."""
+        x, judged = step.context.x, _judged(step.context.record.shown, step.feedback)
+        margins = model.margins(shared, own, x)
+        if judged is not None:
+            return bool(abs(float(sigmoid(margins[[judged[0]]])[0]) - judged[1]) > 0.5)
+        chosen, over = self.forms[step.feedback.form].compared(step.context.record.shown, step.feedback)
+        return bool(chosen and over and margins[chosen[0]] < max(margins[over]))
+
+    def error(self, model: Any, step: Step) -> float | None:
+        """Return the squared error of the predicted thumb in `step`; None if it is no thumb."""
+        return Interaction.error(self, model, step)
+
+    def gains(self, model: Any, shared: object, own: Person | None, step: Step) -> tuple[float, float] | None:
+        """Return None: feedback corrects no list."""
+        return None
+
+
+class _Reader(RouteModel):
+    """A model that reads feedback of every form that a loop of routes takes."""
+
+    def refusal(self, form: str) -> str | None:
+        """Return None: feedback is read whether a learner could use it or not."""
+        return None
+
+
+def _because(arm: str, margin: float) -> str:
+    """Return a sentence on what put the first model there, by the `arm` of the decision and the lead of that model."""
+    if arm == "control":
+        return "this was a control: the first model of the table was shown, whatever the loop says"
+    if arm == "sampled":
+        return "this model was drawn at random around what was learned"
+    if arm == "imported":
+        return "somebody else chose this model; the margin is what the loop said of it at that time"
+    return "it was the best by what was learned" if margin >= 0.0 else "it was tried, although another seemed better"
+
+
+def _judged(shown: Sequence[int], feedback: FeedbackRecord) -> tuple[int, float] | None:
+    """Return (index of the model whose answer `feedback` judges, the thumb from 0 to 1); None if it judges none, or
+    both of two that were shown."""
+    if feedback.form != "thumb" or not (feedback.chosen or len(shown) == 1):
+        return None
+    return (feedback.chosen or list(shown))[0], (1.0 + feedback.values[0]) / 2.0

@@ -1,0 +1,73 @@
+"""The forms of feedback on the answer of a model: thumbs, and edits as thumbs of the share that was left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import SequenceMatcher
+from typing import Any
+
+from heedful.core.validation import describe
+from heedful.loop.interactions.forms import AnsweredDecision, Edit, Thumb
+from heedful.loop.records import Feedback, FeedbackRecord, check_id, check_number, check_text
+
+LONGEST = 100_000
+"""The greatest length of an answer, and of its edited text, in characters."""
+
+
+class GradedThumb(Thumb):
+    """A thumb up (1) or down (-1) on an answer, or a number between them where an edit left a part of it."""
+
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
+        """Return the JSON fields of the thumb, from the logged `record`; of an edit, the share that it changed.
+
+        `decided` is the decision that the feedback answers."""
+        line = super().write(record, decided)
+        if abs(record.values[0]) == 1.0:
+            return line
+        item = {"item": line["item"]} if "item" in line else {}
+        return {"edit": {"changed": (1.0 - record.values[0]) / 2.0}} | item
+
+
+class AnswerEdit(Edit):
+    """An edit of the answer that was shown: {"from": the answer, "to": the edited text}, or {"changed": a share}.
+
+    It counts as a thumb of the share that was left: nothing changed is a thumb up, everything is a thumb down."""
+
+    hint = "the answer and its edited text, or the share of it that was changed"
+    example: Any = {"from": "the answer", "to": "the edited answer"}  # noqa: RUF012  # nobody writes to it
+
+    def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
+        """Return the edit `value` as a thumb: 1 - 2 c, where c is the share that was changed, 0 to 1.
+
+        `given` may name the `item` (model) whose answer was edited. Raise ValueError, naming the field, unless `value`
+        is one of the two objects."""
+        item = given.get("item")
+        names = () if item is None else (check_id("item", item),)
+        if isinstance(value, Mapping) and set(value) == {"changed"}:
+            share = check_number("edit: changed", value["changed"])
+            if not 0.0 <= share <= 1.0:
+                raise ValueError(f"edit: changed: expected a share from 0 to 1, got {describe(value['changed'])}")
+        elif isinstance(value, Mapping) and set(value) == {"from", "to"}:
+            share = share_changed(*(_text(f"edit: {name}", value[name]) for name in ("from", "to")))
+        else:
+            expected = 'expected {"from": the answer, "to": the edited text}, or {"changed": a share from 0 to 1}'
+            raise ValueError(f"edit: {expected}, got {describe(value)}")
+        if given.get("nearest") is not None:
+            raise ValueError("nearest: expected none, as answers are not on offer, got it")
+        return Feedback("thumb", names, (1.0 - 2.0 * share,))
+
+
+def share_changed(before: str, after: str) -> float:
+    """Return which share of a text was changed, 0 to 1: 1 - 2 M / T, where T counts the words of both texts and M those
+    that stayed, in order.
+
+    `before` is the text, `after` the edited one. White space does not count."""
+    matcher = SequenceMatcher(None, before.split(), after.split(), autojunk=False)
+    return 1.0 - matcher.ratio()
+
+
+def _text(name: str, value: object) -> str:
+    text = check_text(name, value)
+    if len(text) > LONGEST:
+        raise ValueError(f"{name}: expected at most {LONGEST:,} characters, got {len(text):,}")
+    return text

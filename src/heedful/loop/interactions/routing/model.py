@@ -1,0 +1,226 @@
+"""The model of a loop of routes: how likely a thumb up is for the answer of each model, less what the answer costs.
+
+    m_j = w . x_j + c v . x_j        x_j: the prompt's features times the model's; v for this person, as in rankings
+    u_j = sigma(m_j) - charge_j      sigma(m_j): probability of a thumb up; charge_j: cost weight times cost of model j
+
+w and v are learned as in a loop of rankings: a thumb y, 0 to 1, is a step of the learner along (y - sigma(m)) x; a
+choice between two answers is a comparison of two m. A model whose utility is less than the greatest by g is chosen with
+probability 1 / (m + gamma g), for m candidates, gamma = 10 sqrt(n + 1) / temperature and n pieces of feedback (inverse
+gap weighting: Abe & Long 1999; Foster & Rakhlin, ICML 2020); the best has the rest. Costs are features of a model that
+learning does not see, so the weights do not depend on the cost weight, which may differ from request to request."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.jit.kernel import Floats, Ints, scores
+from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
+from heedful.loop.model import Context, Person
+from heedful.loop.records import FeedbackRecord
+
+Array = npt.NDArray[np.float64]
+
+
+class Costs(NamedTuple):
+    """Where the features of a candidate say what a model costs, for C columns of costs, and what a unit of cost is
+    worth."""
+
+    weight: float
+    """the cost weight of a request that says none: utility per unit of cost"""
+    shares: Array
+    """how much each column of costs counts (C,); the sum is 1"""
+    raw: Ints
+    """indices of the costs (C,)"""
+    given: Ints
+    """indices of the costs times the cost weight that the request says (C,)"""
+    missing: Ints
+    """indices of the costs, 0 if the request says a cost weight (C,)"""
+
+    @property
+    def columns(self) -> Ints:
+        """the indices of all of these features, which learning does not see (3 C,)"""
+        return np.concatenate([self.raw, self.given, self.missing])
+
+    def price(self, x: Floats) -> Array:
+        """Return what each of m candidates `x` (m, N) costs (m,)."""
+        return np.asarray(x[:, self.raw] @ self.shares, np.float64)
+
+    def charge(self, x: Floats) -> Array:
+        """Return what the cost of each of m candidates `x` (m, N) takes away from its utility (m,): cost weight times
+        cost."""
+        each = x[:, self.given] + self.weight * x[:, self.missing]
+        return np.asarray(each @ self.shares, np.float64)
+
+
+class RouteModel(Model):
+    """The state of a loop of routes: the learner's state for all people, and each person's own weights."""
+
+    version = 1
+    """the version of the fold: raised when the same log would give another state"""
+
+    def __init__(self, learner: Any, shrink: float, costs: Costs) -> None:
+        """Make a model of `learner` that has learned nothing; `costs` says what candidates cost.
+
+        If `shrink` > 0, each person gets weights of their own, which count half after that many pieces of feedback."""
+        super().__init__(learner, shrink)
+        self.costs = costs
+
+    def effective(self, shared: object, person: Person | None) -> Array:
+        """Return the weights of the N features (N,) for a person: those for all people plus the person's own.
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one. The caller
+        gives no score, so the last is 0."""
+        w = super().effective(shared, person)
+        w[-1] = 0.0
+        return w
+
+    def margins(self, shared: Any, person: Person | None, x: Floats) -> Array:
+        """Return the log-odds m of a thumb up for each of m candidates `x` (m, N), with N features each (m,).
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
+        return np.asarray(scores(x, self.effective(shared, person)), np.float64)
+
+    def approvals(self, shared: Any, person: Person | None, x: Floats) -> Array:
+        """Return the probability of a thumb up for each of m candidates `x` (m, N), with N features each (m,).
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
+        return sigmoid(self.margins(shared, person, x))
+
+    def utilities(self, shared: Any, person: Person | None, x: Floats) -> Array:
+        """Return the probability of a thumb up less the charge for the cost, for each of m candidates `x` (m, N), with
+        N features each (m,).
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
+        return self.approvals(shared, person, x) - self.costs.charge(x)
+
+    def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
+        """Return the indices of the m candidates `x` (m, N), with N features each, by utility, best first (m,); ties to
+        the lowest index.
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
+        return np.argsort(-self.utilities(shared, person, x), kind="stable")
+
+    def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Ints:
+        """Return what `order` returns; `rng` is not used."""
+        return self.order(shared, person, x)
+
+    def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
+        """Return the training example that a piece of feedback makes, without costs; None if there is nothing to learn.
+
+        `context` is the decision that it answers, `feedback` the decoded record; `extra` is not used."""
+        x = np.array(context.x, np.float64)
+        x[:, self.costs.columns] = 0.0
+        return super().lesson(context._replace(x=x), feedback, extra)
+
+    def refusal(self, form: str) -> str | None:
+        """Return why feedback of the form with the name `form` ("thumb") is not taken; None if it is."""
+        if form in ("thumb", "choice", "better", "none"):
+            return super().refusal(form)
+        return f"{form}: expected thumb, edit, choice, better or none: this loop learns which answers are good"
+
+
+STEEPNESS = 10.0
+"""How quickly models are tried less often that seem worse: gamma / sqrt(n + 1) at temperature 1."""
+
+
+class Drawn(NamedTuple):
+    """A proposal of models of which the first was drawn."""
+
+    shown: Ints
+    """the indices of the candidates, the drawn one first, the others by utility"""
+    gamma: float
+    """the gamma of the draw: the greater, the less often models are chosen that seem worse"""
+
+
+class Drawing:
+    """Proposals of a model of routes: the first is drawn by inverse gap weighting, the others follow by utility."""
+
+    def __init__(self, model: RouteModel, temperature: float) -> None:
+        """Draw around the utilities of `model`; at a higher `temperature` others are tried more often."""
+        self._model, self._temperature = model, temperature
+
+    def _gamma(self, shared: Any) -> float:
+        return STEEPNESS * math.sqrt(getattr(shared, "t", 0) + 1.0) / self._temperature
+
+    def chances(self, shared: Any, person: Person | None, x: Floats) -> Array:
+        """Return the probability (m,) with which each of the m candidates `x` (m, N) is drawn as the first.
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
+        u = self._model.utilities(shared, person, x)
+        best = int(u.argmax())
+        found: Array = 1.0 / (u.size + self._gamma(shared) * (u[best] - u))
+        found[best] += 1.0 - found.sum()
+        return found
+
+    def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
+        """Return the indices of the m candidates `x` (m, N) by utility, best first (m,), with nothing drawn.
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
+        return self._model.order(shared, person, x)
+
+    def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Drawn:
+        """Return a proposal among the m candidates `x` (m, N), drawn with `rng`.
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
+        drawn = int(np.searchsorted(np.cumsum(self.chances(shared, person, x)), rng.random(), "right"))
+        order = self.order(shared, person, x)
+        first = min(drawn, len(x) - 1)
+        return Drawn(np.concatenate([[first], order[order != first]]), self._gamma(shared))
+
+    def proposal_fields(self, y: Drawn) -> dict[str, Any]:
+        """Return what the proposal `y` holds besides the models, by name, as JSON."""
+        return {"gamma": y.gamma}
+
+    def chance_of(self, shared: Any, person: Person | None, x: Floats) -> Callable[[Ints, Ints], float]:
+        """Return a function of (the m candidates by utility, those shown) that gives the probability of a proposal that
+        shows just these, in this order.
+
+        `x` (m, N) are the candidates, `shared` is the learner's state for all people, `person` the person's own state,
+        None without one."""
+
+        def chance(ranking: Ints, shown: Ints) -> float:
+            follow = ranking[ranking != shown[0]][: shown.size - 1]
+            return float(self.chances(shared, person, x)[shown[0]]) if np.array_equal(follow, shown[1:]) else 0.0
+
+        return chance
+
+
+class FixedRoute(RouteModel):
+    """A policy that learns nothing, to compare with: always one model, or always the cheapest."""
+
+    def __init__(self, learner: Any, costs: Costs, column: int | None) -> None:
+        """Make the policy that shows the model whose feature at the index `column` is 1; with None, the cheapest.
+
+        `learner` is not used, `costs` says what candidates cost."""
+        super().__init__(learner, 0.0, costs)
+        self._column = column
+
+    def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
+        """Return the index of the model that is always shown (1,), or none if it is no candidate; or the indices of all
+        m candidates `x` (m, N) by cost (m,)."""
+        if self._column is not None:
+            return np.flatnonzero(x[:, self._column] == 1.0)
+        return np.argsort(self.costs.price(x), kind="stable")
+
+    def approvals(self, shared: Any, person: Person | None, x: Floats) -> Array:
+        """Return NaN for each of m candidates `x` (m,): nothing is predicted."""
+        return np.full(len(x), np.nan)
+
+    def effective(self, shared: object, person: Person | None) -> Array:
+        """Return no weights, (0,)."""
+        return np.zeros(0)
+
+    def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
+        """Return False: nothing is learned."""
+        return False
+
+
+def sigmoid(m: Array) -> Array:
+    """Return 1 / (1 + e^-m) of each number in `m` (m,), without overflow."""
+    small = np.exp(-np.abs(m))
+    return np.where(m >= 0.0, 1.0, small) / (1.0 + small)

@@ -1,0 +1,343 @@
+"""A loop of routes: which model for which prompt, from thumbs, edits and choices, and what that costs."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful import Loop, Settings, declare
+from heedful.loop.interactions.routing.forms import share_changed
+from heedful.loop.interactions.routing.table import embeddings
+
+MODELS = [
+    {"id": "small", "cost": 0.5, "vendor": "x"},
+    {"id": "medium", "cost": 5.0, "vendor": "x"},
+    {"id": "large", "cost": 15.0, "vendor": "y"},
+]
+APPROVAL = np.array([[0.9, 0.9, 0.9], [0.2, 0.9, 0.9], [0.1, 0.2, 0.9]])
+"""How likely a thumb up is, by topic of the prompt and by model."""
+
+
+def make(path: Path, size: int = 3, **settings: Any) -> Loop:
+    chosen = {"cost_weight": 0.02, "control": 0.0} | settings
+    return Loop.create(path, items=MODELS, settings=Settings(**chosen), context=embeddings(size) if size else None)
+
+
+def embedding(topic: int, rng: np.random.Generator | None = None) -> list[float]:
+    e = np.eye(3)[topic] + (0.0 if rng is None else 0.1 * rng.standard_normal(3))
+    return [float(each) for each in e]
+
+
+def thumbs(loop: Loop, rounds: range) -> None:
+    rng = np.random.default_rng(rounds.start)
+    for i in rounds:
+        topic = i % 3
+        d = loop.decide(context={"embedding": embedding(topic, rng)}, id=f"d{i}", person=f"p{i % 40}")
+        j = [each["id"] for each in MODELS].index(d.shown[0])
+        up = rng.random() < APPROVAL[topic, j]
+        assert loop.feedback(d.id, id=f"e{i}", thumb="up" if up else "down").learned
+
+
+def test_each_prompt_goes_to_the_cheapest_model_that_is_good_enough(tmp_path: Path) -> None:
+    with make(tmp_path / "r") as loop:
+        thumbs(loop, range(600))
+        best = [loop.rank(context={"embedding": embedding(topic)})[0] for topic in range(3)]
+        assert best == ["small", "medium", "large"]
+        dear = {"embedding": embedding(2), "cost_weight": 1.0}
+        assert loop.rank(context=dear)[0] == "small"  # nothing is worth ten times a thumb
+        assert loop.rank(context={"embedding": embedding(0), "cost_weight": 0.0}).index("large") < 3
+        assert loop.verify() == []
+
+
+def test_the_score_is_the_probability_of_a_thumb_less_cost_and_why_shows_the_cost_apart(tmp_path: Path) -> None:
+    with make(tmp_path / "r") as loop:
+        thumbs(loop, range(200))
+        d = loop.decide(context={"embedding": embedding(2)}, id="last")
+        chances = {name: each.value for name, each in loop.predict(context={"embedding": embedding(2)}).items()}
+        assert d.predicted == pytest.approx((chances[d.shown[0]],))
+        for model in MODELS:
+            why = loop.why("last", str(model["id"]))
+            assert why.score == pytest.approx(chances[str(model["id"])] - 0.02 * float(model["cost"]), abs=1e-6)
+            assert sum(part.counts for part in why.features) == pytest.approx(why.score, abs=1e-9)
+            [cost] = [part for part in why.features if part.name == "cost"]
+            assert cost.value == pytest.approx(model["cost"])
+            assert cost.counts == pytest.approx(-0.02 * float(model["cost"]), abs=1e-6)
+        told = loop.explain("last")
+        assert told.margin == pytest.approx(sum(part.counts for part in told.features))
+        assert told.prediction is not None
+        assert told.prediction["thumb"] == pytest.approx(chances[told.first])
+
+
+def test_the_weights_do_not_depend_on_costs_or_their_weight(tmp_path: Path) -> None:
+    """So another cost, or another cost weight, loses nothing of what was learned."""
+    with make(tmp_path / "a") as loop:
+        thumbs(loop, range(120))
+        lines = [json.loads(json.dumps(each)) for each in _lines(loop)]
+        weights = loop.weights
+    other = [{**each, "cost": 3.0} for each in MODELS]
+    settings = Settings(cost_weight=0.5, control=0.0)
+    with Loop.create(tmp_path / "b", items=other, settings=settings, context=embeddings(3)) as again:
+        from heedful.data.jsonl import Line
+        from heedful.io import import_lines
+
+        for outcome in import_lines(again, (Line(i, each, None) for i, each in enumerate(lines, 1))):
+            assert outcome.status != "rejected", outcome
+        assert again.weights == weights
+        assert all(weight == 0.0 for name, weight in weights.items() if "cost" in name)
+        assert any(weight != 0.0 for weight in weights.values())
+
+
+def _lines(loop: Loop) -> list[dict[str, Any]]:
+    from heedful.io.exports import export_lines
+
+    return [each for each in export_lines(loop) if each["kind"] in ("decision", "feedback")]
+
+
+def test_costs_may_change_and_decisions_follow(tmp_path: Path) -> None:
+    with make(tmp_path / "r") as loop:
+        thumbs(loop, range(600))
+        weights, ask = loop.weights, {"embedding": embedding(0)}
+        assert loop.rank(context=ask)[0] == "small"
+        assert loop.put_items([{"id": "small", "cost": 40.0}, {"id": "large", "cost": 0.1}]) == 2
+        assert loop.rank(context=ask)[-1] == "small"
+        assert loop.weights == weights
+        assert loop.why("d0", "small").features[-1].name != ""  # an old decision keeps its cost
+        [cost] = [part for part in loop.why("d0", "small").features if part.name == "cost"]
+        assert cost.value == pytest.approx(0.5)
+
+
+def test_the_probability_of_a_choice_is_the_share_of_times_that_it_is_made(tmp_path: Path) -> None:
+    with make(tmp_path / "r", control=0.25, sampled=0.3) as loop:
+        ask = {"embedding": embedding(1)}
+        told: dict[str, float] = {}
+        shown = []
+        for i in range(1500):
+            d = loop.decide(context=ask, id=f"d{i}")
+            assert d.probability is not None
+            told[d.shown[0]] = d.probability
+            shown.append(d.shown[0])
+        assert sum(told.values()) == pytest.approx(1.0, abs=1e-3)
+        for name, probability in told.items():
+            assert abs(shown.count(name) / 1500 - probability) < 4 * math.sqrt(probability / 1500)
+
+
+def test_an_edit_is_a_thumb_of_the_share_that_it_left(tmp_path: Path) -> None:
+    """One step along (share left - predicted probability) x; a thumb is the two ends."""
+    moved = []
+    for k, answer in enumerate(
+        [{"thumb": "up"}, {"edit": {"changed": 0.0}}, {"edit": {"changed": 0.25}}, {"edit": {"changed": 1.0}}]
+    ):
+        learner = "perceptron"  # a step of size 1
+        settings = Settings(cost_weight=0.0, control=0.0)
+        with Loop.create(
+            tmp_path / f"{k}", items=MODELS, settings=settings, learner=learner, context=embeddings(3)
+        ) as loop:
+            loop.decide(context={"embedding": embedding(0)}, id="d")
+            assert loop.feedback("d", id="e", **answer).learned
+            moved.append(loop.weights["id=small"])
+            if k == 2:
+                [line] = [each for each in _lines(loop) if each["kind"] == "feedback"]
+                assert line["edit"] == {"changed": pytest.approx(0.25)}
+    assert moved == pytest.approx([0.5, 0.5, 0.25, -0.5])
+    assert share_changed("a b c d", "a b c d") == 0.0
+    assert share_changed("a b c d", "a x c d") == 0.25
+    assert share_changed("a b", "c d") == 1.0
+    assert share_changed("", "") == 0.0
+
+
+def test_two_models_are_shown_to_choose_between(tmp_path: Path) -> None:
+    with make(tmp_path / "r", sampled=0.0) as loop:
+        for i in range(40):
+            d = loop.decide(context={"embedding": embedding(2)}, id=f"d{i}", show=2)
+            assert len(d.shown) == 2
+            answer = {"choice": "first" if d.shown[0] > d.shown[1] else "second"} if i % 2 else {"better": max(d.shown)}
+            assert loop.feedback(d.id, **answer).learned
+        chances = {name: each.value for name, each in loop.predict(context={"embedding": embedding(2)}).items()}
+        assert chances["small"] > 0.5 > chances["large"]  # in the order of the alphabet
+        assert loop.report().learned.answered == 0  # choices teach, and have no value of their own
+
+
+def test_evaluate_says_what_policies_are_worth_and_what_they_cost(tmp_path: Path) -> None:
+    """The value of a policy that was never shown: thumbs less cost, within its interval; costs follow exactly."""
+    with make(tmp_path / "r", sampled=0.8) as loop:
+        thumbs(loop, range(900))
+        found = loop.evaluate()
+        assert [each.learner for each in found.learners] == [
+            "pairwise-logistic:rate=0.3", "cheapest", "always:small", "always:medium", "always:large",
+        ]  # fmt: skip
+        assert [each.name for each in found.measures] == ["squared error", "cost", "value", "thumbs"]
+        for j, name in enumerate(["small", "medium", "large"]):
+            _, cost, value, share = found.learners[2 + j].values
+            assert cost.value == pytest.approx(MODELS[j]["cost"])
+            truth, dear = APPROVAL[:, j].mean(), 0.02 * float(MODELS[j]["cost"])
+            assert share.value is not None
+            assert share.low is not None
+            assert share.high is not None
+            assert share.low < truth < share.high, name
+            assert abs(share.value - truth) < 0.15
+            assert value.low is not None
+            assert value.high is not None
+            assert value.low < truth - dear < value.high
+        cheapest, small = found.learners[1].values, found.learners[2].values
+        assert [each.value for each in cheapest[1:]] == [each.value for each in small[1:]]
+        own = found.learners[0].values
+        assert own[2].value is not None
+        assert own[2].value > max(APPROVAL[:, j].mean() - 0.02 * MODELS[j]["cost"] for j in range(3))  # type: ignore[operator]
+        frugal = loop.evaluate("cost-weight:1").learners[1].values[1]
+        assert frugal.value < own[1].value / 2  # type: ignore[operator]
+
+
+def test_people_may_have_weights_of_their_own(tmp_path: Path) -> None:
+    with make(tmp_path / "r", shrink=1.0) as loop:
+        for i in range(60):
+            who = i % 2
+            d = loop.decide(context={"embedding": embedding(0)}, id=f"d{i}", person=f"p{who}")
+            loop.feedback(d.id, thumb="up" if (d.shown[0] == "large") == bool(who) else "down")
+        ask = {"embedding": embedding(0), "cost_weight": 0.0}
+        assert loop.rank(context=ask, person="p1")[0] == "large"
+        assert loop.rank(context=ask, person="p0")[0] != "large"
+
+
+def test_undo_and_restart_give_the_same_model(tmp_path: Path) -> None:
+    with make(tmp_path / "r") as loop:
+        thumbs(loop, range(30))
+        before = loop.weights
+        d = loop.decide(context={"embedding": embedding(0)}, id="more")
+        loop.feedback(d.id, id="wrong", edit={"changed": 0.4})
+        assert loop.weights != before
+        assert loop.undo("wrong").status == "applied"
+        assert loop.weights == before
+    with Loop.open(tmp_path / "r") as again:
+        assert again.weights == before
+        assert again.verify() == []
+
+
+def test_without_an_embedding_the_words_of_the_prompt_count(tmp_path: Path) -> None:
+    with make(tmp_path / "r", size=0) as loop:
+        prompts = ("write a poem about rain", "sum this column of numbers")
+        for i in range(200):
+            d = loop.decide(context={"prompt": prompts[i % 2]}, id=f"d{i}")
+            good = "large" if i % 2 else "small"
+            loop.feedback(d.id, thumb="up" if d.shown[0] == good else "down")
+        assert [loop.rank(context={"prompt": each})[0] for each in prompts] == ["small", "large"]
+        assert loop.rank(context={"prompt": "a poem about snow"})[0] == "small"
+
+
+# ---------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([], "items: expected at least one model"),
+        ([{"id": "a"}], "cost: expected a column cost, or cost_in and cost_out, got none of them"),
+        ([{"id": "a", "cost_in": 1}], "cost: expected a column cost, or cost_in and cost_out, got cost_in"),
+        ([{"id": "a", "cost": 1, "cost_in": 1, "cost_out": 1}], "cost: expected .*, got cost and cost_in and cost_out"),
+        (
+            [{"id": "a", "cost": 1}, {"id": "b", "cost": None}],
+            "row 2: cost: expected a number from 0 to 1000, got none",
+        ),
+        ([{"id": "a", "cost": 1}, {"id": "b"}], "row 2: cost: expected a number from 0 to 1000, got none"),
+        ([{"id": "a", "cost": 1}, {"id": "b", "cost": math.nan}], "row 2: cost: expected a number from 0 .*, got none"),
+        ([{"id": "a", "cost": "free"}], "row 1: cost: expected a finite number, got 'free'"),
+        ([{"id": "a", "cost": -0.1}], "row 1: cost: expected a number from 0 to 1000, got -0.1"),
+        ([{"id": "a", "cost": math.inf}], "row 1: cost: expected a finite number, got inf"),
+        ([{"id": "a", "cost": 1001}], "row 1: cost: expected a number from 0 to 1000, got 1001"),
+        ([{"id": "a", "cost": 1}, {"id": "a", "cost": 2}], "identifier: "),
+        ([{"id": "a", "cost_in": 1, "cost_out": -2}], "row 1: cost_out: expected a number from 0 to 1000, got -2"),
+    ],
+)
+def test_a_table_of_models_that_makes_no_sense_is_refused_and_nothing_is_written(
+    tmp_path: Path, rows: list[dict[str, Any]], told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        Loop.create(tmp_path / "r", items=rows, settings=Settings(cost_weight=0.1))
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    ("context", "told"),
+    [
+        ({"embedding": [1.0, 2.0]}, "context: embedding: expected 3 numbers, got 2"),
+        ({"embedding": [1.0, math.nan, 2.0]}, r"context: embedding\[1\]: expected a finite number"),
+        ({"embedding": [1.0, math.inf, 2.0]}, r"context: embedding\[1\]: expected a finite number"),
+        ({"embedding": "abc"}, "context: embedding: expected a list of numbers"),
+        ({"embedding": None}, "context: embedding: expected 3 numbers, got none"),
+        ({"embeding": [1.0, 2.0, 3.0]}, "context: embedding: expected 3 numbers, got none"),
+        ({"embedding": [1.0, 2.0, 3.0], "cost_weight": -1}, "context: cost_weight: expected a number from 0 to 1000"),
+        ({"embedding": [1.0, 2.0, 3.0], "cost_weight": "x"}, "context: cost_weight: expected a number from 0 to 1000"),
+        ({"embedding": [1.0, 2.0, 3.0], "cost_weight": math.nan}, "context: cost_weight: expected a number from 0"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused_and_nothing_is_written(
+    tmp_path: Path, context: dict[str, Any], told: str
+) -> None:
+    with make(tmp_path / "r") as loop:
+        last = loop.projection.log.last()
+        with pytest.raises(ValueError, match=told):
+            loop.decide(context=context)
+        assert loop.projection.log.last() == last
+        assert loop.rank()[0] == "small"  # without a prompt by what holds on average
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"edit": "a text"}, 'edit: expected {"from": the answer'),
+        ({"edit": {"changed": 1.5}}, "edit: changed: expected a share from 0 to 1, got 1.5"),
+        ({"edit": {"changed": math.nan}}, "edit: changed: "),
+        ({"edit": {"from": "a", "to": 3}}, "edit: to: expected a text"),
+        ({"edit": {"from": "a"}}, "edit: expected"),
+        ({"edit": {"changed": 0.5}, "nearest": True}, "nearest: expected none"),
+        ({"thumb": "sideways"}, "thumb: expected up or down"),
+    ],
+)
+def test_feedback_that_makes_no_sense_is_refused_by_name(tmp_path: Path, answer: dict[str, Any], told: str) -> None:
+    with make(tmp_path / "r") as loop:
+        loop.decide(context={"embedding": embedding(0)}, id="d")
+        with pytest.raises(ValueError, match=told):
+            loop.feedback("d", **answer)
+
+
+def test_what_else_is_refused(tmp_path: Path) -> None:
+    with make(tmp_path / "r") as loop:
+        d = loop.decide(context={"embedding": embedding(0)}, id="d")
+        assert loop.feedback("d", clicks=[d.shown[0]]).reason == (
+            "clicks: expected thumb, edit, choice, better or none: this loop learns which answers are good"
+        )
+        assert "expected a decision that showed two" in str(loop.feedback("d", choice="first").reason)
+        assert "was not shown" in str(loop.feedback("d", thumb="up", item="large").reason)
+        for show in (3, 0):
+            with pytest.raises(ValueError, match="show: expected"):
+                loop.decide(show=show)
+        with pytest.raises(ValueError, match="prior: expected none"):
+            loop.decide(prior=[1.0, 2.0, 3.0])
+        with pytest.raises(ValueError, match=r"row 1: id: expected one of small, medium, large, got 'huge'"):
+            loop.put_items([{"id": "huge", "cost": 1.0}])
+        with pytest.raises(ValueError, match="row 1: cost: expected a number from 0 to 1000, got -3"):
+            loop.put_items([{"id": "small", "cost": -3}])
+        with pytest.raises(ValueError, match=r"row 1: cost: expected a number .* got none"):
+            loop.put_items([{"id": "small"}])
+        for spec in ("always:huge", "cost-weight:-1", "cost-weight:x", "fair-pairs", "prank:n_ranks=3", "bmf"):
+            with pytest.raises(ValueError, match="learner: "):
+                loop.evaluate(spec)
+    for wrong in (-0.1, math.nan, 1001, "much", True):
+        with pytest.raises(ValueError, match="cost_weight: expected a number from 0 to 1000"):
+            Settings(cost_weight=wrong)  # type: ignore[arg-type]
+    for more in ({"ratings": (1, 5)}, {"choices": "best"}):
+        with pytest.raises(ValueError, match="expected none in"):
+            Settings(cost_weight=0.1, **more)  # type: ignore[arg-type]
+    for name in ("fair-pairs", "random-order"):
+        with pytest.raises(ValueError, match="learner: expected"):
+            Loop.create(tmp_path / "s", items=MODELS, settings=Settings(cost_weight=0.1), learner=name)
+    with pytest.raises(ValueError, match="apprentice: expected false"):
+        make(tmp_path / "s", apprentice=True)
+    odd = declare({"cost_weight": (0, 1)})
+    with pytest.raises(ValueError, match="expected no column cost_weight"):
+        Loop.create(tmp_path / "s", items=MODELS, settings=Settings(cost_weight=0.1), context=odd)
+    assert not (tmp_path / "s").exists()
