@@ -66,6 +66,8 @@ ROUTES = [
     Route("GET", f"{LOOP}/weights", "read"),
     Route("GET", f"{LOOP}/report", "read"),
     Route("GET", f"{LOOP}/health", "read"),
+    Route("GET", f"{LOOP}/style?person=p", "read"),
+    Route("POST", f"{LOOP}/style", "admin", {"person": "p", "always": "Be brief.", "id": "s"}),
     Route("GET", f"{LOOP}/standing", "read", status=422),  # of loops of choices alone
     Route("GET", f"{LOOP}/decisions/d/explanation", "read"),
     Route("GET", f"{LOOP}/decisions/d/why?item=i0", "read"),

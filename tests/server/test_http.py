@@ -716,6 +716,7 @@ PATHS = {
     "/v1/loops/{loop}/rank": {"POST"},
     "/v1/loops/{loop}/evaluations": {"POST"},
     "/v1/loops/{loop}/health": {"GET", "HEAD"},
+    "/v1/loops/{loop}/style": {"GET", "HEAD", "POST"},
     "/v1/loops/{loop}/experiments": {"POST"},
     "/v1/loops/{loop}/experiments/latest": {"GET", "HEAD"},
     "/v1/loops/{loop}/experiments/plan": {"GET", "HEAD"},

@@ -96,6 +96,11 @@ COMMANDS = {
         "Say whether feedback is sound and the model still predicts it, with alarms and what to do next.",
         "heedful health cars",
     ),
+    "style": CommandEntry(
+        "style:style",
+        "Say what a person's edits of texts tell about their style, in words that are ready for a prompt.",
+        "heedful style letters --person ann --prompt",
+    ),
     "evaluate": CommandEntry(
         "evaluate:evaluate",
         "Say whether other learners would have been better, by the log, and how sure that is; nothing is changed.",

@@ -27,6 +27,7 @@ from heedful.loop.interactions.comparison.standing import Standings
 from heedful.loop.loop import Forgotten, RolledBack
 from heedful.loop.records import Answer, new_id
 from heedful.loop.report import Report
+from heedful.loop.style import Style
 from heedful.loop.why import Why
 
 
@@ -249,6 +250,27 @@ class LoopOperations(FeedbackOperations):
         feedback ever raises one with probability `alpha` at most."""
         reply = yield from self._ask(Call("GET", self._path("health", alpha=alpha)), long=True)
         return messages.read_as(reply, Health)
+
+    @either
+    def style_of(self, person: str | None = None, *, alpha: float = 0.05) -> Steps[Style]:
+        """Return what the edits of `person` (None: of everybody) say about the style of texts that they want; its field
+        `prompt` is ready for a prompt.
+
+        The probability that any statement about a person is ever false is `alpha` at most."""
+        reply = yield from self._ask(Call("GET", self._path("style", person=person, alpha=alpha)), long=True)
+        return messages.read_as(reply, Style)
+
+    @either
+    def correct_style(
+        self, person: str | None = None, *, deny: str | None = None, always: str | None = None, id: str | None = None
+    ) -> Steps[Answer]:
+        """Correct by hand what `style_of` says of `person` (None: of everybody), by one of two things: a feature of
+        which nothing is to be said (`deny`), or a sentence that is added (`always`).
+
+        `id` is the id of this event, which `undo` takes; return what became of it."""
+        event = id or new_id()
+        given = messages.present_fields(person=person, deny=deny, always=always, id=event)
+        return answer_of((yield from self._ask(Call("POST", self._path("style"), messages.body(given)))), event)
 
     @either
     def evaluate(self, *learners: str, alpha: float = 0.05) -> Steps[Evaluation]:

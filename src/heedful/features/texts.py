@@ -17,37 +17,38 @@ _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
 # A run of marks before a space or the end, a mark that needs no space after it, a blank line, or a line that begins an
 # item of a list. Runs are taken whole (++, and from their start), so that no text takes more than linear time.
-_SENTENCE = re.compile(
+SENTENCE = re.compile(
     r"(?<![.!?…])[.!?…]++[\"')\]”’*_]*+(?=\s|$)|[。！？]|\n[^\S\n]*\n|\n(?=[^\S\n]*(?:[-*+•‣◦–]|[0-9]{1,3}[.)])[^\S\n])"
 )
-_LIST = re.compile(r"^[^\S\n]*(?:[-*+•‣◦–]|[0-9]{1,3}[.)])[^\S\n]+\S", re.MULTILINE)
-_HEADING = re.compile(r"^(?:#{1,6}[^\S\n]+\S|\*\*[^*\n]+\*\*:?[^\S\n]*$)", re.MULTILINE)
+LIST = re.compile(r"^[^\S\n]*(?:[-*+•‣◦–]|[0-9]{1,3}[.)])[^\S\n]+\S", re.MULTILINE)
+HEADING = re.compile(r"^(?:#{1,6}[^\S\n]+\S|\*\*[^*\n]+\*\*:?[^\S\n]*$)", re.MULTILINE)
 _FENCE = re.compile(r"^[^\S\n]*(?:```|~~~)", re.MULTILINE)
 _SPAN = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
-_EMOJI = re.compile("[\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff\u2600-\u27bf]|(?<!\\w)[:;]-?[()DP](?!\\w)")
-_LINK = re.compile(r"https?://|(?<![\w/.])www\.", re.IGNORECASE)
+EMOJI = re.compile("[\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff\u2600-\u27bf]|(?<!\\w)[:;]-?[()DP](?!\\w)")
+LINK = re.compile(r"https?://|(?<![\w/.])www\.", re.IGNORECASE)
 
 
-def _set(listed: str) -> frozenset[str]:
+def word_set(listed: str) -> frozenset[str]:
+    """Return the words in `listed`, which stand there with spaces between."""
     return frozenset(listed.split())
 
 
-_POLITE = _set(
+POLITE = word_set(
     "please kindly thanks thank sorry apologies apologise apologize pardon appreciate appreciated grateful "
     "welcome glad cheers"
 )
-_HEDGING = _set(
+HEDGING = word_set(
     "maybe perhaps possibly probably might could seems seem seemingly apparently appears somewhat likely unlikely "
     "roughly approximately guess suppose presumably arguably unsure usually generally often sometimes"
 )
-_CONFIDENT = _set(
+_CONFIDENT = word_set(
     "definitely certainly clearly obviously absolutely undoubtedly surely always never must exactly indeed "
     "completely totally entirely guaranteed undeniably precisely"
 )
-_FIRST = _set("i me my mine myself we us our ours ourselves")
-_SECOND = _set("you your yours yourself yourselves")
+FIRST = word_set("i me my mine myself we us our ours ourselves")
+SECOND = word_set("you your yours yourself yourselves")
 _CONTRACTED = ("n't", "'ll", "'re", "'ve", "'m", "'d")
-_IS = _set("it's that's there's here's what's who's where's how's he's she's let's")
+_IS = word_set("it's that's there's here's what's who's where's how's he's she's let's")
 
 
 class Trait(NamedTuple):
@@ -93,6 +94,16 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+def is_contracted(word: str) -> bool:
+    """Return whether a word in lower case is an English contraction, such as "don't", "we'll" or "it's"."""
+    return word.endswith(_CONTRACTED) or word in _IS
+
+
+def count_sentences(text: str) -> int:
+    """Return the number of sentences and list items of a text; those without a word do not count."""
+    return sum(_WORD.search(piece) is not None for piece in SENTENCE.split(text))
+
+
 def bucket(word: str, buckets: int) -> int:
     """Return the bucket of a word, 0 to `buckets` - 1: the CRC-32 of its UTF-8 modulo `buckets`."""
     return zlib.crc32(word.encode()) % buckets
@@ -118,7 +129,7 @@ def traits(text: str) -> list[float]:
     heads = Counter[str]()
     for word, count in counts.items():
         heads[word.partition("'")[0]] += count
-    sentences = sum(_WORD.search(piece) is not None for piece in _SENTENCE.split(text))
+    sentences = count_sentences(text)
     n = len(each)
 
     def rate(times: int, of: int, more: int) -> float:
@@ -128,25 +139,25 @@ def traits(text: str) -> list[float]:
     def words_in(known: frozenset[str], of: Counter[str]) -> float:
         return rate(sum(of[word] for word in known), n, 50)
 
-    contracted = sum(count for word, count in counts.items() if word.endswith(_CONTRACTED) or word in _IS)
+    contracted = sum(count for word, count in counts.items() if is_contracted(word))
     return [
         _log2(1 + n),
         _log2(1 + sentences),
         _log2(1 + n / max(sentences, 1)),
-        math.sqrt(len(_LIST.findall(text))),
-        math.sqrt(len(_HEADING.findall(text))),
+        math.sqrt(len(LIST.findall(text))),
+        math.sqrt(len(HEADING.findall(text))),
         math.sqrt((len(_FENCE.findall(text)) + 1) // 2 + len(_SPAN.findall(text))),
         rate(sum(map(text.count, "0123456789")), len(text), 100),
         math.sqrt(text.count("!")),
         math.sqrt(text.count("?")),
-        words_in(_POLITE, counts),
-        words_in(_HEDGING, counts),
+        words_in(POLITE, counts),
+        words_in(HEDGING, counts),
         words_in(_CONFIDENT, counts),
         rate(contracted, n, 50),
-        words_in(_FIRST, heads),
-        words_in(_SECOND, heads),
-        math.sqrt(len(_EMOJI.findall(text))),
-        math.sqrt(len(_LINK.findall(text))),
+        words_in(FIRST, heads),
+        words_in(SECOND, heads),
+        math.sqrt(len(EMOJI.findall(text))),
+        math.sqrt(len(LINK.findall(text))),
     ]
 
 

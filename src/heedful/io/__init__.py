@@ -41,8 +41,8 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> It
       decision and a change of one of its candidates.
     - Where this order could give another model than that of the file, a new batch begins: for example at feedback that
       stands after an undo. So the model is the one that results from the lines one by one.
-    - A rollback, the start or end of an experiment, and the promotion of another learner to serve the loop are a batch
-      of their own.
+    - A rollback, the start or end of an experiment, the promotion of another learner to serve the loop, and a
+      correction of style are a batch of their own.
     - A line that names a learner of the user's own (FILE.py:Class) is rejected unless this learner was named when the
       loop was opened, so that a file cannot make other code run.
     """

@@ -17,14 +17,16 @@ from heedful.loop.log import Event, rollback_target
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.serving import KINDS as LEARNER_KINDS
+from heedful.loop.style import KIND as STYLE
+from heedful.loop.style import rule_line
 
 KEPT = 1_000_000
 """The most candidates, over all decisions that are kept in memory until their feedback is written."""
 
 
 def export_lines(loop: Loop) -> Iterator[dict[str, Any]]:
-    """Yield the items, decisions, activations, feedback, undos, rollbacks, experiments and promotions of a loop as JSON
-    objects, in the log's order.
+    """Yield the items, decisions, activations, feedback, undos, rollbacks, experiments, promotions and corrections of
+    style of a loop as JSON objects, in the log's order.
 
     Events that are appended meanwhile are left out. Items and candidates have their attributes if the loop stores
     texts, otherwise the features that were computed from them. The candidates of a decision also have features if one
@@ -88,6 +90,8 @@ class Exporter:
             return self._rollback(event)
         if event.kind in LEARNER_KINDS:
             return serving_lines.write(event, self._ledger.log) | {"time": as_time(event.time)}
+        if event.kind == STYLE:
+            return rule_line(event) | {"time": as_time(event.time)}
         return None
 
     def _rollback(self, event: Event) -> dict[str, Any]:

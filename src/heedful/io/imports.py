@@ -18,8 +18,10 @@ from heedful.loop.projection import PendingEvent
 from heedful.loop.records import Answer, DecisionRecord
 from heedful.loop.request import encode_row
 from heedful.loop.serving import KINDS as LEARNER_KINDS
+from heedful.loop.style import KIND as STYLE
+from heedful.loop.style import rule_event
 
-ALONE = ("rollback", *LEARNER_KINDS)
+ALONE = ("rollback", *LEARNER_KINDS, STYLE)
 """The kinds of events that depend on the order of all other events, so that each is written alone."""
 
 _OTHER_CONTENT = "decision {} is in the log already, with other content"
@@ -34,8 +36,8 @@ class Outcome(NamedTuple):
     line: int
     """its number in the file, from 1"""
     kind: str
-    """item, withdraw, decision, activate, feedback, undo, rollback, experiment, stop or promote; "line" if it is
-    none of them"""
+    """item, withdraw, decision, activate, feedback, undo, rollback, experiment, stop, promote or style; "line" if it
+    is none of them"""
     id: str
     """the id of the event; "" if the line has none"""
     status: records.Status
@@ -83,8 +85,8 @@ class EventLine(NamedTuple):
 class Importer:
     """Imports lines in batches: `add` collects them, `flush` writes them.
 
-    Within a batch items and decisions are written first, then activations, feedback and undos. A rollback, and an event
-    that says which learner serves or is tried, has a batch of its own.
+    Within a batch items and decisions are written first, then activations, feedback and undos. A rollback, an event
+    that says which learner serves or is tried, and a correction of style has a batch of its own.
     """
 
     def __init__(self, loop: Loop) -> None:
@@ -109,7 +111,8 @@ class Importer:
           what was said of the item earlier;
         - for feedback after an undo, since a rollback may go back to either;
         - for a decision after feedback, in loops that learn from the orders of decisions;
-        - for a rollback, an experiment or a promotion, which depend on the order of all other events."""
+        - for a rollback, an experiment or a promotion, which depend on the order of all other events, and for a
+          correction of style, to which a rollback may go back."""
         if kind in ALONE or any(each.kind in ALONE for each in self._waiting):
             return True  # it is about the order of all the others
         if kind == "feedback" and any(each.kind == "undo" for each in self._waiting):
@@ -133,6 +136,7 @@ class Importer:
         yield from self._submit_drafts([told for told in waiting if told.kind == "undo"], self._undoing)
         yield from self._submit_drafts([told for told in waiting if told.kind == "rollback"], self._rollback)
         yield from self._submit_drafts([told for told in waiting if told.kind in LEARNER_KINDS], self._serving)
+        yield from self._submit_drafts([told for told in waiting if told.kind == STYLE], self._style)
 
     def _submit_drafts(
         self, told: Sequence[EventLine], draft: Callable[[EventLine], PendingEvent | Answer]
@@ -337,10 +341,16 @@ class Importer:
 
     def _undoing(self, told: EventLine) -> PendingEvent | Answer:
         event = records.check_id("event", told.record["event"])
-        target = self._loop.projection.log.find("feedback", event)
+        log = self._loop.projection.log
+        target = log.find("feedback", event) or log.find(STYLE, event)
         if target is None:
             return self._unknown(told.id, "feedback", event)
         return PendingEvent(Event(0, "undo", told.id, time_of(told.record), None, target.seq, self._loop.version, "{}"))
+
+    def _style(self, told: EventLine) -> PendingEvent:
+        record = told.record
+        said = record.get("person"), record.get("deny"), record.get("always")
+        return PendingEvent(rule_event(told.id, *said, self._loop.version, time_of(record)))
 
     def _rollback(self, told: EventLine) -> PendingEvent | Answer:
         to, log = told.record.get("to"), self._loop.projection.log

@@ -11,6 +11,7 @@ from heedful.loop import records
 from heedful.loop.interactions.card import PREDICTED
 from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
 from heedful.loop.log import now
+from heedful.loop.style import rule_event
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ARMS = ("learned", "control", "sampled", "interleaved", "imitated", "imported")
@@ -28,11 +29,15 @@ _FIELDS = {
     "promote": (
         *("id", "learner", "learner_version", "before", "evidence", "forced", "by", "reason", "experiment", "time"),
     ),
+    "style": ("id", "person", "deny", "always", "time"),
 }
-ROLLBACK_TO = ("feedback", "undo", "rollback", "experiment", "stop", "promote")
+ROLLBACK_TO = ("feedback", "undo", "rollback", "experiment", "stop", "promote", "style")
 """The kinds of events that a rollback may name as the last one that counts; in a loop that learns from decisions, too,
 it may also be a decision."""
-KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote")
+KINDS = (
+    *("item", "withdraw", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote"),
+    "style",
+)
 
 
 def check_line(record: Mapping[str, object], forms: Mapping[str, Form] = FORMS) -> tuple[str, str]:
@@ -113,6 +118,10 @@ def _check_promotion(record: Mapping[str, object]) -> None:
         records.check_id("experiment", record.get("experiment"))
 
 
+def _check_style(record: Mapping[str, object]) -> None:
+    rule_event("", record.get("person"), record.get("deny"), record.get("always"), 0, 0)
+
+
 def _check_texts(record: Mapping[str, object], needed: Mapping[str, int], others: Mapping[str, int]) -> None:
     """Raise ValueError unless the fields of `record` are texts: those that are `needed`, and `others` where they are
     there. Both say how long each may be."""
@@ -169,6 +178,7 @@ _CHECKS = {
     "experiment": _check_experiment,
     "stop": _check_stop,
     "promote": _check_promotion,
+    "style": _check_style,
 }
 
 

@@ -23,6 +23,7 @@ evaluate      how well other learners would have predicted the answers in the lo
 serving       which learner serves, and which candidate learner is tried next to it
 experiment    what people prefer, the learner that serves or the candidate, and promotions of candidates
 history       the feedback in words and by name, the newest first
+style         what a person's edits of texts say about the style that they want, and corrections of that by hand
 movement      how much feedback changed what the model predicts
 health        whether the feedback is sound, with alarms (signals)
 report        how well the loop does: learned lists against the caller's order (cluster_robust), predictions against

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.protocol import ItemPrediction
     from heedful.loop.ranking import Ranking
     from heedful.loop.report import Report
+    from heedful.loop.style import Describe, Style
     from heedful.loop.why import Why
 
 Array = npt.NDArray[np.float64]
@@ -609,13 +610,14 @@ class Loop:
     def undo(self, event: str, *, id: str | None = None) -> Answer:
         """Take back the feedback with the id `event`: the model becomes the one that never saw it, bit for bit.
 
-        `id` is the id of the undo itself: sent again it counts once. Return what became of the undo; one of feedback
-        that is not in the log is rejected, with the reason."""
+        `event` may also be the id of a correction by hand (`correct_style`). `id` is the id of the undo itself: sent
+        again it counts once. Return what became of the undo; one of feedback that is not in the log is rejected, with
+        the reason."""
         event = records.check_id("event", event)
         undo_id = f"undo-{event}" if id is None else records.check_id("id", id)
         if len(undo_id) > records.LONGEST_ID:
             undo_id = f"undo-{hashlib.blake2b(event.encode(), digest_size=16).hexdigest()}"
-        target = self.projection.log.find("feedback", event)
+        target = self.projection.log.find("feedback", event) or self.projection.log.find("style", event)
         if target is None:
             return self.feedback_reader.reject_unknown(undo_id, "feedback", event)
         while id is None and (end := self.projection.log.retracted_by(undo_id)):
@@ -654,8 +656,8 @@ class Loop:
             return RolledBack(answer, to, gone, len(changed) - gone, forgotten)
 
     def forget(self, person: str) -> Forgotten:
-        """Erase a person: every decision made for them and all feedback on it, from the log, the snapshots and the
-        caches.
+        """Erase a person: every decision made for them, all feedback on it and what was said by hand about their style,
+        from the log, the snapshots and the caches.
 
         The model becomes the one that never saw them, bit for bit. The log keeps a record that somebody was forgotten,
         and digests by which an event of theirs that is sent again later is recognised and refused. Raise Unerased, a
@@ -1004,6 +1006,40 @@ class Loop:
         last. Return {} if the learner does not have one weight for each feature."""
         state, own = self.projection.reading(None if person is None else records.check_id("person", person))
         return dict(zip(self.feature_names, state.model.effective(state.shared, own).tolist()))
+
+    # ------------------------------------------------------------------------ style
+
+    def style_of(self, person: str | None = None, *, alpha: float = 0.05, describe: Describe | None = None) -> Style:
+        """Return what the edits of `person` (None: of everybody) say about the style of texts that they want, in words.
+
+        The field `prompt` is ready for the prompt of a language model. For each named feature of style, such as length
+        or exclamation marks, drafts are compared with what the person made of them; nothing is said where the evidence
+        does not suffice. The probability that any statement about the person is ever false is `alpha` at most, however
+        often one looks. `describe` may be a function of your own, (draft, edited text) -> text, such as a call of a
+        language model: what it says of the five newest edits is added, untested. The result is a function of the log,
+        apart from `describe`. Raise ValueError if `alpha` is not from 1e-6 to 0.5."""
+        from heedful.loop.style import style_of
+
+        self.projection.look()
+        return style_of(
+            self.projection, None if person is None else records.check_id("person", person), alpha, describe
+        )
+
+    def correct_style(
+        self, person: str | None = None, *, deny: str | None = None, always: str | None = None, id: str | None = None
+    ) -> Answer:
+        """Correct by hand what `style_of` says of `person` (None: of everybody); return what became of the event.
+
+        `deny` is the name of a feature of style of which nothing is to be said; `always` is a sentence that is added.
+        Exactly one of them is given. `id` is the caller's event id: sent again it counts once. `undo` takes it back,
+        and `forget` erases it with the person. Raise ValueError, naming the field, if it makes no sense."""
+        from heedful.loop.style import rule_event
+
+        event_id = records.new_id() if id is None else records.check_id("id", id)
+        [answer] = self.projection.submit(
+            [PendingEvent(rule_event(event_id, person, deny, always, self.version, now()))]
+        )
+        return answer
 
     # ------------------------------------------------------------------------ keeping
 

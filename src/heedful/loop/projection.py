@@ -621,7 +621,8 @@ class Projection:
         It is a duplicate, or rejected if its content differs."""
         if event.kind == "decision":
             return Answer("duplicate", event.id, before.seq, before.version)
-        if (event.target, event.payload, event.arrays) == (before.target, before.payload, before.arrays):
+        mine, theirs = ((each.subject, each.target, each.payload, each.arrays) for each in (event, before))
+        if mine == theirs:
             return Answer("duplicate", event.id, before.seq, self._version)
         return self.reject(event.id, f"{event.kind} {event.id} is in the log already, with other content")
 

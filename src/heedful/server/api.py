@@ -17,6 +17,7 @@ from heedful.loop import Loop
 from heedful.loop.loop import Unerased
 from heedful.loop.records import plain
 from heedful.loop.settings import check_learner
+from heedful.server.auth import refuse_scope
 from heedful.server.codecs import check_list
 from heedful.server.decisions import accepted, outcome
 from heedful.server.events import stream
@@ -137,9 +138,18 @@ async def activate(request: ApiRequest) -> object:
 
 async def undo(request: ApiRequest) -> object:
     given = require(request.given, "event")
+    about_style = partial(is_rule, request.loop, given["event"])
+    if "admin" not in request.caller.scopes and await request.worker.read(about_style):
+        refuse_scope(request.caller, "admin")
     answer = await request.worker.run(partial(request.loop.undo, given["event"], id=given.get("id")))
     request.note("undo", outcome(answer))
     return accepted(answer)
+
+
+def is_rule(loop: Loop, event: object) -> bool:
+    """Return whether `event` is the id of a correction of style, which only an `admin` makes and takes back."""
+    log = loop.projection.log
+    return isinstance(event, str) and log.find("feedback", event) is None and log.find("style", event) is not None
 
 
 async def rollback(request: ApiRequest) -> object:
@@ -186,6 +196,22 @@ async def health(request: ApiRequest) -> object:
 
 async def standing(request: ApiRequest) -> object:
     return plain(await request.worker.read(partial(request.loop.standing, request.query.get("person"))))
+
+
+# ---------------------------------------------------------------------------- style
+
+
+async def style(request: ApiRequest) -> object:
+    alpha = number(request.query, "alpha") if "alpha" in request.query else 0.05
+    return plain(await request.worker.read(partial(request.loop.style_of, request.query.get("person"), alpha=alpha)))
+
+
+async def correct_style(request: ApiRequest) -> object:
+    given = dict(request.given)
+    person = given.pop("person", None)
+    answer = await request.worker.run(partial(request.loop.correct_style, person, **given))
+    request.note("style", outcome(answer))
+    return accepted(answer)
 
 
 # ---------------------------------------------------------------------------- trying another learner

@@ -149,7 +149,7 @@ class Authenticator:
             entry.take(now)
         caller = entry.caller
         if scope is not None and scope not in caller.scopes:
-            _no_scope(caller, scope)
+            refuse_scope(caller, scope)
         return caller
 
     def _refreshed_time(self) -> float:
@@ -267,7 +267,8 @@ def _describe_header(header: bytes | None) -> str:
     return "none" if header is None else describe(header.decode("latin-1"))
 
 
-def _no_scope(caller: Caller, scope: str) -> NoReturn:
+def refuse_scope(caller: Caller, scope: str) -> NoReturn:
+    """Raise the Problem that the key of `caller` lacks `scope`."""
     held = ", ".join(in_order(caller.scopes))
     told = f"expected a key that may {scope!r}, got one that may: {held}"
     raise Problem("no-scope", f"{told}; heedful keys scopes {caller.prefix} sets what it may")

@@ -20,7 +20,7 @@ from heedful.server.codecs import Headers
 from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
 
-KINDS = ("item", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote")
+KINDS = ("item", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote", "style")
 AT_ONCE = 500
 SILENCE = 15.0
 """Seconds without an event after which a comment is sent, to show that the stream is alive."""

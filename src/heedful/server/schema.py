@@ -211,6 +211,21 @@ class Evaluate(_Body):
     ) = UNSET
 
 
+class CorrectStyle(_Body):
+    """Corrects by hand what is said of a person's style: one of `deny` and `always`.
+
+    `id` is the event's id: sent again under it, it counts once. Undoing that event takes it back."""
+
+    person: Annotated[Id | UnsetType, Meta(description="whose; without it everybody's")] = UNSET
+    deny: Annotated[str, Meta(max_length=100, description="a feature of which nothing is to be said")] | UnsetType = (
+        UNSET
+    )
+    always: Annotated[str, Meta(min_length=1, max_length=500, description="a sentence that is added")] | UnsetType = (
+        UNSET
+    )
+    id: Id | UnsetType = UNSET
+
+
 class Answer(msgspec.Struct, kw_only=True):
     """What became of an event: applied, a duplicate, or rejected with a reason.
 
@@ -732,6 +747,44 @@ class Largest(msgspec.Struct, kw_only=True):
     feedback: Annotated[float, Meta(description="the share of the feedback that is theirs")]
     mover: str | None
     movement: Annotated[float, Meta(description="the share of the model's movement that is theirs")]
+
+
+class StyleStatement(msgspec.Struct, kw_only=True):
+    """What a person's edits say about one feature of style."""
+
+    feature: str
+    told: Annotated[str, Meta(description="how they want texts; empty if that cannot be told")]
+    edits: Annotated[int, Meta(description="in how many edits it could be counted")]
+    more: Annotated[int, Meta(description="how many raised it")]
+    fewer: Annotated[int, Meta(description="how many lowered it")]
+    occasions: Annotated[int, Meta(description="how many could have gone the way that most went")]
+    change: Annotated[float | None, Meta(description="the median change of these, as a share")]
+    evidence: Annotated[float, Meta(description="for the direction of most, at most 1e12; 1 is none")]
+    denied: Annotated[bool, Meta(description="whether it was denied by hand")]
+
+
+class StyleRule(msgspec.Struct):
+    """A correction by hand that is in effect; either `deny` or `always` is empty."""
+
+    event: str
+    person: str | None
+    deny: str
+    always: str
+
+
+class Style(msgspec.Struct, kw_only=True):
+    """What a person's edits of texts tell about the style that they want."""
+
+    person: str | None
+    prompt: Annotated[str, Meta(description="in words, ready for a prompt; empty if nothing can be told")]
+    edits: Annotated[int, Meta(description="how many could be read")]
+    english: Annotated[int, Meta(description="how many are of English texts, in which words are counted")]
+    unread: Annotated[int, Meta(description="how many have no texts to compare")]
+    alpha: Annotated[float, Meta(description="the probability, at most, that any statement is ever false")]
+    statements: list[StyleStatement]
+    rules: list[StyleRule]
+    described: Annotated[list[str], Meta(description="always empty over HTTP")]
+    unsaid: Annotated[str, Meta(description="why nothing can be told; empty where something can")]
 
 
 class FeedbackHealth(msgspec.Struct, kw_only=True):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from heedful.loop.health import Health
     from heedful.loop.interactions.card import Card
     from heedful.loop.interactions.findings import Findings, Picture
+    from heedful.loop.style import Style
     from heedful.loop.why import Why
 
 WEIGHTS = 5
@@ -437,3 +438,31 @@ def _share(n: int, of: int) -> str:
 
 def _percent(value: float | None) -> str:
     return "" if value is None else f"{100.0 * value:.3g} %"
+
+
+# ---------------------------------------------------------------------------- style
+
+
+def style(found: Style) -> list[Part]:
+    """Return `found`, what a person's edits say about the style of texts that they want, as lines and a table.
+
+    The first line is the prompt. A row of the table has a feature that edits changed, what can be told of it, and in
+    how many edits there was less or more of it than in the draft. Lines say what was corrected by hand, and how sure
+    it is."""
+    rows = []
+    for each in found.statements:
+        if each.more or each.fewer:
+            told = f"denied by hand ({each.told or 'cannot be told'})" if each.denied else each.told or "cannot be told"
+            counts = (f"{each.fewer:,}", f"{each.more:,}", f"{each.edits:,}", brief(each.evidence))
+            rows.append((each.feature, told, *counts))
+    columns = ("feature", "what the edits say", "less", "more", "of edits", "evidence")
+    lines = [Line(found.prompt)] if found.prompt else []
+    lines += [sentence(f"nothing can be told from edits: {found.unsaid}")] if found.unsaid else []
+    said = []
+    for rule in found.rules:
+        what = f"{rule.deny} denied" if rule.deny else f"always: {rule.always}"
+        said.append(Line(f"By hand, event {rule.event}{'' if rule.person else ', for everybody'}: {what}"))
+    edits = f"{found.edits:,} {'edit' if found.edits == 1 else 'edits'}, {found.english:,} of English texts, in which "
+    sure = f"words are counted. The probability that any statement is ever false is at most {found.alpha:.2g}."
+    unread = f" {found.unread:,} more have no texts to compare." if found.unread else ""
+    return there([*lines, Table("Style", columns, tuple(rows), (0, 1)), *said, Line(f"{edits}{sure}{unread}")])

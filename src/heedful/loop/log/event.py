@@ -16,14 +16,14 @@ class Event(NamedTuple):
     """its sequence number, the place in the order of the log: 1, 2, ...; 0 before it is appended"""
     kind: str
     """what sort of event it is: "loop", "item", "decision", "activate", "feedback", "undo", "rollback", "experiment",
-    "stop", "promote", "forget", "erased" or "export\""""
+    "stop", "promote", "style", "forget", "erased" or "export\""""
     id: str
     """the caller's event id; no two events of a kind have the same"""
     time: int
     """when it happened, in microseconds since 1970, UTC"""
     subject: str | None
-    """the person of a decision or the name of an item; None for other kinds, and for decisions for nobody in
-    particular"""
+    """the person of a decision or of what was said by hand about their style, or the name of an item; None for other
+    kinds, and for nobody in particular"""
     target: int | None
     """the sequence number of the event that this one is about: of the decision that feedback answers, of the feedback
     that an undo takes back; None if there is none"""

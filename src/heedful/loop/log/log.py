@@ -78,8 +78,8 @@ class Log(LogReader):
     # ------------------------------------------------------------------------ forgetting
 
     def erase(self, subject: str, event: Callable[[int], Event]) -> int:
-        """Delete every decision for the person `subject`, all feedback on those, and events about that feedback; return
-        how many events.
+        """Delete every decision for the person `subject`, what was said by hand about their style, all feedback on the
+        decisions, and events about any of it; return how many events.
 
         One transaction deletes the rows, keeps digests of their ids (`is_forgotten`), and appends the event that
         `event(count)` returns, which records that `count` events were deleted. If there is nothing to delete, nothing
@@ -90,7 +90,7 @@ class Log(LogReader):
         with self.writing():
             rows = self.store.execute(
                 """WITH RECURSIVE gone (seq) AS (
-                    SELECT seq FROM event WHERE kind = 'decision' AND subject = ?
+                    SELECT seq FROM event WHERE kind IN ('decision', 'style') AND subject = ?
                     UNION SELECT e.seq FROM event e JOIN gone ON e.target = gone.seq
                 ) SELECT e.seq, e.kind, e.id FROM event e JOIN gone ON e.seq = gone.seq""",
                 [subject],

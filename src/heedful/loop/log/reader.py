@@ -11,6 +11,7 @@ from heedful.loop.log.store import Store
 
 PAGE = 200
 """How many events `newest_first` reads at a time."""
+SUBJECT = Event._fields.index("subject")
 FEW = 2000
 """The most events of a kind that are found through the index alone."""
 
@@ -167,18 +168,19 @@ class LogReader:
                 return
             before = rows[-1][0]
 
-    def lessons(self, after: int = 0) -> Generator[tuple[Event, Event]]:
+    def lessons(self, after: int = 0, person: str | None = None) -> Generator[tuple[Event, Event]]:
         """Yield (feedback, the decision that it answers) for all feedback with a sequence number above `after`, in
         order.
 
-        Feedback that was undone is included."""
+        `person` takes only decisions for that person (None: all). Feedback that was undone is included."""
         one, two = (", ".join(f"{table}.{column}" for column in COLUMNS.split(", ")) for table in "fd")
         query = (
             f"SELECT {one}, {two} FROM event f JOIN event d ON d.seq = f.target "
             "WHERE f.seq > ? AND +f.kind = 'feedback' ORDER BY f.seq LIMIT 5000"
         )
         for row in self._pages(query, [], after):
-            yield self._event(row[:WIDTH]), self._event(row[WIDTH:])
+            if person in (None, row[WIDTH + SUBJECT]):
+                yield self._event(row[:WIDTH]), self._event(row[WIDTH:])
 
     def _pages(self, query: str, parameters: list[Any], after: int, page: int = 5000) -> Iterator[Any]:
         """Yield the rows of a `query` page after page, in the order of their first column, a sequence number above

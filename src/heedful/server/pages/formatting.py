@@ -93,6 +93,9 @@ def describe_event(loop: Loop, line: Json) -> str:
         return "The experiment ended"
     if kind == "promote":
         return f"The learner {line['learner']} serves in place of {line['before']}"
+    if kind == "style":
+        whose = f"the style of {person}" if person else "the style of everybody"
+        return f"Said by hand of {whose}: " + (f"not {line['deny']}" if "deny" in line else f"always: {line['always']}")
     if kind == "decision":
         who = f" to {person}" if person else ""
         own = line["arm"] == "imported" and str(line["id"]).endswith(SEEN)

@@ -1,0 +1,72 @@
+"""`heedful style`: what people's edits say about the style of texts that they want, and corrections of that by hand."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from heedful.cli.answers import print_answers
+from heedful.cli.common import Json, Name, Own, asking, open_loop
+from heedful.cli.console import BadInput, console, note, print_json
+from heedful.cli.parts import print_parts
+
+
+def style(
+    name: Name,
+    person: Annotated[
+        str | None, typer.Option("--person", metavar="PERSON", help="Whose edits count; without it everybody's.")
+    ] = None,
+    prompt: Annotated[
+        bool, typer.Option("--prompt", help="Print the sentence for a prompt, and nothing else, on stdout.")
+    ] = False,
+    deny: Annotated[
+        str | None, typer.Option("--deny", metavar="FEATURE", help="Correct by hand: say nothing of this feature.")
+    ] = None,
+    always: Annotated[
+        str | None, typer.Option("--always", metavar="TEXT", help="Correct by hand: add this sentence.")
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(min=1e-6, max=0.5, help="The probability with which any statement may ever be false.")
+    ] = 0.05,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Say what a person's edits of texts tell about their style, in words that are ready for a prompt.
+
+    Drafts are compared with what the person made of them: length, exclamation marks, emoji, lists, greetings, warm,
+    formal and hedging words, and so on. Nothing is said of a feature for which the evidence does not suffice. You may
+    look as often as you like: the probability that any statement about a person is ever false is --alpha at most. Words
+    are counted in English texts only.
+
+    With --deny or --always you correct what is said; that is an event of the log. `heedful undo` takes it back, and
+    `heedful forget` erases it with the person.
+
+    Exit codes: 0 said, or corrected; 1 the loop cannot be read; 2 bad input.
+    """
+    with open_loop(name, own) as loop, asking():
+        if deny is not None or always is not None:
+            if prompt:
+                raise BadInput("--prompt: expected without --deny and --always")
+            answer = loop.correct_style(person, deny=deny, always=always)
+            if json:
+                print_answers([answer], json)
+                return
+            console().print(f"corrected the style of {person or 'everybody'}", markup=False, soft_wrap=True)
+            back = f"heedful undo {name} {answer.event}"
+            console().print(f"To go back on this: {back}", markup=False, soft_wrap=True)
+            return
+        found = loop.style_of(person, alpha=alpha)
+        if prompt:
+            if found.prompt:
+                typer.echo(found.prompt)
+            else:
+                note(f"nothing can be told: {found.unsaid}")
+        elif json:
+            from heedful.loop.records import plain
+
+            print_json(plain(found))
+        else:
+            from heedful.loop.interactions.telling import style as tell_style
+
+            print_parts(tell_style(found), beyond="for which the evidence is weaker: --json has all")
