@@ -1,4 +1,6 @@
-"""Import: lines of JSON become events of a loop, in batches."""
+"""Import: lines of JSON become events of a loop, in batches.
+
+The file is long because every kind of event has its own way into the log."""
 
 from __future__ import annotations
 
