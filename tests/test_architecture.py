@@ -66,6 +66,8 @@ HEAVY |= {
     "jinja2": set(),
     "PIL": set(),
     "segno": set(),
+    "mcp": set(),
+    "pydantic": set(),
 }
 
 

@@ -146,6 +146,11 @@ COMMANDS = {
         "Serve the loops of a folder over HTTP, until it is told to end (Ctrl-C, SIGTERM).",
         "heedful serve loops/ --port 8710",
     ),
+    "mcp": CommandEntry(
+        "mcp:mcp",
+        "Serve a loop to an agent as MCP tools over stdin and stdout: choose, learn, undo, forget, ask.",
+        "heedful mcp letters",
+    ),
     "keys": CommandEntry("", "Make, list and revoke the keys of a server."),
     "keys create": CommandEntry(
         "keys:create",

@@ -1,0 +1,241 @@
+"""A loop for agents: tools and a resource of the Model Context Protocol (MCP), as its Python SDK serves them.
+
+Each tool is one call of `heedful.Loop`: choose, learn, undo, forget, ask. What a loop refuses, it refuses here by an
+error of the tool that names the field; an event that is sent again under its id counts once. What a person likes is a
+resource, in words. Texts that are optional are "" and not null, as the SDK takes a text such as "null" or "[1]" for the
+value that it would be in JSON wherever a field may be anything but a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from inspect import getdoc
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from heedful import __version__
+from heedful.core.formatting import signed
+from heedful.core.validation import describe
+from heedful.loop.records import Answer, plain
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
+    from heedful.loop import Loop
+    from heedful.loop.interactions.telling import Part
+
+F = TypeVar("F", bound=Callable[..., Any])
+LIKES = "heedful://likes"
+"""The address of the resource that says what everybody likes; of one person, with "/" and the name behind it."""
+MOST = 5
+"""How many rows of a table, weights or items are said."""
+INSTRUCTIONS = (
+    "Before you show people one of several things, call choose and show them in the order that it returns. Tell learn "
+    "what they did: which they preferred, their corrected text, a thumb. Read {likes}/PERSON before you write for "
+    "them. Give every call an id of your own: sent again under it, it counts once."
+)
+PERSON_TOLD = "whom it is for: a name of yours for a person; without it nobody in particular"
+ID_TOLD = "an id of your own for this event: sent again under it, it counts once"
+
+
+def about(told: str) -> Any:
+    """Return the description of an argument of a tool, as the SDK takes it."""
+    from pydantic import Field
+
+    return Field(description=told)
+
+
+def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
+    """Return an MCP server, not running yet, whose tools use `loop`; it is called heedful and says that the loop is
+    `name`.
+
+    Raise ModuleNotFoundError if the SDK, package mcp of the extra `mcp`, is missing."""
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ResourceError
+    from mcp.types import ToolAnnotations
+
+    server: MCPServer[Any] = MCPServer(
+        "heedful",
+        title=f"heedful: {name}",
+        instructions=INSTRUCTIONS.format(likes=LIKES),
+        version=__version__,
+        log_level="WARNING",
+    )
+
+    def tool(destroys: bool = False) -> Callable[[F], F]:
+        hints = ToolAnnotations(idempotent_hint=True, destructive_hint=destroys, open_world_hint=False)
+        return lambda function: server.tool(description=getdoc(function), annotations=hints)(function)
+
+    @tool()
+    def choose(
+        candidates: Annotated[
+            list[Any] | None,
+            about("names of items on offer, or objects with an id and attributes, in your order; without it all items"),
+        ] = None,
+        person: Annotated[str, about(PERSON_TOLD)] = "",
+        context: Annotated[dict[str, Any] | None, about("what describes the request, if the loop uses that")] = None,
+        show: Annotated[int | None, about("how many will be shown; without it as the loop's settings say")] = None,
+        id: Annotated[str, about(ID_TOLD)] = "",
+    ) -> dict[str, Any]:
+        """Order candidates by what was learned, best first, and log that decision; the answer says why, and has the id
+        that `learn` needs."""
+        with _refusing():
+            decision = loop.decide(candidates, person=person or None, context=context, show=show, id=id or None)
+            unknown = {} if decision.unknown is None else {"unknown": list(decision.unknown)}
+            order = {"decision": decision.id, "order": list(decision.shown), "arm": decision.arm}
+            return order | unknown | {"why": _why(loop, decision.id)}
+
+    @tool()
+    def learn(
+        decision: Annotated[str, about("the id that choose or ask returned")],
+        better: Annotated[list[str] | None, about("what the person preferred, best first")] = None,
+        edit: Annotated[str, about("the text that the person made of the first one shown, or of item")] = "",
+        attributes: Annotated[
+            dict[str, Any] | None, about("in place of edit: the attributes that they changed")
+        ] = None,
+        thumb: Annotated[str, about("up or down, for all that was shown, or for item")] = "",
+        choice: Annotated[str, about("of two: first, second, equal or cannot_judge")] = "",
+        rating: Annotated[dict[str, float] | None, about("a number for each item, by name")] = None,
+        grade: Annotated[dict[str, int] | None, about("a grade for each item, by name")] = None,
+        item: Annotated[str, about("which item edit or thumb is about, if not the first or all")] = "",
+        id: Annotated[str, about(ID_TOLD)] = "",
+    ) -> dict[str, Any]:
+        """Tell what a person did with what was shown, in exactly one way: better, edit (or attributes), thumb, choice,
+        rating or grade."""
+        with _refusing():
+            if edit and attributes is not None:
+                raise ValueError("attributes: expected none with edit, got some")
+            given = {"better": better, "edit": edit or attributes, "thumb": thumb, "choice": choice}
+            given |= {"rating": rating, "grade": grade, "item": item}
+            form: dict[str, Any] = {field: value for field, value in given.items() if value is not None and value != ""}
+            return _answered(loop.feedback(decision, id=id or None, **form))
+
+    @tool(destroys=True)
+    def undo(
+        event: Annotated[str, about("the id of what is taken back, which learn returned as event")],
+        id: Annotated[str, about(ID_TOLD)] = "",
+    ) -> dict[str, Any]:
+        """Take back what was learned in one event: the model becomes the one that never saw it."""
+        with _refusing():
+            return _answered(loop.undo(event, id=id or None))
+
+    @tool(destroys=True)
+    def forget(person: Annotated[str, about("whose decisions and answers are erased")]) -> dict[str, Any]:
+        """Erase a person: all decisions for them and all that was learned from their answers. This cannot be undone."""
+        with _refusing():
+            gone = loop.forget(person)
+            return {"person": person, "events": gone.events, "exports": list(gone.exports), "erased": gone.erased}
+
+    @tool()
+    def ask(
+        person: Annotated[str, about(PERSON_TOLD)] = "",
+        candidates: Annotated[list[Any] | None, about("what to ask about, as for choose; without it all items")] = None,
+        id: Annotated[str, about(ID_TOLD)] = "",
+    ) -> dict[str, Any]:
+        """Return the next two to compare: show both, ask which is better, and tell `learn` the choice."""
+        with _refusing():
+            if "choice" not in loop.projection.interaction.forms:
+                taken = ", ".join(loop.projection.interaction.forms)
+                raise ValueError(f"ask: expected a loop that takes choices, got one that takes {taken}")
+            decision = loop.decide(candidates, person=person or None, show=2, id=id or None)
+            if len(decision.shown) < 2:
+                raise ValueError(f"candidates: expected two that are left to ask about, got {len(decision.shown)}")
+            answers = ["first", "second", "equal", "cannot_judge"]
+            return {"decision": decision.id, "pair": list(decision.shown), "answers": answers}
+
+    def likes(person: str | None) -> str:
+        try:
+            return likes_in_words(loop, person)
+        except (KeyError, IndexError):
+            raise
+        except (ValueError, LookupError, TimeoutError, OSError) as error:
+            raise ResourceError(str(error)) from None
+
+    @server.resource(LIKES, name="likes", mime_type="text/plain", description="What everybody likes, in words.")
+    def likes_of_all() -> str:
+        return likes(None)
+
+    @server.resource(
+        LIKES + "/{person}", name="likes of a person", mime_type="text/plain",
+        description="What a person likes, in words: their style in texts, what counts for them, what is best.",
+    )  # fmt: skip
+    def likes_of_person(person: str) -> str:
+        return likes(person)
+
+    return server
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Raise what a loop refuses in the block as an error of the tool, with its text; bugs are raised as they are."""
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    try:
+        yield
+    except (KeyError, IndexError):
+        raise
+    except (ValueError, LookupError, TimeoutError, OSError) as error:
+        raise ToolError(str(error)) from None
+
+
+def _answered(answer: Answer) -> dict[str, Any]:
+    """Return the answer to an event as JSON. Raise ValueError with the reason if it was rejected."""
+    if answer.status == "rejected":
+        raise ValueError(answer.reason or "it was rejected")
+    told: dict[str, Any] = plain(answer)
+    return {name: told[name] for name in ("status", "event", "learned", "version", "reason") if name in told}
+
+
+# ---------------------------------------------------------------------------- in words
+
+
+def _why(loop: Loop, decision: str) -> str:
+    """Return why the first of a decision stood first, in words; "" if it showed nothing that can be explained."""
+    try:
+        told = loop.explain(decision)
+    except (KeyError, IndexError):
+        raise
+    except (LookupError, ValueError):
+        return ""
+    return _in_words(loop.projection.interaction.tell_explanation(told))
+
+
+def _in_words(parts: Sequence[Part]) -> str:
+    """Return lines and tables as plain text, of each table the first rows."""
+    from heedful.loop.interactions.telling import Line
+
+    said = []
+    for part in parts:
+        if isinstance(part, Line):
+            said.append(part.text)
+        else:
+            rows = "; ".join(
+                ", ".join(f"{name} {cell}" if i else cell for i, (name, cell) in enumerate(zip(part.columns, row)))
+                for row in part.rows[:MOST]
+            )
+            more = f"; and {len(part.rows) - MOST:,} more" if len(part.rows) > MOST else ""
+            said.append(f"{part.title}: {rows}{more}")
+    return "\n".join(said)
+
+
+def likes_in_words(loop: Loop, person: str | None) -> str:
+    """Return what a `person` likes (None: everybody) in words, as far as the loop can tell.
+
+    That is their style, where they edit texts, the weights that count most, and what is best for them now; of everybody
+    also whether learning helps. Raise ValueError if it is no name of a person."""
+    style, said = loop.style_of(person), list[str]()
+    if style.prompt:
+        said.append(style.prompt)
+    if style.unsaid and (style.edits or style.unread):
+        said.append(f"Of their style in texts nothing can be told: {style.unsaid}.")
+    learned = loop.weights_of(person) if loop.version else {}
+    weights = sorted(learned.items(), key=lambda each: -abs(each[1]))
+    if counts := [f"{name} {signed(weight)}" for name, weight in weights[:MOST] if weight]:
+        said.append(f"What counts most, by weight: {', '.join(counts)}.")
+    if loop.version and loop.items:
+        said.append(f"Best of the items on offer: {', '.join(loop.rank(person=person)[:MOST])}.")
+    found = loop.report() if person is None else None
+    if found is not None and found.decisions:
+        verdict = loop.projection.interaction.findings(found).verdict
+        said.append(" ".join(["Does learning help?", verdict.short, *verdict.more]))
+    return "\n".join(said) if said else f"Nothing was learned so far about {describe(person) if person else 'anybody'}."
