@@ -162,7 +162,7 @@ def test_every_reason_is_told_once_with_its_first_line() -> None:
             "line",
             1,
             "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
-            "experiment, stop, promote, got 'guess'",
+            "experiment, stop, promote, style, got 'guess'",
         ),
         "wrong.jsonl:8": ("decision", 2, "candidates: 'zz' is not on offer; put it there first"),
     }
@@ -429,7 +429,7 @@ def test_validate_against_a_loop_writes_nothing() -> None:
         "wrong.jsonl:4: decision d8 is not in the log",
         "wrong.jsonl:6: clicks: 'i3' was not shown",
         "wrong.jsonl:7: kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
-        "experiment, stop, promote, got 'guess'",
+        "experiment, stop, promote, style, got 'guess'",
         "wrong.jsonl:8: candidates: 'zz' is not on offer; put it there first",
         "wrong.jsonl:9: candidates: 'yy' is not on offer; put it there first",
         "wrong.jsonl: 9 lines: 2 line, 3 decision, 4 feedback; 7 wrong",

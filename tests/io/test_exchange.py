@@ -428,17 +428,17 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (
         {},
         "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
-        "experiment, stop, promote, got none",
+        "experiment, stop, promote, style, got none",
     ),
     (
         {"kind": "click"},
         "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
-        "experiment, stop, promote, got 'click'",
+        "experiment, stop, promote, style, got 'click'",
     ),
     (
         {"kind": ["item"]},
         "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
-        "experiment, stop, promote, got ['item']",
+        "experiment, stop, promote, style, got ['item']",
     ),
     ({"kind": "item", "f0": 1}, "id: expected a text of 1 to 200 printable characters, got None"),
     ({"kind": "withdraw", "id": "a", "f0": 1}, "withdraw: expected id, got another field: 'f0'"),

@@ -181,5 +181,5 @@ def test_a_line_names_the_event_that_it_goes_back_to(to: Any) -> None:
     found = check_form(Line(1, {"kind": "rollback", "id": "r", "to": to}, None))
     assert isinstance(found, Outcome)
     assert (found.reason or "").startswith(
-        "to: expected the kind (feedback, undo, rollback, experiment, stop, promote, decision) and id"
+        "to: expected the kind (feedback, undo, rollback, experiment, stop, promote, style, decision) and id"
     )

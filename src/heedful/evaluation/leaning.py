@@ -55,10 +55,12 @@ def sure(log_evidence: Array, alpha: float = 0.05) -> npt.NDArray[np.bool_]:
     group of questions that it is in reaches 1 / alpha. Raise ValueError unless 0 < alpha < 1."""
     check_alpha(alpha)
     evidence = np.exp(np.clip(log_evidence, -MOST, MOST))
+    m = evidence.size
     order = np.argsort(evidence, kind="stable")
-    answered = np.zeros(evidence.size, bool)
-    for i in range(evidence.size):
-        others = evidence[order[order != i]]  # the group whose mean is least has the least of the others
-        totals = evidence[i] + np.concatenate([[0.0], np.cumsum(others)])
-        answered[i] = (totals / np.arange(1.0, evidence.size + 1.0)).min() >= 1.0 / alpha
+    sums = np.concatenate([[0.0], np.cumsum(evidence[order])])
+    # Of the groups of k + 1 questions with the one of rank r, the mean is least with the k smallest of the others.
+    rank, k = np.arange(m)[:, None], np.arange(m)
+    totals = np.where(k <= rank, evidence[order][:, None] + sums[:-1], sums[1:])
+    answered = np.zeros(m, bool)
+    answered[order] = (totals / (k + 1.0)).min(axis=1, initial=np.inf) >= 1.0 / alpha
     return answered
