@@ -1,16 +1,16 @@
 """How often a false statement is made about the style of a person, and after how many edits the true ones are.
 
 `python bench/edits.py` writes bench/results/edits.json. 1,000 simulated people of each kind edit 60 drafts; what their
-edits say is looked at after every edit (alpha = .05). A statement is false if, over 4,000 further edits of that kind of
-person, the number does not lean that way, or does not lean that way beyond the change of the length, by more than two
-standard errors. Texts are sentences of random English words with marks, hedges, thanks and so on at fixed rates.
+edits say is looked at after every edit (alpha = .05). Texts are sentences of random English words with marks, hedges,
+thanks and so on at fixed rates. A statement is false if it is none of those that the kind of person stands for; the
+length of sentences, which changes with what is deleted, counts for neither, but for people without a leaning.
 
-| kind | what they make of a draft |
-|---|---|
-| without a leaning | another text of the same distribution, whatever the draft was |
-| keep half | each sentence with probability 1/2 |
-| rewrite at half the length | another text with half as many sentences, whatever the draft was |
-| four leanings | keep a sentence with probability 0.7; exclamation marks go (0.9), hedges go (0.9), thanks come (0.8) |
+| kind | what they make of a draft | true |
+|---|---|---|
+| without a leaning | another text of the same distribution, whatever the draft was | nothing |
+| keep half | each sentence, greeting and sign-off with probability 1/2 | shorter |
+| rewrite at half the length | another text with half as many sentences, whatever the draft was | shorter |
+| four leanings | keep each with probability 0.7; no exclamation marks (0.9), no hedges (0.9), thanks (0.8) | these four |
 
 `--part I` simulates the I-th hundred of the people and keeps it in a file beside the result; without it all parts are
 simulated that are not kept yet. `--quick` takes 20 people of each kind and writes nothing.
@@ -71,51 +71,55 @@ def text(rng: Rng, size: int) -> Text:
     return [sentence(rng) for _ in range(size)]
 
 
-def whole(sentences: Text, rng: Rng) -> str:
-    """A text with or without a greeting, a sign-off, a list, all by chance."""
-    body = ("\n- " if rng.random() < 0.15 else " ").join(sentences)
-    return ("Hello Ann,\n" if rng.random() < 0.5 else "") + body + ("\nBest regards" if rng.random() < 0.5 else "")
+def draft_text(rng: Rng, size: int) -> Text:
+    """Lines of a text: a greeting and a sign-off, or none, by chance, around its sentences, which may be a list."""
+    mark = "- " if rng.random() < 0.15 else ""
+    body = [mark + each for each in text(rng, size)]
+    return [*["Hello Ann,"][: int(rng.random() < 0.5)], *body, *["Best regards"][: int(rng.random() < 0.5)]]
 
 
 def none(draft: Text, rng: Rng) -> Text:
-    return text(rng, int(rng.integers(3, 9)))
+    return draft_text(rng, int(rng.integers(3, 9)))
 
 
 def halve(draft: Text, rng: Rng) -> Text:
-    return [each for each in draft if rng.random() < 0.5] or draft[:1]
+    return [each for each in draft if rng.random() < 0.5] or [draft[int(rng.integers(len(draft)))]]
 
 
 def rewrite(draft: Text, rng: Rng) -> Text:
-    return text(rng, max(len(draft) // 2, 1))
+    return draft_text(rng, max(len(draft) // 2, 1))
 
 
 def lean(draft: Text, rng: Rng) -> Text:
-    kept = [each for each in draft if rng.random() < 0.7] or draft[:1]
+    kept = [each for each in draft if rng.random() < 0.7] or draft[1:2]
     if rng.random() < 0.9:
         kept = [each.replace("!", ".") for each in kept]
     if rng.random() < 0.9:
         kept = [" ".join(word for word in each.split(" ") if word.rstrip(".!?") not in HEDGES) for each in kept]
     if rng.random() < 0.8:
-        kept[0] = f"Thanks, {kept[0]}"
+        kept.insert(1, "Thanks for that.")
     return kept
 
 
 KINDS: dict[str, Callable[[Text, Rng], Text]] = {
     "without a leaning": none, "keep half": halve, "rewrite at half the length": rewrite, "four leanings": lean,
 }  # fmt: skip
-LEANINGS = (("length", -1), ("exclamation marks", -1), ("hedging words", -1), ("warm words", 1))
+LEANINGS = ("-length", "-exclamation marks", "-hedging words", "+warm words")
+TRUE = {
+    "without a leaning": frozenset[str](),
+    "keep half": frozenset(["-length", "-sentence length", "+sentence length"]),
+    "rewrite at half the length": frozenset(["-length", "-sentence length", "+sentence length"]),
+    "four leanings": frozenset([*LEANINGS, "-sentence length", "+sentence length"]),
+}
 
 
 def edits(kind: str, rng: Rng, n: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """(raw, adjusted) changes of n edits, (n, features) each."""
     raw, adjusted = np.zeros((n, len(NAMES))), np.zeros((n, len(NAMES)))
     for i in range(n):
-        draft = text(rng, int(rng.integers(3, 9)))
-        after = KINDS[kind](draft, rng)
-        seed = int(rng.integers(2**32))  # what surrounds the sentences stays, but for those who write another text
-        other = int(rng.integers(2**32)) if kind in ("without a leaning", "rewrite at half the length") else seed
-        before = measure(whole(draft, np.random.default_rng(seed)))
-        for j, change in enumerate(compare(before, measure(whole(after, np.random.default_rng(other))))):
+        draft = draft_text(rng, int(rng.integers(3, 9)))
+        before, after = measure("\n".join(draft)), measure("\n".join(KINDS[kind](draft, rng)))
+        for j, change in enumerate(compare(before, after)):
             if change is not None:
                 raw[i, j], adjusted[i, j] = change.raw, change.adjusted
     return raw, adjusted
@@ -126,14 +130,6 @@ def said(raw: np.ndarray[Any, Any], adjusted: np.ndarray[Any, Any]) -> np.ndarra
     (raw_up, raw_down), (up, down) = log_evidence(raw), log_evidence(adjusted)
     logs = np.concatenate([np.minimum(raw_up, up), np.minimum(raw_down, down)])
     return sure(logs, ALPHA).reshape(2, len(NAMES))
-
-
-def true_statements(kind: str) -> np.ndarray[Any, Any]:
-    """Which statements hold of a kind of people, (2, features): by far more edits than anybody makes."""
-    values = edits(kind, np.random.default_rng(1), 4000)
-    limits = [2.0 * each.std(axis=0) / len(each) ** 0.5 for each in values]
-    (raw, adjusted), (a, b) = (each.mean(axis=0) for each in values), limits
-    return np.array([(raw > a) & (adjusted > b), (raw < -a) & (adjusted < -b)])
 
 
 def part(kind: str, people: range) -> list[dict[str, int]]:
@@ -168,17 +164,14 @@ def main() -> None:
     table = Table("kind", "people with a false statement", "false statements")
     power = Table("leaning", *(f"{n} edits" for n in LOOKS), title="share of people of whom it is said")
     for kind in KINDS:
-        truth = true_statements(kind)
-        true = {f"{'-' if side else '+'}{NAMES[j]}" for side, j in np.argwhere(truth).tolist()}
         people = [first for k, i in parts if k == kind for first in kept[f"{kind} {i}"]]
-        false = [[name for name in first if name not in true] for first in people]
+        false = [[name for name in first if name not in TRUE[kind]] for first in people]
         rate = float(np.mean([bool(each) for each in false]))
         named = sorted({name for each in false for name in each})
-        figures[kind] = {"true": sorted(true), "false": round(rate, 4), "statements": named}
+        figures[kind] = {"false": round(rate, 4), "statements": named}
         table.add_row(kind, f"{rate:.4f}", ", ".join(named))
         if kind == "four leanings":
-            for name, side in LEANINGS:
-                key = f"{'-' if side < 0 else '+'}{name}"
+            for key in LEANINGS:
                 shares = [float(np.mean([first.get(key, 10**9) <= n for first in people])) for n in LOOKS]
                 figures[kind][key] = {str(n): round(share, 3) for n, share in zip(LOOKS, shares)}
                 power.add_row(key, *(f"{share:.2f}" for share in shares))
