@@ -10,7 +10,7 @@ length of sentences, which changes with what is deleted, counts for neither, but
 | without a leaning | another text of the same distribution, whatever the draft was | nothing |
 | keep half | each sentence, greeting and sign-off with probability 1/2 | shorter |
 | rewrite at half the length | another text with half as many sentences, whatever the draft was | shorter |
-| four leanings | keep each with probability 0.7; no exclamation marks (0.9), no hedges (0.9), thanks (0.8) | these four |
+| four leanings | keep each with probability 0.7; no exclamation marks (0.9), no hedges (0.9), thanks (0.8) | these |
 
 `--part I` simulates the I-th hundred of the people and keeps it in a file beside the result; without it all parts are
 simulated that are not kept yet. `--quick` takes 20 people of each kind and writes nothing.
