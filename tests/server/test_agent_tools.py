@@ -119,7 +119,8 @@ def test_choosing_asking_and_what_is_liked(tmp_path: Path) -> None:
             pair = await call(client, "ask", person="ann", id="q1")
             assert (len(pair["pair"]), pair["answers"][0]) == (2, "first")
             assert (await call(client, "learn", decision="q1", choice="second"))["learned"]
-            chosen = await call(client, "choose", show=2)
+            chosen = await call(client, "choose", show=2, why=False)
+            assert "why" not in chosen
             assert len(chosen["order"]) == 2
             assert (await call(client, "learn", decision=chosen["decision"], better=["b", "c"]))["learned"]
             chosen = await call(client, "choose", candidates='["a", "b", "zz"]')  # as some programs send lists

@@ -282,7 +282,7 @@ class _Counts:
             self.again += content in self._seen
             self._seen.add(content)
             return
-        elif event.kind in ("activate", "undo"):
+        elif event.kind in ("activate", "undo", "style"):
             return
         self.backwards += self.clock - event.time > SECOND
         self.clock = max(self.clock, event.time)

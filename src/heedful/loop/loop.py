@@ -66,7 +66,8 @@ class Forgotten(NamedTuple):
     log, archive and standbys)."""
 
     events: int
-    """how many events were erased: decisions for the person, feedback on them, undos of that feedback"""
+    """how many events were erased: decisions for the person, feedback on them, corrections of their style, and undos of
+    either"""
     exports: tuple[str, ...]
     """paths of files that exports wrote earlier; they may still hold the person's events, and the loop cannot change
     them"""

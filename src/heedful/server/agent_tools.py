@@ -75,6 +75,7 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
         person: Annotated[str, about(PERSON_TOLD)] = "",
         context: Annotated[dict[str, Any] | None, about("what describes the request, if the loop uses that")] = None,
         show: Annotated[int | None, about("how many will be shown; without it as the loop's settings say")] = None,
+        why: Annotated[bool, about("whether to say why; without it a loop with a long log answers faster")] = True,
         id: Annotated[str, about(ID_TOLD)] = "",
     ) -> dict[str, Any]:
         """Order candidates by what was learned, best first, and log that decision; the answer says why, and has the id
@@ -83,7 +84,7 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
             decision = loop.decide(candidates, person=person or None, context=context, show=show, id=id or None)
             unknown = {} if decision.unknown is None else {"unknown": list(decision.unknown)}
             order = {"decision": decision.id, "order": list(decision.shown), "arm": decision.arm}
-            return order | unknown | {"why": _why(loop, decision.id)}
+            return order | unknown | ({"why": _why(loop, decision.id)} if why else {})
 
     @tool()
     def learn(
