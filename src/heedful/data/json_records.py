@@ -2,10 +2,13 @@
 list in it, Parquet or CSV; plain or gzip."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
+
+import msgspec
 
 from heedful.data.files import cut_repr, open_uncompressed
 from heedful.data.jsonl import read_lines
@@ -82,14 +85,7 @@ def _document(path: Path, inside: str) -> Iterator[Located]:
         text = file.read(MOST_BYTES + 1)
     if len(text) > MOST_BYTES:
         raise ValueError(f"{path.name}: content: expected at most {MOST_BYTES:,} bytes in one document, got more")
-    try:
-        found = json.loads(text.decode("utf-8-sig"), parse_constant=_no_number, object_pairs_hook=_once)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path.name}: text: expected UTF-8, got another byte at {error.start + 1}") from None
-    except RecursionError:
-        raise ValueError(f"{path.name}: json: expected at most some hundred levels, got more") from None
-    except ValueError as error:
-        raise ValueError(f"{path.name}: json: expected one JSON document, got: {error}") from None
+    found = parse_document(path.name, text)
     if isinstance(found, dict):
         if not isinstance(found.get(inside), list):
             got = cut_repr(sorted(found)) if inside not in found else f"{inside} {cut_repr(found[inside])}"
@@ -106,15 +102,28 @@ def _each(name: str, records: list[Any], inside: str) -> Iterator[Located]:
         yield at, record
 
 
-def _no_number(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON")
+def parse_document(name: str, text: bytes) -> Any:
+    """Return the value of a whole JSON document, called `name` in messages.
+
+    Raise ValueError, which begins with `name`, if it is not UTF-8 or not JSON, names a key twice in one object, or is
+    nested too deep."""
+    try:
+        msgspec.json.decode(text.removeprefix(b"\xef\xbb\xbf"))  # stricter: no NaN, no half of a surrogate pair
+        return json.loads(text.decode("utf-8-sig"), object_pairs_hook=_once)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name}: text: expected UTF-8, got another byte at {error.start + 1}") from None
+    except RecursionError:
+        raise ValueError(f"{name}: json: expected at most some hundred levels, got more") from None
+    except ValueError as error:
+        raise ValueError(f"{name}: json: expected one JSON document, got: {error}") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object with these (key, value) pairs. Raise ValueError if a key comes twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        seen = set[str]()
-        raise ValueError(f"a key twice: {cut_repr(next(key for key, _ in pairs if key in seen or seen.add(key)))}")  # type: ignore[func-returns-value]
+        name, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise ValueError(f"a key twice: {cut_repr(name)}")
     return found
 
 

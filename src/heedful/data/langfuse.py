@@ -1,0 +1,306 @@
+"""Scores of Langfuse, and the outputs that they are about, as its API and its exports have them.
+
+Scores are read in three shapes: those of `GET /api/public/v3/scores` (with `fields=subject`), the flat ones of
+`/api/public/v2/scores`, and rows of the export to blob storage (`trace_id`, `data_type`, ...). Outputs are observations
+(`GET /api/public/v2/observations`, or of the export) or traces. docs/langfuse.md says what was verified.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from os import PathLike
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from heedful.data.files import cut_repr, number_in
+from heedful.data.json_records import Located, read_records
+
+DataType: TypeAlias = Literal["NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION"]
+TYPES: tuple[DataType, ...] = ("NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION")
+KINDS = ("trace", "observation", "session", "experiment")
+_BOOLEANS: Mapping[object, bool] = {1: True, 0: False, "true": True, "false": False, "1": True, "0": False}
+
+
+class Score(NamedTuple):
+    """One score: its id, what it says, and what it is attached to.
+
+    `trace` and `observation` are ids, None for a score of something else (`kind`)."""
+
+    at: str
+    """its place in a file, for messages"""
+    id: str
+    name: str
+    type: DataType
+    value: float | bool | str | None
+    """a number, a boolean or a text, by `type`; None if it has none"""
+    source: str
+    """who gave it: API, ANNOTATION (a person) or EVAL (a model)"""
+    time: str | None
+    """when it was given, ISO 8601"""
+    kind: str
+    """what it is attached to: trace, observation, session, experiment"""
+    trace: str | None
+    observation: str | None
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """the ids under which a decision may stand: that of the observation, then that of the trace"""
+        return tuple([each for each in (self.observation, self.trace) if each is not None])
+
+
+class Output(NamedTuple):
+    """What an application answered: the output of a trace or of an observation, with what it was asked."""
+
+    id: str
+    """the id of the trace, or of the observation"""
+    trace: str
+    """the id of the trace; for a trace its own"""
+    is_root: bool
+    """whether it stands for its whole trace"""
+    text: str
+    """the output as a text; "" if there is none"""
+    prompt: str
+    """the input as a text; "" if there is none"""
+    messages: list[Any] | None
+    """the input, if it is a list of messages"""
+    person: str | None
+    """the id of the user"""
+    time: str | None
+    """when it began, ISO 8601"""
+
+
+def read_scores(path: str | PathLike[str]) -> Iterator[Score]:
+    """Yield the scores in the file at `path`: JSON lines, a list, an object with a list `data`, Parquet or CSV.
+
+    Raise ValueError, NAME:LINE: field: expected ..., got ..., for the first that is no score."""
+    return parse_scores(read_records(path))
+
+
+def parse_scores(records: Iterable[Located]) -> Iterator[Score]:
+    """Yield the score in each of `records`, pairs (place, object). Raise ValueError for the first that is none."""
+    for at, record in records:
+        try:
+            yield _score(at, record)
+        except ValueError as error:
+            raise ValueError(f"{at}: {error}") from None
+
+
+def read_outputs(path: str | PathLike[str]) -> Iterator[Output]:
+    """Yield the outputs of the traces or observations in the file at `path`, which is read as in `read_scores`.
+
+    Raise ValueError for the first record that is neither."""
+    return parse_outputs(read_records(path))
+
+
+def parse_outputs(records: Iterable[Located]) -> Iterator[Output]:
+    """Yield the output of each of `records`, pairs (place, object). Raise ValueError for the first that is none."""
+    for at, record in records:
+        try:
+            yield _output(record)
+        except ValueError as error:
+            raise ValueError(f"{at}: {error}") from None
+
+
+# ---------------------------------------------------------------------------- scores
+
+
+def _score(at: str, record: Mapping[str, Any]) -> Score:
+    id, name = _id(record, "id"), record.get("name")
+    if id is None:
+        raise ValueError(f"id: expected that of a score, got {'none' if 'id' not in record else repr(record['id'])}")
+    if not isinstance(name, str):
+        raise ValueError(f"name: expected a text, got {cut_repr(name)}")
+    told = _first(record, "dataType", "data_type")
+    type_ = told.upper() if isinstance(told, str) else None
+    known = next((each for each in TYPES if each == type_), None)
+    if known is None:
+        raise ValueError(f"dataType: expected {', '.join(TYPES)}, got {cut_repr(told)}")
+    source = record.get("source")
+    if not isinstance(source, str) or not source:
+        raise ValueError(f"source: expected API, ANNOTATION or EVAL, got {cut_repr(source)}")
+    kind, trace, observation = _subject(record)
+    time = _time(record, "timestamp")
+    return Score(at, id, name, known, _value(known, record), source.upper(), time, kind, trace, observation)
+
+
+def _value(type: DataType, record: Mapping[str, Any]) -> float | bool | str | None:
+    """Return the value of a score: a number, a boolean or a text, by its type; None if it has none.
+
+    Older answers have texts in `stringValue`, exports in `string_value`, and both a boolean as 1 or 0."""
+    value, text = record.get("value"), _first(record, "stringValue", "string_value")
+    if type in ("CATEGORICAL", "TEXT", "CORRECTION"):
+        said = text if text is not None else value
+        if text is None and (record.get("stringValue", 0) in (None, "") or record.get("string_value", 0) in (None, "")):
+            return None
+        if said is None:
+            return None
+        if not isinstance(said, str):
+            raise ValueError(f"value: expected a text with {type}, got {cut_repr(said)}")
+        return said
+    if value is None and text is None:
+        return None
+    if type == "BOOLEAN":
+        said = value if value is not None else text
+        key = said.lower() if isinstance(said, str) else said
+        if isinstance(key, str) and (number := number_in(key)) is not None:
+            key = number
+        if isinstance(key, list | dict) or key not in _BOOLEANS:
+            raise ValueError(f"value: expected true or false with BOOLEAN, got {cut_repr(said)}")
+        return _BOOLEANS[key]
+    number = number_in(value) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        raise ValueError(f"value: expected a number with NUMERIC, got {cut_repr(value)}")
+    return float(number)
+
+
+def _subject(record: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
+    """Return (kind, trace, observation): what a score is attached to."""
+    if "subject" in record:
+        subject = record["subject"]
+        if not isinstance(subject, Mapping) or subject.get("kind") not in KINDS:
+            raise ValueError(f"subject: expected an object of kind {', '.join(KINDS)}, got {cut_repr(subject)}")
+        id = _id(subject, "id")
+        if id is None:
+            raise ValueError(f"subject.id: expected an id, got {cut_repr(subject.get('id'))}")
+        if subject["kind"] == "observation":
+            return "observation", _id(subject, "traceId"), id
+        return str(subject["kind"]), id if subject["kind"] == "trace" else None, None
+    names = (
+        ("observation", ("observationId", "observation_id")),
+        ("trace", ("traceId", "trace_id")),
+        ("session", ("sessionId", "session_id")),
+        ("experiment", ("datasetRunId", "dataset_run_id")),
+    )
+    if not any(field in record for _, fields in names for field in fields):
+        told = "what the score is attached to; ask for it with fields=subject"
+        raise ValueError(f"subject: expected {told}, got none")
+    found = {kind: next((id for f in fields if (id := _id(record, f)) is not None), None) for kind, fields in names}
+    kind = next((kind for kind, id in found.items() if id is not None), None)
+    if kind is None:
+        raise ValueError("traceId: expected what the score is attached to, got nothing")
+    return kind, found["trace"], found["observation"]
+
+
+# ---------------------------------------------------------------------------- outputs
+
+
+def _output(record: Mapping[str, Any]) -> Output:
+    id, trace = _id(record, "id"), _id(record, "traceId") or _id(record, "trace_id")
+    if id is None:
+        raise ValueError(f"id: expected that of a trace or an observation, got {cut_repr(record.get('id'))}")
+    if "output" not in record and "input" not in record:
+        raise ValueError("output: expected input and output (fields=core,basic,io), got neither")
+    root = _first(record, "isRootObservation", "is_root_observation")
+    parent = _first(record, "parentObservationId", "parent_observation_id")
+    is_root = trace is None or (root if isinstance(root, bool) else not parent)
+    messages = _messages(record.get("input"))
+    return Output(
+        id,
+        trace or id,
+        is_root,
+        as_text(record.get("output")),
+        _conversation(messages) if messages is not None else as_text(record.get("input"), prompt=True),
+        messages,
+        _id(record, "userId") or _id(record, "user_id"),
+        _time(record, "startTime") or _time(record, "start_time") or _time(record, "timestamp"),
+    )
+
+
+def as_text(value: object, *, prompt: bool = False) -> str:
+    """Return an input or output as one text: a text as it is, of messages the last answer, of an object its text.
+
+    Langfuse has them as texts, which may be JSON. `prompt` says that it is an input. What has no text of its own is
+    returned as JSON."""
+    value = _decoded(value)
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        for field in ("content", "text", "output", "answer", "response", "completion", "message", "query", "question"):
+            if field in value and (isinstance(value[field], str | Mapping) or _parts(value[field]) is not None):
+                return as_text(value[field], prompt=prompt)
+        if isinstance(value.get("choices"), list) and len(value["choices"]) == 1:
+            return as_text(value["choices"][0], prompt=prompt)
+        messages = _messages(value)
+        if messages is not None:
+            return _conversation(messages) if prompt else as_text(messages[-1])
+        if len(value) == 1 and isinstance(alone := next(iter(value.values())), str):
+            return alone
+    if isinstance(value, list):
+        if (parts := _parts(value)) is not None:
+            return parts
+        if (messages := _messages(value)) is not None:
+            return _conversation(messages) if prompt else as_text(messages[-1])
+        if len(value) == 1:
+            return as_text(value[0], prompt=prompt)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _decoded(value: object) -> object:
+    """Return the value of a text that is JSON of an object, a list or a text; anything else as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
+        try:
+            found = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+        return found if isinstance(found, dict | list | str) else value
+    return value
+
+
+def _parts(value: object) -> str | None:
+    """Return the text of a message's parts, [{"type": "text", "text": ...}]; None if it is something else."""
+    if not isinstance(value, list) or not value:
+        return None
+    texts = [each.get("text") for each in value if isinstance(each, Mapping) and isinstance(each.get("text"), str)]
+    return "\n\n".join(map(str, texts)) if len(texts) == len(value) else None
+
+
+def _messages(value: object) -> list[Any] | None:
+    """Return the messages in an input, a list of {"role", "content"} or an object with one; None if there are none."""
+    value = _decoded(value)
+    if isinstance(value, Mapping) and "messages" in value:
+        value = value["messages"]
+    if isinstance(value, list) and value:
+        if all(isinstance(each, Mapping) and isinstance(each.get("role"), str) and "content" in each for each in value):
+            return value
+    return None
+
+
+def _conversation(messages: list[Any]) -> str:
+    texts = [as_text(each["content"]) for each in messages]
+    if len(messages) == 1 and messages[0]["role"] == "user":
+        return texts[0]
+    return "\n\n".join(f"{each['role']}: {text}" for each, text in zip(messages, texts))
+
+
+# ---------------------------------------------------------------------------- fields
+
+
+def _first(record: Mapping[str, Any], *fields: str) -> Any:
+    """Return the first of these fields that the record has and that is not None and not empty."""
+    return next((record[field] for field in fields if record.get(field) not in (None, "")), None)
+
+
+def _id(record: Mapping[str, Any], field: str) -> str | None:
+    value = record.get(field)
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str) or not 1 <= len(value) <= 200 or not value.isprintable():
+        raise ValueError(f"{field}: expected 1 to 200 printable characters, got {cut_repr(value)}")
+    return value
+
+
+def _time(record: Mapping[str, Any], field: str) -> str | None:
+    value = record.get(field)
+    if value is None or value == "":
+        return None
+    if isinstance(value, datetime):
+        return value.isoformat() if value.tzinfo else value.replace(tzinfo=UTC).isoformat()
+    try:
+        if not isinstance(value, str):
+            raise ValueError
+        datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError(f"{field}: expected a time such as 2026-01-31T12:00:00Z, got {cut_repr(value)}") from None
+    return value
