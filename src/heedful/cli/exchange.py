@@ -1,4 +1,6 @@
-"""`heedful import` and `heedful validate`: events as JSON lines, OpenSearch's click logs (UBI), formats of others."""
+"""`heedful import` and `heedful validate`: events as JSON lines, OpenSearch's click logs (UBI), formats of others.
+
+The file is long because `import` is one command with every source of events: lines, logs, formats, a server."""
 
 from __future__ import annotations
 
@@ -45,6 +47,25 @@ def import_(
     ] = None,
     format: As = None,
     option: Options = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--langfuse", metavar="URL", help="Read the scores of a project of Langfuse; keys: LANGFUSE_..._KEY."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="With --langfuse: scores from this time on (ISO 8601).")
+    ] = None,
+    traces: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --as langfuse: the outputs that scores are about.")
+    ] = None,
+    score: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=MEANING", help="Of scores: 1..5, 0.5, good:up,bad:down or none; may be repeated."),
+    ] = None,
+    evaluations: Annotated[
+        bool, typer.Option("--evaluations", help="Of scores: also those that a model gave.")
+    ] = False,
     own: Own = None,
     json: Json = False,
 ) -> None:
@@ -58,7 +79,18 @@ def import_(
     the loop cannot be written; 2 bad input, such as a file of another kind.
     """
     files = files or []
-    if not files and (items is None or ubi is not None):
+    options = pairs("--option", "NAME=VALUE", option or ())
+    options |= {f"score:{each}": how for each, how in pairs("--score", "NAME=MEANING", score or ()).items()}
+    options |= ({"evaluations": "yes"} if evaluations else {}) | ({} if traces is None else {"traces": str(traces)})
+    if options and format is None and url is None:
+        raise BadInput(f"--{'option' if option else 'score'}: expected --as FORMAT too, got none")
+    if url is not None and (
+        files or ubi is not None or items is not None or format not in (None, "langfuse") or traces
+    ):
+        raise BadInput("--langfuse: expected no FILE and no other format with it, got one")
+    if since is not None and url is None:
+        raise BadInput("--since: expected --langfuse URL too, got none")
+    if not files and url is None and (items is None or ubi is not None):
         raise BadInput(
             f"FILE: expected {'the events' if ubi is not None else 'some events, or --features ITEMS'}, got none"
         )
@@ -69,10 +101,7 @@ def import_(
     for file in [*files, *([ubi] if ubi else [])]:
         if not file.is_file() and not file.is_fifo():
             raise BadInput(f"{file}: {'expected a file, got a folder' if file.is_dir() else 'no such file'}")
-    options = pairs("--option", "NAME=VALUE", option or ())
-    if options and format is None:
-        raise BadInput("--option: expected --as FORMAT too, got none")
-    if format is not None and (ubi is not None or not files):
+    if format is not None and url is None and (ubi is not None or not files):
         raise BadInput("--ubi: expected none with --as, got it" if ubi else "FILE: expected some with --as, got none")
     tally = Tally()
     with open_loop(name, own) as loop, asking():
@@ -82,7 +111,10 @@ def import_(
             _check_objects(file)  # all of them before anything of one is taken
         put = _put_items(loop, items) if items is not None else None
         report = _import_ubi(loop, ubi, files[0], chains, tally) if ubi is not None else None
-        report = _import_as(loop, format, options, files, tally) if format is not None else report
+        if url is not None:
+            report = _import_langfuse(loop, url, since, options, tally)
+        elif format is not None:
+            report = _import_as(loop, format, options, files, tally)
         for file in files if ubi is None and format is None else ():
             _import_file(loop, file, tally)
         given, moved = (max(now - then, 0) for now, then in zip(loop.projection.moves, before))
@@ -93,7 +125,7 @@ def import_(
         if json:
             print_json(told)
         else:
-            _show(loop, tally, put, report, bool(files), (given, moved))
+            _show(loop, tally, put, report, bool(files) or url is not None, (given, moved))
     unused = [] if report is None or ubi is None else _unused_files(report, {"queries": ubi, "events": files[0]})
     if report is not None and ubi is None and not report.used.total() and set(report.dropped) - {ALREADY}:
         unused = [f"none of {report.rows.total():,} rows was used"]
@@ -191,6 +223,49 @@ def _import_as(loop: Loop, name: str, options: Mapping[str, str], files: Sequenc
     except ModuleNotFoundError as error:
         raise Failure(str(error)) from error
     return report
+
+
+def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[str, str], tally: Tally) -> Report:
+    """Import the scores of a Langfuse project at `url`, page by page, and return what became of them."""
+    from heedful.client.langfuse import Langfuse, LangfuseError
+    from heedful.data.jsonl import Line
+    from heedful.data.langfuse import Output, Score, parse_outputs, parse_scores
+    from heedful.data.row_report import Report
+    from heedful.io import import_lines
+    from heedful.io.formats import check_options, find_format
+    from heedful.io.langfuse import Meanings, find_output, score_lines
+
+    check_options(find_format("langfuse", "read"), options)
+    meaning, server, report = Meanings(options), Langfuse.from_environment(url), Report()
+    outputs: dict[str, list[Output]] = {}
+
+    def find(score: Score) -> Output | None:
+        if score.trace is None:
+            return None
+        if score.trace not in outputs:
+            outputs.clear()  # scores of a trace mostly come together
+            outputs[score.trace] = list(parse_outputs(server.outputs(score.trace)))
+        return find_output(score, outputs[score.trace])
+
+    texts = None if loop.projection.interaction.by_number or not _has_texts(loop, options.get("text")) else find
+    try:
+        with _progress("scores", None) as advance:
+            for page in server.scores(since):
+                scores = list(parse_scores(page))  # all of a page before anything of it is written
+                lines = score_lines(loop, scores, report, meaning, texts, options.get("text"))
+                for outcome in import_lines(loop, advance(Line(i, each, None) for i, each in enumerate(lines, 1))):
+                    tally.add(outcome, f"{outcome.kind} {outcome.id}")
+    except LangfuseError as error:
+        raise Failure(str(error)) from error
+    return report
+
+
+def _has_texts(loop: Loop, given: str | None) -> bool:
+    from heedful.io.preference_export import text_column
+
+    with suppress(ValueError):
+        return bool(text_column(loop, given))
+    return False
 
 
 def _on_offer(loop: Loop, records: Iterator[dict[str, Any]], report: Report) -> Iterator[dict[str, Any]]:

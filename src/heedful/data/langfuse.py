@@ -261,10 +261,10 @@ def _messages(value: object) -> list[Any] | None:
     value = _decoded(value)
     if isinstance(value, Mapping) and "messages" in value:
         value = value["messages"]
-    if isinstance(value, list) and value:
-        if all(isinstance(each, Mapping) and isinstance(each.get("role"), str) and "content" in each for each in value):
-            return value
-    return None
+    if not isinstance(value, list) or not value:
+        return None
+    are = all(isinstance(each, Mapping) and isinstance(each.get("role"), str) and "content" in each for each in value)
+    return value if are else None
 
 
 def _conversation(messages: list[Any]) -> str:

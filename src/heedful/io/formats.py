@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from heedful.data.row_report import Report
-from heedful.io import ltr, ubi_export
+from heedful.io import langfuse, ltr, ubi_export
 from heedful.io.preference_export import write_pairs, write_thumbs
 from heedful.io.preference_import import read_pair_lines, read_thumb_lines
 from heedful.loop import Loop
@@ -62,6 +62,7 @@ FORMATS: Mapping[str, Format] = {
             read_pair_lines,
             _TEXTS,
         ),
+        Format("langfuse", "scores of Langfuse", read=langfuse.read_score_lines, options=langfuse.OPTIONS),
         Format("unpaired", "prompt, completion, label: a thumb on one answer", write_thumbs, read_thumb_lines, _TEXTS),
         Format(
             "opensearch",
@@ -102,7 +103,8 @@ def find_format(name: str, verb: str) -> Format:
 
 def check_options(format: Format, given: Mapping[str, str]) -> None:
     """Raise ValueError if `given`, options by name, has one that `format` does not know."""
+    prefixes = tuple([name.partition(":")[0] + ":" for name in format.options if ":" in name])
     for name in given:
-        if name not in format.options:
+        if name not in format.options and not (prefixes and name.startswith(prefixes)):
             known = ", ".join(format.options) or "none"
             raise ValueError(f"--option: expected {known} with --as {format.name}, got {name!r}")

@@ -1,0 +1,232 @@
+"""Import of Langfuse's scores: what people said of the outputs of an application becomes feedback on decisions.
+
+The id of a score is that of the feedback, so that a score counts once. The decision is the one with the id of its
+observation or its trace; in a loop of texts that has none, one is made that showed the output. docs/langfuse.md says
+what becomes what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from heedful.core.validation import describe
+from heedful.data.files import number_in
+from heedful.data.langfuse import Output, Score, as_text, read_outputs, read_scores
+from heedful.data.row_report import Report
+from heedful.io.preference_export import text_column
+from heedful.loop import Loop
+
+OPTIONS = {
+    "evaluations": "yes: also scores that a model gave (source EVAL)",
+    "traces": "a file with the outputs of traces or observations",
+    "score:NAME": "what the values of this score mean: 1..5, 0.5, good:up,bad:down or none",
+    "text": "the column of an item that has its text",
+}
+"""The options of the format, with what each says."""
+
+Find: TypeAlias = Callable[[Score], Output | None]
+"""Returns the output that a score is about; None if it is not known."""
+Meaning: TypeAlias = Callable[[Score], dict[str, Any] | str]
+"""Returns the form of the feedback that a score gives, or why there is none."""
+
+EVALUATION = "given by a model: --evaluations takes it"
+NO_RANGE = "a number without a meaning: --score NAME=1..5 is a range, --score NAME=0.5 the least that is good"
+NO_CATEGORY = "a category without a meaning: --score NAME=good:up,bad:down"
+OTHER_CATEGORY = "a category that --score does not name"
+OUTSIDE = "outside of its range"
+TEXT = "a comment"
+NO_VALUE = "without a value"
+LEFT_OUT = "left out by --score"
+NO_DECISION = "its decision is not in this loop: in a loop of texts, --traces FILE makes one of the output"
+NO_OUTPUT = "neither its decision nor its output is there"
+EMPTY_OUTPUT = "its output is empty"
+EQUAL = "the correction is the output"
+FORGOTTEN = "forgotten in this loop"
+
+
+def read_score_lines(
+    loop: Loop, files: Sequence[Path], report: Report, options: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the lines of an import of the scores in `files`; with the option `traces`, of decisions, too.
+
+    All files are read before the first line is yielded; `report` counts the scores. Raise ValueError if a file is
+    malformed or an option makes no sense."""
+    outputs: Find | None = None
+    meaning = Meanings(options)  # before any file is read
+    if "traces" in options:
+        outputs = _by_id(read_outputs(options["traces"]))
+    for file in files:
+        for _ in read_scores(file):
+            pass
+    for file in files:
+        yield from score_lines(loop, read_scores(file), report, meaning, outputs, options.get("text"))
+
+
+def score_lines(
+    loop: Loop,
+    scores: Iterable[Score],
+    report: Report,
+    meaning: Meanings,
+    outputs: Find | None = None,
+    text: str | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Yield the lines of an import of `scores`: feedback and, where `outputs` finds what a score is about, decisions.
+
+    `meaning` says what a value means. `text` is the column of an item that has its text (None: the only one).
+    `report` counts the scores, and why others are left out."""
+    log, made = loop.projection.log, set[str]()
+    column = None
+    if outputs is not None and not loop.projection.interaction.by_number:
+        column = text_column(loop, text)
+    for score in scores:
+        report.rows["scores"] += 1
+        form = meaning(score)
+        if isinstance(form, str):
+            report.drop(form, f"score {score.id}")
+            continue
+        found = next((id for id in score.places if id in made or log.find("decision", id) is not None), None)
+        if found is None:
+            line = _decision(loop, score, outputs, column)
+            if isinstance(line, str):
+                report.drop(line, f"score {score.id}")
+                continue
+            found = line["id"]
+            if form.get("edit") == line["candidates"][0][column]:
+                report.drop(EQUAL, f"score {score.id}")
+                continue
+            made.add(found)
+            yield line
+        report.used["scores"] += 1
+        when = {} if score.time is None else {"time": score.time}
+        if "rating" in form:
+            known = loop.projection.find_decision(found)
+            shown = "output" if known is None else known.names[known.record.shown[0]]
+            form = {"rating": {shown: form["rating"]}}
+        yield {"kind": "feedback", "id": score.id, "decision": found, **when, **form}
+
+
+def _decision(loop: Loop, score: Score, outputs: Find | None, column: str | None) -> dict[str, Any] | str:
+    """Return the line of the decision that showed the output that a score is about, or why there is none."""
+    log = loop.projection.log
+    if any(log.is_forgotten("decision", id) for id in score.places):
+        return FORGOTTEN
+    if outputs is None or column is None:
+        return NO_DECISION
+    output = outputs(score)
+    if output is None:
+        return NO_OUTPUT
+    if not output.text.strip():
+        return EMPTY_OUTPUT
+    id = score.places[0]
+    row = {loop.manifest.encoding.identifier or "id": "output", column: output.text}
+    line: dict[str, Any] = {"kind": "decision", "id": id, "candidates": [row], "shown": ["output"]}
+    context: dict[str, Any] = {"prompt": output.prompt} if output.prompt else {}
+    context |= {} if output.messages is None else {"messages": output.messages}
+    told = {"context": context or None, "person": output.person, "time": output.time}
+    return line | {name: value for name, value in told.items() if value is not None}
+
+
+def find_output(score: Score, outputs: Iterable[Output]) -> Output | None:
+    """Return which of `outputs` a score is about: that of its observation, otherwise that of its trace.
+
+    A trace has the output of its root; if the root has none, of the last observation that has one."""
+    mine = [each for each in outputs if each.trace == score.trace or each.id in score.places]
+    if score.observation is not None:
+        return next((each for each in mine if each.id == score.observation), None)
+    roots = [each for each in mine if each.is_root and each.text]
+    return roots[0] if roots else max((each for each in mine if each.text), key=lambda e: e.time or "", default=None)
+
+
+def _by_id(outputs: Iterable[Output]) -> Find:
+    by_trace: dict[str, list[Output]] = {}
+    by_id: dict[str, Output] = {}
+    for each in outputs:
+        by_trace.setdefault(each.trace, []).append(each)
+        by_id[each.id] = each
+
+    def find(score: Score) -> Output | None:
+        if score.observation is not None:
+            return by_id.get(score.observation)
+        return find_output(score, by_trace.get(score.trace or "", []))
+
+    return find
+
+
+class Meanings:
+    """What the values of scores mean as feedback, as the options `evaluations` and `score:NAME` say."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """Read the options. Raise ValueError, naming the option, for one that makes no sense."""
+        evaluations = options.get("evaluations", "no")
+        if evaluations not in ("yes", "no"):
+            raise ValueError(f"evaluations: expected yes or no, got {describe(evaluations)}")
+        self._evaluations = evaluations == "yes"
+        self._named = {
+            name.partition(":")[2]: _meaning(name.partition(":")[2], how)
+            for name, how in options.items()
+            if name.startswith("score:")
+        }
+
+    def __call__(self, score: Score) -> dict[str, Any] | str:
+        """Return the form of feedback that `score` gives, such as {"thumb": "up"}, or why it gives none."""
+        if score.source == "EVAL" and not self._evaluations:
+            return EVALUATION
+        if score.kind not in ("trace", "observation"):
+            return f"attached to a whole {score.kind}"
+        if score.value is None:
+            return NO_VALUE
+        if score.name in self._named and score.type != "CORRECTION":
+            return self._named[score.name](score)
+        if isinstance(score.value, bool):
+            return {"thumb": "up" if score.value else "down"}
+        if score.type == "CORRECTION":
+            corrected = as_text(score.value)
+            return {"edit": corrected} if corrected.strip() else NO_VALUE
+        return {"NUMERIC": NO_RANGE, "CATEGORICAL": NO_CATEGORY}.get(score.type, TEXT)
+
+
+def _meaning(name: str, how: str) -> Meaning:
+    """Return what `how`, an option for the scores called `name`, says. Raise ValueError if it makes no sense."""
+    low, dots, high = how.partition("..")
+    wrong = ValueError(
+        f"--score: expected {name}=1..5 (a range), {name}=0.5 (the least that is good), {name}=good:up,bad:down or "
+        f"{name}=none, got {describe(how)}"
+    )
+    if how == "none":
+        return lambda score: LEFT_OUT
+    if dots:
+        least, most = number_in(low), number_in(high)
+        if least is None or most is None or not least < most:
+            raise wrong
+        ends = least, most
+        return lambda score: _rating(score, *ends)
+    if (at := number_in(how)) is not None:
+        if at != at:
+            raise wrong
+        return lambda score: _thumb(score, at)
+    values: dict[str, dict[str, Any]] = {}
+    for part in how.split(","):
+        category, colon, said = part.rpartition(":")
+        number = number_in(said)
+        if not colon or not category or (said not in ("up", "down") and (number is None or number != number)):
+            raise wrong
+        values[category.strip()] = {"thumb": said} if number is None else {"rating": number}
+    return lambda score: values.get(_category(score.value), OTHER_CATEGORY)
+
+
+def _category(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _rating(score: Score, low: float, high: float) -> dict[str, Any] | str:
+    if isinstance(score.value, str | None):
+        return OTHER_CATEGORY
+    return {"rating": float(score.value)} if low <= float(score.value) <= high else OUTSIDE
+
+
+def _thumb(score: Score, at: float) -> dict[str, Any] | str:
+    if isinstance(score.value, str | None):
+        return OTHER_CATEGORY
+    return {"thumb": "up" if float(score.value) >= at else "down"}

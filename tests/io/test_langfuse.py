@@ -1,0 +1,556 @@
+"""Scores of Langfuse, from files and from a stand-in server that follows its documentation, and from hostile ones."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from heedful import TEXTS, Loop, Settings
+from heedful.client import langfuse as client
+from heedful.client.langfuse import Langfuse, LangfuseError
+from heedful.data.jsonl import Line
+from heedful.data.langfuse import as_text, parse_scores
+from heedful.data.row_report import Report
+from heedful.io import Outcome, import_lines
+from heedful.io.formats import FORMATS, check_options
+from heedful.io.langfuse import Meanings
+from loops import rating_loop
+
+DRAFTS = [{"id": "long", "text": "We would perhaps like to inform you."}, {"id": "short", "text": "It is here."}]
+
+
+def score(id: str, value: Any, type: str = "BOOLEAN", trace: str = "t1", **more: Any) -> dict[str, Any]:
+    """A score as `GET /api/public/v3/scores?fields=subject` has it."""
+    core = {"id": id, "projectId": "p", "name": "helpful", "value": value, "dataType": type, "source": "ANNOTATION"}
+    times = {"timestamp": "2026-06-15T11:00:00Z", "createdAt": "2026-06-15T11:00:02Z", "environment": "default"}
+    return core | times | {"subject": {"kind": "trace", "id": trace}} | more
+
+
+def observation(id: str, trace: str, output: Any, root: bool = True, **more: Any) -> dict[str, Any]:
+    """An observation as `GET /api/public/v2/observations?fields=core,basic,io` has it."""
+    about = {"id": id, "traceId": trace, "startTime": "2026-06-15T10:00:00Z", "isRootObservation": root}
+    return about | {"parentObservationId": None if root else "x", "input": "Tell them.", "output": output} | more
+
+
+def texts(path: Path) -> Loop:
+    return Loop.create(path, encoding=TEXTS, settings=Settings(k=1, control=0.0, exploration=0.0))
+
+
+def lines(path: Path, rows: Sequence[object]) -> Path:
+    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def brought(loop: Loop, *files: Path, **options: str) -> tuple[list[Outcome], Report]:
+    read, report = FORMATS["langfuse"].read, Report()
+    assert read is not None
+    records = read(loop, files, report, {name.replace("__", ":"): value for name, value in options.items()})
+    return list(import_lines(loop, (Line(i, each, None) for i, each in enumerate(records, 1)))), report
+
+
+SCORES = [
+    score("s1", True),
+    score("s2", False, trace="t2"),
+    score("s3", "It has arrived.", "CORRECTION", name="output"),
+    score("s4", True, subject={"kind": "observation", "id": "o1", "traceId": "t3"}),
+    score("s5", 0.25, "NUMERIC"),
+    score("s6", "good", "CATEGORICAL"),
+    score("s7", "Nice", "TEXT"),
+    score("s8", True, source="EVAL"),
+    score("s9", True, subject={"kind": "session", "id": "x"}),
+    score("s10", "", "CORRECTION"),
+    score("s11", True, trace="nowhere"),
+]
+
+
+def test_scores_are_feedback_on_the_decisions_of_their_traces(tmp_path: Path) -> None:
+    with texts(tmp_path / "a.heedful") as loop:
+        for id in ("t1", "t2", "t3"):
+            loop.decide(DRAFTS, id=id, context={"prompt": "Tell them."})
+        outcomes, report = brought(loop, lines(tmp_path / "scores.jsonl", SCORES))
+        assert [(each.id, each.status) for each in outcomes] == [(f"s{i}", "applied") for i in (1, 2, 3, 4)]
+        assert (report.rows["scores"], report.used["scores"], report.dropped.total()) == (11, 4, 7)
+        reasons = " | ".join(report.dropped)
+        for told in ("a number without a meaning", "a category without a meaning", "a comment", "given by a model"):
+            assert told in reasons
+        assert report.dropped["attached to a whole session"] == report.dropped["without a value"] == 1
+        told = {each.event: each for each in loop.lessons()}
+        assert (told["s1"].values, told["s2"].values, told["s4"].decision) == ((1.0,), (-1.0,), "t3")
+        assert told["s3"].text == "It has arrived."
+        assert told["s3"].time == 1781521200000000
+        head = loop.projection.log.last()
+        again, _ = brought(loop, tmp_path / "scores.jsonl")
+        assert {each.status for each in again} == {"duplicate"}
+        assert loop.projection.log.last() == head
+
+
+def test_what_values_mean_is_said(tmp_path: Path) -> None:
+    scores = [score(f"n{i}", i / 2, "NUMERIC", name="quality") for i in range(3)]
+    scores += [score(f"c{i}", word, "CATEGORICAL", name="mood") for i, word in enumerate(["good", "bad", "odd"])]
+    scores += [score("e", True, source="EVAL"), score("x", True, name="off")]
+    options = {"score__quality": "0.5", "score__mood": "good:up,bad:down", "score__off": "none", "evaluations": "yes"}
+    with texts(tmp_path / "a.heedful") as loop:
+        loop.decide(DRAFTS, id="t1")
+        outcomes, report = brought(loop, lines(tmp_path / "scores.jsonl", scores), **options)
+        told = {each.event: each.values for each in loop.lessons()}
+        ups = {name for name, values in told.items() if values == (1.0,)}
+        assert (ups, set(told) - ups) == ({"n1", "n2", "c0", "e"}, {"n0", "c1"})
+        assert dict(report.dropped) == {"a category that --score does not name": 1, "left out by --score": 1}
+    with rating_loop(tmp_path / "r.heedful") as loop:
+        shown = loop.decide(["i1", "i2"], person="ann", id="t1").shown
+        scores = [score("a", 4, "NUMERIC", name="stars"), score("b", 9, "NUMERIC", name="stars")]
+        outcomes, report = brought(loop, lines(tmp_path / "scores.jsonl", scores), score__stars="1..5")
+        assert [each.status for each in outcomes] == ["applied"]
+        assert loop.lessons()[0].chosen == (shown[0],)
+        assert dict(report.dropped) == {"outside of its range": 1}
+
+
+@pytest.mark.parametrize("how", ["5..1", "a..b", "", "good", "good:", ":up", "nan", "good:up,,", "good:great"])
+def test_a_meaning_that_makes_no_sense_is_refused(how: str) -> None:
+    with pytest.raises(ValueError, match=r"^--score: expected mood=1\.\.5 "):
+        Meanings({"score:mood": how})
+
+
+def test_options_of_scores_are_known() -> None:
+    check_options(FORMATS["langfuse"], {"score:any": "none", "evaluations": "yes"})
+    with pytest.raises(ValueError, match=r"^evaluations: expected yes or no, got 'maybe'$"):
+        Meanings({"evaluations": "maybe"})
+    with pytest.raises(ValueError, match="got 'colour'"):
+        check_options(FORMATS["langfuse"], {"colour": "red"})
+
+
+OUTPUTS = [
+    observation("r1", "t1", "We would perhaps like to inform you.", userId="ann"),
+    observation("g1", "t1", "Something else", root=False),
+    observation("r2", "t2", json.dumps({"role": "assistant", "content": "It is here."})),
+    observation("r3", "t3", ""),
+    observation("o1", "t3", "Perhaps.", root=False, input=[{"role": "user", "content": "And now?"}]),
+]
+
+
+@pytest.mark.parametrize("shape", ["jsonl", "data", "export"])
+def test_outputs_make_decisions(tmp_path: Path, shape: str) -> None:
+    scores, outputs = tmp_path / "scores", tmp_path / "outputs"
+    if shape == "data":
+        scores.write_text(json.dumps({"data": SCORES, "meta": {"limit": 50}}, indent=1))
+        outputs.write_text(json.dumps({"data": OUTPUTS, "meta": {}}))
+    else:
+        lines(scores, SCORES if shape == "jsonl" else [exported(each) for each in SCORES])
+        lines(outputs, OUTPUTS if shape == "jsonl" else [exported(each) for each in OUTPUTS])
+    with texts(tmp_path / "a.heedful") as loop:
+        outcomes, report = brought(loop, scores, traces=str(outputs))
+        applied = {(each.kind, each.id) for each in outcomes if each.status == "applied"}
+        assert applied == {
+            *(("decision", id) for id in ("t1", "t2", "o1")),
+            *(("feedback", id) for id in ("s1", "s2", "s3", "s4")),
+        }
+        assert report.dropped["neither its decision nor its output is there"] == 1
+        decided = loop.projection.find_decision("t1")
+        assert decided is not None
+        assert (decided.person, decided.record.context) == ("ann", {"prompt": "Tell them."})
+        assert decided.record.attributes[0]["text"] == "We would perhaps like to inform you."
+        head = loop.projection.log.last()
+        again, _ = brought(loop, scores, traces=str(outputs))
+        assert {each.status for each in again} == {"duplicate"}
+        assert loop.projection.log.last() == head
+        loop.forget("ann")
+        _, report = brought(loop, scores, traces=str(outputs))
+        assert report.dropped["forgotten in this loop"] == 2
+
+
+def exported(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as the export to blob storage has it."""
+    names = {"dataType": "data_type", "traceId": "trace_id", "startTime": "start_time", "userId": "user_id"}
+    names |= {"isRootObservation": "is_root_observation", "parentObservationId": "parent_observation_id"}
+    row = {names.get(name, name): value for name, value in record.items() if name != "subject"}
+    if "subject" in record:
+        subject, none = record["subject"], dict.fromkeys(("trace_id", "observation_id", "session_id"))
+        row |= none | {"trace_id": subject.get("traceId"), f"{subject['kind']}_id": subject["id"]}
+        if isinstance(row["value"], str):
+            row |= {"value": None, "string_value": row["value"]}
+        elif isinstance(row["value"], bool):
+            row |= {"value": float(row["value"]), "string_value": str(row["value"])}
+    return row
+
+
+def test_flat_scores_of_the_older_api_are_read() -> None:
+    flat = {"id": "a", "name": "n", "source": "API", "traceId": "t", "observationId": None}
+    found = list(
+        parse_scores(
+            ("x", flat | more)
+            for more in (
+                {"dataType": "BOOLEAN", "value": 1, "stringValue": "True"},
+                {"dataType": "CATEGORICAL", "value": 0, "stringValue": "good"},
+                {"dataType": "CORRECTION", "value": 0, "stringValue": "Better."},
+                {"dataType": "NUMERIC", "value": 2, "stringValue": None},
+                {"dataType": "CATEGORICAL", "value": 0, "stringValue": None},
+            )
+        )
+    )
+    assert [each.value for each in found] == [True, "good", "Better.", 2.0, None]
+    assert {(each.kind, each.trace) for each in found} == {("trace", "t")}
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("Hello.", "Hello."),
+        ('"Hello."', "Hello."),
+        ('{"role": "assistant", "content": "Hello."}', "Hello."),
+        ({"answer": "Hello."}, "Hello."),
+        ([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}], "Hello."),
+        ({"choices": [{"message": {"role": "assistant", "content": "Hello."}}]}, "Hello."),
+        ({"content": [{"type": "text", "text": "Hello."}]}, "Hello."),
+        ('{"broken', '{"broken'),
+        ("[1, 2]", "[1, 2]"),
+        (None, ""),
+        (3, "3"),
+        ({"b": 1, "a": "x"}, '{"a": "x", "b": 1}'),
+    ],
+)
+def test_outputs_are_texts_in_many_forms(given: object, text: str) -> None:
+    assert as_text(given) == text
+
+
+# ---------------------------------------------------------------------------- malformed
+
+GOOD = json.dumps(SCORES[0])
+
+
+def without(name: str) -> dict[str, Any]:
+    return {field: value for field, value in SCORES[0].items() if field != name}
+
+
+BAD: list[tuple[bytes | str, str]] = [
+    ("", ": content: expected records, got an empty file"),
+    ("[]", ": content: expected records, got none"),
+    ('{"data": []}', ": content: expected records, got none"),
+    ('{"data": 3,\n"meta": {}}', ": data: expected a list of records in it"),
+    ('{"scores": [],\n"meta": {}}', ": data: expected a list of records in it"),
+    ('{"data": [1]}', ":1: data record 1: expected an object, got 1"),
+    ("[[]]", ": record 1: expected an object, got []"),
+    ("[{", ": json: expected one JSON document"),
+    ('[{"a": NaN}]', ": json: expected one JSON document"),
+    ('[{"a": 1, "a": 1}]', ": json: expected one JSON document, got: a key twice: 'a'"),
+    ("[" * 100_000, ": json: expected"),
+    (b'{"id": "\xff"}', ":1: text: expected UTF-8"),
+    (b"PAR1" + bytes(50), ": content: expected a whole Parquet file"),
+    (b"PK\x03\x04" + bytes(50), ": text: expected CSV in UTF-8"),
+    (b"\x1f\x8b" + bytes(20), ": gzip: expected a whole stream"),
+    ("id,name\na,b\n", ":2: dataType: expected NUMERIC, "),
+    (f"{GOOD}\n{GOOD[:30]}", ":2: json: expected"),
+    (f"{GOOD}\n3", ":2: line: expected one JSON object"),
+    (f'{GOOD}\n{{"id": "a", "id": "b"}}', ":2: key: expected each once"),
+    *(
+        (f"{GOOD}\n{json.dumps(row)}", f":2: {told}")
+        for row, told in [
+            (without("id"), "id: expected that of a score, got none"),
+            (score("", True), "id: expected that of a score, got ''"),
+            (score(3, True), "id: expected 1 to 200 printable characters"),  # type: ignore[arg-type]
+            (score("x" * 201, True), "id: expected 1 to 200 printable characters"),
+            (score("a\nb", True), "id: expected 1 to 200 printable characters"),
+            (without("name"), "name: expected a text, got None"),
+            (score("a", True, name=3), "name: expected a text, got 3"),
+            (without("dataType"), "dataType: expected NUMERIC, BOOLEAN, "),
+            (score("a", True, "STARS"), "dataType: expected NUMERIC, BOOLEAN, "),
+            (score("a", True, dataType=3), "dataType: expected NUMERIC, BOOLEAN, "),
+            (without("source"), "source: expected API, ANNOTATION or EVAL, got None"),
+            (score("a", True, source=""), "source: expected API, ANNOTATION or EVAL, got ''"),
+            (score("a", True, source=1), "source: expected API, ANNOTATION or EVAL, got 1"),
+            (without("subject"), "subject: expected what the score is attached to; ask for it with fields=subject"),
+            (score("a", True, subject=None), "subject: expected an object of kind trace, "),
+            (score("a", True, subject="t1"), "subject: expected an object of kind trace, "),
+            (score("a", True, subject={"kind": "user", "id": "x"}), "subject: expected an object of kind trace, "),
+            (score("a", True, subject={"id": "x"}), "subject: expected an object of kind trace, "),
+            (score("a", True, subject={"kind": "trace"}), "subject.id: expected an id, got None"),
+            (score("a", True, subject={"kind": "trace", "id": 3}), "id: expected 1 to 200 printable characters"),
+            (
+                score("a", True, subject={"kind": "observation", "id": "o", "traceId": 3}),
+                "traceId: expected 1 to 200 printable characters",
+            ),
+            (without("subject") | {"traceId": None}, "traceId: expected what the score is attached to, got nothing"),
+            (without("subject") | {"traceId": 3}, "traceId: expected 1 to 200 printable characters"),
+            (score("a", "yes"), "value: expected true or false with BOOLEAN, got 'yes'"),
+            (score("a", 2), "value: expected true or false with BOOLEAN, got 2"),
+            (score("a", [True]), "value: expected true or false with BOOLEAN, got [True]"),
+            (score("a", {}), "value: expected true or false with BOOLEAN, got {}"),
+            (score("a", "high", "NUMERIC"), "value: expected a number with NUMERIC, got 'high'"),
+            (score("a", True, "NUMERIC"), "value: expected a number with NUMERIC, got True"),
+            (score("a", [1], "NUMERIC"), "value: expected a number with NUMERIC, got [1]"),
+            (score("a", 1, "CORRECTION"), "value: expected a text with CORRECTION, got 1"),
+            (score("a", ["x"], "CORRECTION"), "value: expected a text with CORRECTION, got ['x']"),
+            (score("a", True, "CATEGORICAL"), "value: expected a text with CATEGORICAL, got True"),
+            (score("a", {"a": 1}, "TEXT"), "value: expected a text with TEXT, got {'a': 1}"),
+            (score("a", True, timestamp="yesterday"), "timestamp: expected a time such as"),
+            (score("a", True, timestamp=3), "timestamp: expected a time such as"),
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "told"), BAD, ids=range(len(BAD)))
+def test_a_malformed_file_is_named_and_nothing_is_written(tmp_path: Path, content: bytes | str, told: str) -> None:
+    file = tmp_path / "bad.jsonl"
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    with texts(tmp_path / "a.heedful") as loop:
+        loop.decide(DRAFTS, id="t1")
+        head = loop.projection.log.last()
+        with pytest.raises(ValueError, match=r"^bad\.jsonl") as error:
+            brought(loop, lines(tmp_path / "good.jsonl", [GOOD]), file)
+        assert str(error.value).startswith(f"bad.jsonl{told}")
+        assert loop.projection.log.last() == head
+
+
+def test_there_are_fifty_malformed_files() -> None:
+    assert len(BAD) >= 50
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"traceId": "t"}, ":1: id: expected that of a trace or an observation"),
+        ({"id": "a"}, ":1: output: expected input and output"),
+        ({"id": 3, "output": "x"}, ":1: id: expected 1 to 200 printable characters"),
+        ({"id": "a", "output": "x", "userId": 3}, ":1: userId: expected 1 to 200 printable characters"),
+        ({"id": "a", "output": "x", "startTime": "now"}, ":1: startTime: expected a time such as"),
+    ],
+)
+def test_malformed_outputs_are_named(tmp_path: Path, row: dict[str, Any], told: str) -> None:
+    with texts(tmp_path / "a.heedful") as loop:
+        head = loop.projection.log.last()
+        with pytest.raises(ValueError, match=r"^outputs") as error:
+            brought(loop, lines(tmp_path / "s", [GOOD]), traces=str(lines(tmp_path / "outputs", [row])))
+        assert str(error.value).startswith(f"outputs{told}")
+        assert loop.projection.log.last() == head
+
+
+# ---------------------------------------------------------------------------- over HTTP
+
+Reply = tuple[int, dict[str, str], bytes]
+
+
+@contextmanager
+def server(answer: Callable[[str, dict[str, str], BaseHTTPRequestHandler], Reply | None]) -> Iterator[str]:
+    """A server whose answer(path, query, handler) is (status, headers, body), or None if it wrote one itself."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            found = answer(parts.path, {name: each[0] for name, each in parse_qs(parts.query).items()}, self)
+            if found is None:
+                return
+            status, headers, body = found
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_address[1]}"
+        running.shutdown()
+
+
+def page(data: Sequence[Any], cursor: str | None = None) -> Reply:
+    meta = {"limit": 100} | ({} if cursor is None else {"cursor": cursor})
+    return 200, {"Content-Type": "application/json"}, json.dumps({"data": data, "meta": meta}).encode()
+
+
+class StandIn:
+    """A stand-in that follows Langfuse's documentation of scores (v3) and observations (v2), two scores a page."""
+
+    def __init__(self, old: bool = False) -> None:
+        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.refuse = 1  # how many requests get 429
+        self.old = old  # whether it is before version 4
+
+    def __call__(self, path: str, query: dict[str, str], handler: BaseHTTPRequestHandler) -> Reply:
+        self.asked.append((path, query))
+        if handler.headers["Authorization"] != "Basic cGstbGYtMTpzay1sZi0y":  # pk-lf-1:sk-lf-2
+            return 401, {}, b'{"message": "Invalid credentials."}'
+        if self.refuse:
+            self.refuse -= 1
+            return 429, {"Retry-After": "7"}, b"{}"
+        if path == "/api/public/v3/scores":
+            if int(query.get("limit", 50)) > 100 or not set(query) <= {"limit", "cursor", "fields", "fromTimestamp"}:
+                return 400, {}, b"{}"
+            start = int(query.get("cursor", "0"))
+            there = [each for each in SCORES if each["timestamp"] >= query.get("fromTimestamp", "")]
+            if "subject" not in query.get("fields", "").split(","):
+                there = [{name: value for name, value in each.items() if name != "subject"} for each in there]
+            more = str(start + 2) if start + 2 < len(there) else None
+            return page(there[start : start + 2], more)
+        if path == "/api/public/v2/observations" and not self.old:
+            groups = query.get("fields", "core,basic").split(",")
+            found = [each for each in OUTPUTS if each["traceId"] == query["traceId"]]
+            return page(found if "io" in groups else [{"id": each["id"]} for each in found])
+        if self.old and path.startswith("/api/public/traces/"):
+            trace = path.rpartition("/")[2]
+            inside = [each for each in OUTPUTS if each["traceId"] == trace]
+            if inside:
+                told = {"id": trace, "input": inside[0]["input"], "output": inside[0]["output"], "observations": inside}
+                return 200, {}, json.dumps(told | {"userId": inside[0].get("userId")}).encode()
+        return 404, {}, b'{"message": "not found"}'
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk-lf-1")
+    monkeypatch.setenv("LANGFUSE_SECRET_KEY", "sk-lf-2")
+
+
+def run(tmp_path: Path, url: str, *more: str) -> Any:
+    from typer.testing import CliRunner
+
+    from heedful.cli import app
+
+    args = ["import", str(tmp_path / "a.heedful"), "--langfuse", url, "--json", *more]
+    return CliRunner().invoke(app, args, prog_name="heedful")
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_scores_come_over_http_with_their_outputs(tmp_path: Path, old: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(client.time, "sleep", waits.append)
+    monkeypatch.setattr(Langfuse.__init__, "__kwdefaults__", {"seconds": 60.0, "sleep": waits.append})
+    texts(tmp_path / "a.heedful").close()
+    stand_in = StandIn(old)
+    with server(stand_in) as url:
+        got = run(tmp_path, url)
+        assert (got.exit_code, got.stderr) == (0, "")
+        told = json.loads(got.stdout)
+        assert told["counts"]["feedback"] == {"applied": 4, "duplicate": 0, "rejected": 0}
+        assert told["counts"]["decision"] == {"applied": 3, "duplicate": 0, "rejected": 0}
+        assert told["report"]["rows"] == {"scores": 11}
+        assert waits == [7.0]
+        cursors = [query.get("cursor") for path, query in stand_in.asked if path.endswith("scores")]
+        assert cursors == [None, None, "2", "4", "6", "8", "10"]
+        again = json.loads(run(tmp_path, url).stdout)
+        assert again["counts"] == {"feedback": {"applied": 0, "duplicate": 4, "rejected": 0}}
+        assert json.loads(run(tmp_path, url, "--since", "2027-01-01T00:00:00Z").stdout)["lines"] == 0
+    log = b"".join(file.read_bytes() for file in (tmp_path / "a.heedful").iterdir())
+    assert b"sk-lf" not in log + got.output.encode()
+
+
+def test_an_import_that_broke_off_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Langfuse.__init__, "__kwdefaults__", {"seconds": 60.0, "sleep": lambda seconds: None})
+    texts(tmp_path / "a.heedful").close()
+    stand_in, broken = StandIn(), [True]
+
+    def answer(path: str, query: dict[str, str], handler: BaseHTTPRequestHandler) -> Reply:
+        return (500, {}, b"") if broken[0] and query.get("cursor") == "2" else stand_in(path, query, handler)
+
+    with server(answer) as url:
+        got = run(tmp_path, url)
+        assert got.exit_code == 1
+        assert "expected an answer, got status 500" in got.stderr
+        with Loop.open(tmp_path / "a.heedful") as loop:
+            assert [each.event for each in loop.lessons()] == ["s2", "s1"]
+        broken[0] = False
+        told = json.loads(run(tmp_path, url).stdout)
+        assert told["counts"]["feedback"] == {"applied": 2, "duplicate": 2, "rejected": 0}
+
+
+def reader(url: str, seconds: float = 5.0) -> Langfuse:
+    return Langfuse(url, "pk-lf-1", "sk-lf-2", seconds=seconds, sleep=lambda wait: None)
+
+
+def test_hostile_servers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(client, "MOST_PAGES", 50)
+    count = iter(range(10**9))
+    other = "http://127.0.0.1:9/api/public/v3/scores"
+    cases: list[tuple[Reply | Callable[[], Reply], str]] = [
+        ((200, {}, b"x" * 20_000), "at most 10,000 bytes"),
+        (page([], "again"), "leads nowhere"),
+        (page([SCORES[0]], "again"), "leads nowhere"),
+        (lambda: page([SCORES[0]], f"c{next(count)}"), "at most 50 pages"),
+        (lambda: page([], f"c{next(count)}"), "leads nowhere"),
+        ((302, {"Location": other}, b""), "a redirect, which is not followed"),
+        ((301, {"Location": "/elsewhere"}, b""), "a redirect, which is not followed"),
+        ((401, {}, b"sk-lf-2"), "status 401: do LANGFUSE_PUBLIC_KEY"),
+        ((404, {}, b""), "status 404: is it Langfuse 3.179 or newer"),
+        ((429, {"Retry-After": "86400"}, b""), "to try again in 86400 s"),
+        ((429, {"Retry-After": "soon"}, b""), "got status 429"),
+        ((500, {}, b""), "got status 500"),
+        ((200, {}, b"<html>"), "json: expected one JSON document"),
+        ((200, {}, b"[]"), "json: expected an object"),
+        ((200, {}, b"[" * 9_000), "json: expected"),
+        ((200, {}, b"\xff"), "json: expected|text: expected"),
+        ((200, {}, b'{"data": 3, "meta": {}}'), "data: expected a list of objects"),
+        ((200, {}, b'{"data": [3], "meta": {}}'), "data: expected a list of objects"),
+        ((200, {}, b'{"data": []}'), "meta: expected an object"),
+        ((200, {}, b'{"data": [], "meta": {"cursor": 3}}'), "meta: expected an object"),
+        ((200, {"Content-Length": "9999"}, b'{"data"'), "no answer"),
+    ]
+    for reply, told in cases:
+
+        def answer(*_: object, reply: Any = reply) -> Reply:
+            found: Reply = reply() if callable(reply) else reply
+            return found
+
+        with server(answer) as url, pytest.raises(LangfuseError, match=told) as error:
+            list(reader(url, 0.5).scores())
+        assert "sk-lf" not in str(error.value)
+        assert "127.0.0.1:9" not in str(error.value)
+
+
+@pytest.mark.parametrize("where", ["head", "body"])
+def test_a_server_that_dribbles_is_given_up(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "TRIES", 1)
+
+    def answer(path: str, query: dict[str, str], handler: BaseHTTPRequestHandler) -> None:
+        if where == "body":
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        for _ in range(200):
+            try:
+                handler.wfile.write(b"x")
+            except OSError:
+                return
+            time.sleep(0.02)
+
+    with server(answer) as url, pytest.raises(LangfuseError, match=r"not whole within 0\.2 s"):
+        list(reader(url, 0.2).scores())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://cloud.langfuse.com",
+        "ftp://cloud.langfuse.com",
+        "cloud.langfuse.com",
+        "https://",
+        "https://pk:sk@cloud.langfuse.com",
+        "https://cloud.langfuse.com?x=1",
+        "https://cloud.langfuse.com:port",
+        "https://cloud.langfuse.com/a b",
+        "https://cloud.langfuse.com\r\nX: y",
+        "https://cloud.längfuse.com",
+    ],
+)
+def test_keys_go_nowhere_else(url: str) -> None:
+    with pytest.raises(ValueError, match=r"^--langfuse: expected ") as error:
+        Langfuse(url, "pk-lf-1", "sk-lf-2")
+    assert "sk" not in str(error.value)
+
+
+def test_keys_are_needed_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LANGFUSE_SECRET_KEY")
+    with pytest.raises(ValueError, match=r"^LANGFUSE_SECRET_KEY: expected a key of the project, got none$"):
+        Langfuse.from_environment("https://cloud.langfuse.com")
+    with pytest.raises(ValueError, match=r"^LANGFUSE_SECRET_KEY: expected a key of the project, got something else$"):
+        Langfuse("https://cloud.langfuse.com", "pk", "a\r\nb")
+    assert repr(Langfuse("https://cloud.langfuse.com/", "pk", "secret")) == "Langfuse('cloud.langfuse.com')"
