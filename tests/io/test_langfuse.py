@@ -464,6 +464,40 @@ def test_an_import_that_broke_off_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
         assert told["counts"]["feedback"] == {"applied": 2, "duplicate": 2, "rejected": 0}
 
 
+def test_a_malformed_score_keeps_no_other_out(tmp_path: Path) -> None:
+    texts(tmp_path / "a.heedful").close()
+
+    def answer(path: str, query: dict[str, str], handler: BaseHTTPRequestHandler) -> Reply:
+        if path.endswith("scores"):
+            return page([score("bad", "x", "NUMERIC"), {"id": 3}, SCORES[0]])
+        return page([{"id": "no output"}, OUTPUTS[0]])
+
+    with server(answer) as url:
+        told = json.loads(run(tmp_path, url).stdout)
+    assert told["counts"]["feedback"]["applied"] == 1
+    assert told["report"]["dropped"] == {"malformed": 2}
+    assert "page 1: record 1: value: expected a number with NUMERIC" in told["report"]["examples"]["malformed"]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--as", "unpaired"], "--langfuse: expected no FILE and no other format with it, got one"),
+        (["--traces", "x"], "--langfuse: expected no FILE and no other format with it, got one"),
+        (
+            ["--option", "colour=red"],
+            "--option: expected evaluations, traces, score:NAME, text with --as langfuse, got 'colour'",
+        ),
+        (["--score", "mood=odd"], "--score: expected mood=1..5 (a range)"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(tmp_path: Path, more: list[str], told: str) -> None:
+    texts(tmp_path / "a.heedful").close()
+    got = run(tmp_path, "http://127.0.0.1:9", *more)
+    assert (got.exit_code, got.stdout) == (2, "")
+    assert got.stderr.startswith(f"heedful: {told}")
+
+
 def reader(url: str, seconds: float = 5.0) -> Langfuse:
     return Langfuse(url, "pk-lf-1", "sk-lf-2", seconds=seconds, sleep=lambda wait: None)
 

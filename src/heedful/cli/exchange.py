@@ -244,14 +244,23 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
             return None
         if score.trace not in outputs:
             outputs.clear()  # scores of a trace mostly come together
-            outputs[score.trace] = list(parse_outputs(server.outputs(score.trace)))
+            outputs[score.trace] = []
+            for record in server.outputs(score.trace):
+                with suppress(ValueError):  # one that cannot be read is one that is not there
+                    outputs[score.trace] += parse_outputs([record])
         return find_output(score, outputs[score.trace])
 
     texts = None if loop.projection.interaction.by_number or not _has_texts(loop, options.get("text")) else find
     try:
         with _progress("scores", None) as advance:
             for page in server.scores(since):
-                scores = list(parse_scores(page))  # all of a page before anything of it is written
+                scores = list[Score]()
+                for record in page:
+                    try:
+                        scores += parse_scores([record])
+                    except ValueError as error:  # one of them should not keep the others out for ever
+                        report.rows["scores"] += 1
+                        report.drop("malformed", str(error))
                 lines = score_lines(loop, scores, report, meaning, texts, options.get("text"))
                 for outcome in import_lines(loop, advance(Line(i, each, None) for i, each in enumerate(lines, 1))):
                     tally.add(outcome, f"{outcome.kind} {outcome.id}")
