@@ -94,6 +94,7 @@ class Importer:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._waiting: list[EventLine] = []
+        self._kinds: set[str] = set()  # of the lines that wait
         self._needed: set[tuple[str, str]] = set()
         self._fed_before = False
         self._history: dict[str, list[_Version]] | None = None
@@ -115,9 +116,9 @@ class Importer:
         - for a decision after feedback, in loops that learn from the orders of decisions;
         - for a rollback, an experiment or a promotion, which depend on the order of all other events, and for a
           correction of style, to which a rollback may go back."""
-        if kind in ALONE or any(each.kind in ALONE for each in self._waiting):
+        if kind in ALONE or not self._kinds.isdisjoint(ALONE):
             return True  # it is about the order of all the others
-        if kind == "feedback" and any(each.kind == "undo" for each in self._waiting):
+        if kind == "feedback" and "undo" in self._kinds:
             return True
         folded = self._loop.projection.folded
         comes_or_goes = ("item" if kind == "withdraw" else kind) in folded
@@ -126,12 +127,14 @@ class Importer:
     def add(self, told: EventLine) -> None:
         """Add the line `told` to the batch; nothing is written before `flush`."""
         self._waiting.append(told)
+        self._kinds.add(told.kind)
         self._needed.update(told.about())
         self._fed_before = self._fed_before or told.kind == "feedback"
 
     def flush(self) -> Iterator[Outcome]:
         """Write the batch into the loop; yield the outcome of each line, sorted by kind, not as in the file."""
         waiting, self._waiting, self._needed, self._fed_before = self._waiting, [], set(), False
+        self._kinds = set()
         yield from self._bring_offers([told for told in waiting if told.kind in ("item", "withdraw", "decision")])
         yield from self._submit_drafts([told for told in waiting if told.kind == "activate"], self._activation)
         yield from self._bring_feedback([told for told in waiting if told.kind == "feedback"])
