@@ -581,3 +581,14 @@ def test_a_format_that_is_none_or_does_not_fit_is_refused() -> None:
 
 def told_formats(verb: str) -> str:
     return ", ".join(each.name for each in FORMATS.values() if getattr(each, verb) is not None)
+
+
+def test_the_first_lines_of_the_page_on_preference_data_run() -> None:
+    page = Path(__file__).parents[2] / "docs" / "preference-data.md"
+    script = page.read_text().split("```sh\n")[1].split("```")[0].splitlines()
+    assert len(script) <= 5
+    pairs = [{"prompt": f"{i}?", "chosen": f"Yes, {i}.", "rejected": f"Perhaps, maybe {i}?"} for i in range(9)]
+    write("pairs.jsonl", pairs)
+    Path("drafts.json").write_text(json.dumps([{"id": "a", "text": "Perhaps."}, {"id": "b", "text": "Yes."}]))
+    got = [done(line.removeprefix("heedful ")) for line in script]
+    assert "hedging words" in got[-1].out
