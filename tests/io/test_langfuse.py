@@ -438,6 +438,8 @@ def test_scores_come_over_http_with_their_outputs(tmp_path: Path, old: bool, mon
         assert waits == [7.0]
         cursors = [query.get("cursor") for path, query in stand_in.asked if path.endswith("scores")]
         assert cursors == [None, None, "2", "4", "6", "8", "10"]
+        listed = [path for path, _ in stand_in.asked if path.endswith("v2/observations")]
+        assert len(listed) == (1 if old else 4)
         again = json.loads(run(tmp_path, url).stdout)
         assert again["counts"] == {"feedback": {"applied": 0, "duplicate": 4, "rejected": 0}}
         assert json.loads(run(tmp_path, url, "--since", "2027-01-01T00:00:00Z").stdout)["lines"] == 0

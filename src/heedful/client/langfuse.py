@@ -76,6 +76,7 @@ class Langfuse:
             raise ValueError("LANGFUSE_PUBLIC_KEY: expected a key of the project, got something else")
         self._auth = "Basic " + base64.b64encode(f"{public_key}:{secret_key}".encode()).decode()
         self._seconds, self._sleep = seconds, sleep
+        self._lists_observations = True  # until the server says that it cannot
 
     @classmethod
     def from_environment(cls, url: str, **more: Any) -> Langfuse:
@@ -100,9 +101,11 @@ class Langfuse:
         `scores` does."""
         asked = {"traceId": trace, "fields": "core,basic,io", "limit": "1000"}
         try:
-            return [each for page in self._pages("/api/public/v2/observations", asked, TRACE_PAGES) for each in page]
+            if self._lists_observations:
+                path = "/api/public/v2/observations"
+                return [each for page in self._pages(path, asked, TRACE_PAGES) for each in page]
         except _Missing:
-            pass
+            self._lists_observations = False
         try:
             found = self._get(f"/api/public/traces/{urlencode({'': trace})[1:]}")
         except _Missing:
