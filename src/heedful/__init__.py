@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from heedful.core.session import Session
     from heedful.core.space import Space
     from heedful.features import TEXTS, Encoding, declare, infer, vectors
+    from heedful.inference.leaderboard import Leaderboard, leaderboard
     from heedful.inference.ranking import PreferenceRanking, rank
     from heedful.learners.coactive.baselines import FixedOrder, RandomOrder
     from heedful.learners.coactive.dueling import DuelingBandit, team_draft
@@ -70,6 +71,7 @@ __all__ = [
     "FixedOrder",
     "HierarchicalGP",
     "ItemMean",
+    "Leaderboard",
     "Learner",
     "Loop",
     "MulticlassPerceptron",
@@ -99,6 +101,7 @@ __all__ = [
     "copy_arrays",
     "declare",
     "infer",
+    "leaderboard",
     "play",
     "rank",
     "replay",
@@ -124,6 +127,8 @@ _WHERE = {
     "trace": "heedful.core.fold",
     "Loop": "heedful.loop",
     "Settings": "heedful.loop.settings",
+    "Leaderboard": "heedful.inference.leaderboard",
+    "leaderboard": "heedful.inference.leaderboard",
     "PreferenceRanking": "heedful.inference.ranking",
     "rank": "heedful.inference.ranking",
     "Assignment": "heedful.spaces.assignment",

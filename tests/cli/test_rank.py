@@ -249,7 +249,7 @@ def test_anchors_that_are_none(votes: Path, anchor: str, message: str) -> None:
 
 def test_the_ranking_and_all_pairs_as_csv(votes: Path, tmp_path: Path) -> None:
     ranking, pairs = tmp_path / "ranking.csv", tmp_path / "pairs.csv"
-    got = heedful("rank {} --csv {} --pairs {} --json", votes, ranking, pairs)
+    got = heedful("rank {} --no-arena --csv {} --pairs {} --json", votes, ranking, pairs)
     assert got.code == 0, got.err
     rows = list(csv.DictReader(ranking.open(encoding="utf-8", newline="")))
     assert [row["item"] for row in rows] == ["'=opus", "max", "mini", "tiny"]  # no formula for a spreadsheet
@@ -284,7 +284,7 @@ def test_names_have_room_in_a_narrow_terminal(tmp_path: Path, width: int) -> Non
     rows = [f"s{i},model-{a:03d},model-{b:03d},model_a" for i, (a, b) in enumerate(pairs)]
     file = tmp_path / "x.csv"
     file.write_text("judge,model_a,model_b,winner\n" + "\n".join(rows) + "\n")
-    out = heedful("rank {}", file, width=width).out
+    out = heedful("rank {} --no-arena", file, width=width).out
     assert len(re.findall(r"model-00\d .*●", out)) == 7
     assert ("votes" in out.split("●")[0]) == (width > 80)
     assert ("score" in out.split("●")[0]) == (width > 72)
@@ -321,11 +321,11 @@ def test_what_is_read_is_not_written_over(votes: Path, tmp_path: Path) -> None:
 
 
 def test_scores_are_in_the_table(votes: Path) -> None:
-    wide = heedful("rank {}", votes, width=120).out
-    row = heedful("rank {} --json", votes).json["ranking"][0]
+    wide = heedful("rank {} --no-arena", votes, width=120).out
+    row = heedful("rank {} --no-arena --json", votes).json["ranking"][0]
     half = (row["score_high"] - row["score_low"]) / 2
     assert re.search(rf"=opus +{row['score']:,.0f} ± {half:.0f} ", wide)
-    assert re.search(rf"=opus +{row['score']:,.0f} ", heedful("rank {}", votes, width=80).out)
+    assert re.search(rf"=opus +{row['score']:,.0f} ", heedful("rank {} --no-arena", votes, width=80).out)
     assert "Scores are as in chess" in wide
 
 
@@ -335,7 +335,7 @@ def test_too_many_items_say_what_to_do(tmp_path: Path, most: str, way: str) -> N
     rows = [f"{'' if most == 'one' else f'p{i % 2},'}i{i},i{i + 1}" for i in range(n - 1)]
     file = tmp_path / "x.csv"
     file.write_text(("" if most == "one" else "person,") + "winner,loser\n" + "\n".join(rows) + "\n")
-    got = heedful("rank {}", file)
+    got = heedful("rank {} --no-arena", file)
     assert (got.code, got.out) == (2, "")
     assert way in got.err
     assert ("--pool" in got.err) == (most == "many")  # where nobody is told apart, pooling would change nothing

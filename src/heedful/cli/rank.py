@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from heedful.cli.board import show_board
+from heedful.cli.board_files import draw_board, write_board, write_board_pairs
 from heedful.cli.common import Json
 from heedful.cli.console import BadInput, Failure, check_extra, notes, print_json, reading_input
 from heedful.cli.output import check_path
@@ -16,10 +18,12 @@ from heedful.cli.ranked import show
 from heedful.cli.ranked_files import draw, write_pairs, write_ranking
 
 if TYPE_CHECKING:
+    from heedful.data.choices import LoadedChoices, LoadedPairs
     from heedful.data.comparisons import ComparisonTable
+    from heedful.inference.leaderboard import Leaderboard
 
-OPTIONS = ("goal", "sure", "person", "without", "identifier", "anchor")
-"""The arguments of `heedful.rank` that have an option of the same name."""
+OPTIONS = ("goal", "sure", "person", "without", "identifier", "anchor", "adjust", "side", "by", "ties")
+"""The arguments of `heedful.rank` and `heedful.leaderboard` that have an option of the same name."""
 
 
 def rank(
@@ -69,6 +73,29 @@ def rank(
             metavar="NAME=SCORE", help="This item has that score.", show_default="the average of all has 1,000"
         ),
     ] = None,
+    arena: Annotated[
+        bool | None,
+        typer.Option(
+            "--arena/--no-arena",
+            help="Make a leaderboard of votes, or not.",
+            show_default="by model_a and model_b, or over 50,000 answers",
+        ),
+    ] = None,
+    adjust: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Arena: at equal COLUMN_a and COLUMN_b, such as length; or a column of JSON with such fields. May be "
+            "repeated.",
+        ),
+    ] = None,
+    side: Annotated[bool, typer.Option("--side", help="Arena: adjust for which answer was shown first.")] = False,
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Arena: a leaderboard for each category, too.")
+    ] = None,
+    ties: Annotated[
+        str, typer.Option(help="Arena: how ties come about: threshold, odds, constant, half; auto takes the likeliest.")
+    ] = "auto",
     top: Annotated[int, typer.Option(min=1, help="So many items are printed and drawn.")] = 40,
     plot: Annotated[Path | None, typer.Option(help="Draw the ranking into this file: .png, .svg or .pdf.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ranking into this file: .csv.")] = None,
@@ -82,7 +109,7 @@ def rank(
 
     The columns of the file are recognised by their names. It may have winner and loser; or first, second and answer,
     where the answer is first, second, equal, unsure, or the item; or model_a, model_b and winner (model_a, model_b,
-    tie; both_bad counts as a tie), as in chatbot arenas; or rank 1, rank 2, ... for whole orders; or item and rank,
+    tie; both_bad counts as a tie), as in arenas; or rank 1, rank 2, ... for whole orders; or item and rank,
     with person or ballot; or order ("tea > milk = soup"). A column person (or judge, or evaluation_session_id) says who
     answered. Then the ranking is that of the average person, and --person ranks for one, even one with few answers. A
     column times says how often an answer was given.
@@ -91,6 +118,11 @@ def rank(
     more are odds of 10 to 1, and the average item has 1,000. Bars are 90 % intervals. Below the table the output says
     which items cannot be told apart, whether you can stop asking or about how many questions are left, what to ask
     next, and what is strange in the answers.
+
+    Votes of an arena (model_a, model_b and winner), and any pairs with more than 50,000 answers, become a leaderboard
+    by a Bradley-Terry model in which every vote counts the same: scores with intervals, places, how many votes would
+    turn the first place, and who votes at random. --no-arena, and options about persons or features, rank them by the
+    model of people instead, where there are not too many.
 
     Exit codes: 0 ranked; 1 a package is missing, or a file cannot be written; 2 bad input.
     """
@@ -101,11 +133,29 @@ def rank(
         _refuse_same(file, items, csv, pairs)
     if plot is not None:
         check_extra("matplotlib", "plot", "--plot")
+    of_people = {"--items": items, "--identifier": identifier, "--person": person, "--pool": pool}
+    of_people |= {"--goal": None if goal == "best" else goal}
+    of_arena = {"--adjust": adjust, "--side": side or None, "--by": by, "--ties": None if ties == "auto" else ties}
     with reading_input(), _by_option():
+        from heedful.data.choices import open_pairs
+
+        loaded = open_pairs(file, _columns(column or ()), _words(answer or ()))
+        voted = _as_arena(loaded, arena, _given(of_people), _given(of_arena))
+    if voted is not None:
+        with reading_input(), _by_option(), notes().status(f"weighing {voted.pairs.columns.times.sum():,} votes"):
+            from heedful.data.votes import votes_of
+            from heedful.inference.leaderboard import board_of
+
+            votes = votes_of(voted, adjust=adjust or (), by=by, without=without or ())
+            board = board_of(votes, name=str(file), side=side, ties=ties, sure=sure, anchor=_anchor(anchor))
+        _give_board(board, csv, pairs, plot, top, json)
+        return
+    with reading_input(), _by_option():
+        from heedful.data.choices import LoadedPairs
         from heedful.inference.ranking import rank_request, ranking_of
 
         asked = rank_request(
-            file,
+            loaded.choices() if isinstance(loaded, LoadedPairs) else loaded,
             items=items,
             identifier=identifier,
             person=person,
@@ -113,9 +163,10 @@ def rank(
             without=without or (),
             goal=goal,
             sure=sure,
-            columns=_columns(column or ()),
-            words=_words(answer or ()),
+            columns=None,
+            words=None,
             anchor=_anchor(anchor),
+            name=str(file),
         )
         _refuse_many(asked.choices)
     with reading_input(), notes().status(f"weighing {asked.choices.answers:,} answers"):
@@ -130,6 +181,50 @@ def rank(
         show(found, top)
     if plot is not None:
         draw(plot, found, top)
+
+
+def _given(options: Mapping[str, object]) -> list[str]:
+    return [option for option, value in options.items() if value is not None]
+
+
+def _as_arena(
+    loaded: LoadedPairs | LoadedChoices, arena: bool | None, of_people: list[str], of_arena: list[str]
+) -> LoadedPairs | None:
+    """Return the comparisons that were read if they are ranked as votes of an arena, else None.
+
+    `arena` is the option --arena; `of_people` and `of_arena` are the given options that only one of the two ways has.
+    Raise ValueError if they contradict each other.
+    """
+    from heedful.data.choices import LoadedPairs
+    from heedful.inference.leaderboard import why_arena
+
+    if of_arena and (arena is False or of_people):
+        other = "--no-arena" if arena is False else of_people[0]
+        raise ValueError(f"{of_arena[0]}: expected a leaderboard of votes, got {other}, which makes none")
+    if arena and of_people:
+        raise ValueError(f"{of_people[0]}: expected --no-arena, whose model tells people and features, got --arena")
+    if not isinstance(loaded, LoadedPairs):
+        if arena or of_arena:
+            raise ValueError(f"{(of_arena or ['--arena'])[0]}: expected votes about pairs, got {loaded.summary}")
+        return None
+    if arena is False or of_people:
+        return None
+    return loaded if arena or of_arena or why_arena(loaded) is not None else None
+
+
+def _give_board(
+    board: Leaderboard, csv: Path | None, pairs: Path | None, plot: Path | None, top: int, json: bool
+) -> None:
+    if csv is not None:
+        write_board(csv, board)
+    if pairs is not None:
+        write_board_pairs(pairs, board)
+    if json:
+        print_json(board.to_dict())
+    else:
+        show_board(board, top)
+    if plot is not None:
+        draw_board(plot, board, top)
 
 
 @contextmanager

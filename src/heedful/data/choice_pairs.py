@@ -1,11 +1,12 @@
 """Read comparisons of two items from whole columns at once, fast because a million rows have few distinct values."""
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from heedful.data.choice_cells import BAD, WORDS, name_in, times, word
-from heedful.data.comparisons import Bools, ComparisonColumns, ComparisonTable, Ints, table_of_columns
+from heedful.data.comparisons import Bools, ComparisonColumns, Ints
 from heedful.data.files import cut_repr, is_number
 from heedful.data.table import CodedColumn, Table
 
@@ -15,6 +16,17 @@ Check = tuple[Bools, Callable[[str, int], object]]
 _SAID = {said: number for number, said in enumerate(WORDS, 1)}
 _EQUAL = _SAID["equal"]
 """Codes of answers: first 1, second 2, equal 3, unsure 4; 0 is not an answer."""
+
+
+class NamedPairs(NamedTuple):
+    """Comparisons of two items as `columns`, with the names of `items` and `people` by the numbers that the columns
+    use; `bad` (p,) is True for each of the p comparisons that is a tie because both items were called bad.
+    """
+
+    columns: ComparisonColumns
+    items: list[str]
+    people: list[str]
+    bad: Bools
 
 
 class _Column:
@@ -42,7 +54,7 @@ class _Column:
         return self.wrong, lambda where, i: name_in(where, self.field, self.values[self.codes[i]])
 
 
-def winners(table: Table, at: Mapping[str, list[str]]) -> ComparisonTable:
+def winners(table: Table, at: Mapping[str, list[str]]) -> NamedPairs:
     """Read comparisons from a table with columns winner and loser, and optionally person and times (how often the
     answer was given).
 
@@ -58,15 +70,14 @@ def winners(table: Table, at: Mapping[str, list[str]]) -> ComparisonTable:
         name = loser.texts[loser.codes[i]]
         raise ValueError(f"{where}: {loser.field}: expected another item than the winner, got {cut_repr(name)} twice")
 
-    _refuse(table, [winner.check(), loser.check(), odd_times, (winner.numbers == loser.numbers, same), odd_person])
+    refuse(table, [winner.check(), loser.check(), odd_times, (winner.numbers == loser.numbers, same), odd_person])
     no, yes = np.zeros(often.size, bool), np.ones(often.size, bool)
     pairs = ComparisonColumns(person, winner.numbers, loser.numbers, no, yes, np.zeros(often.size, np.int64), often)
-    return table_of_columns(pairs, list(items), people)
+    return NamedPairs(pairs, list(items), people, no)
 
 
-def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -> tuple[ComparisonTable, int]:
-    """Read comparisons from a table whose rows are a pair as shown and an answer; return (comparisons, number of ties
-    in which both items were called bad).
+def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -> NamedPairs:
+    """Read comparisons from a table whose rows are a pair as shown and an answer.
 
     `at`: names of the columns by role (first, second, answer, person, times), from `find_columns`; `words`: what
     further answers mean, in addition to WORDS, written as `word` returns them. Raise ValueError for the first malformed
@@ -82,7 +93,7 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
         name = second.texts[second.codes[i]]
         raise ValueError(f"{where}: {second.field}: expected another item than the first, got {cut_repr(name)} twice")
 
-    _refuse(table, [first.check(), second.check(), (first.numbers == second.numbers, same), answer.check()])
+    refuse(table, [first.check(), second.check(), (first.numbers == second.numbers, same), answer.check()])
     numbered = any(map(is_number, words))
     known = {word(said): meaning for meaning, several in WORDS.items() for said in several}
     means = {said: meaning for said, meaning in known.items() if not (numbered and is_number(said))} | dict(words)
@@ -102,11 +113,11 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
         hint = f"say what it means, such as {text}=unsure"
         raise ValueError(f"{where}: {column}: expected {expected}, got {cut_repr(text)}; {hint}")
 
-    _refuse(table, [((named > 0) & (said > 0) & (named != said) & ~by_item, both)])
+    refuse(table, [((named > 0) & (said > 0) & (named != said) & ~by_item, both)])
     said = np.where(named > 0, named, said)
     often, odd_times = _times(got)
     person, people, odd_person = _people(got, at, often.size)
-    _refuse(table, [(said == 0, refuse_unknown), odd_times, odd_person])
+    refuse(table, [(said == 0, refuse_unknown), odd_times, odd_person])
     turned = said == _SAID["second"]
     better = np.where(turned, second.numbers, first.numbers)
     worse = np.where(turned, first.numbers, second.numbers)
@@ -114,7 +125,7 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
     read = ComparisonColumns(person, better, worse, tied, said != _SAID["unsure"], np.where(turned, 2, 1), often)
     bad_words = {word(each) for each in BAD} - set(words)
     bad = np.array([each in bad_words for each in spoken])[answer.codes] & (named == 0)
-    return table_of_columns(read, names, people), int(often[bad].sum())
+    return NamedPairs(read, names, people, bad)
 
 
 def _columns(table: Table, at: Mapping[str, list[str]], *roles: str) -> dict[str, CodedColumn]:
@@ -126,7 +137,7 @@ def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: i
     """Return (people, names, check): for each of r rows the number of its person (r,), the names of people by number,
     and a check of the rows that lack a person.
 
-    `got`: the columns by role, read; `at`: their names by role; `rows`: r. A check is used by `_refuse`."""
+    `got`: the columns by role, read; `at`: their names by role; `rows`: r. A check is used by `refuse`."""
     numbers: dict[str, int] = {}
     if "person" not in got:
         return np.zeros(rows, np.int64), [""], (np.zeros(rows, bool), lambda where, i: None)
@@ -138,7 +149,7 @@ def _times(got: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
     """Return (counts, check): for each of r rows how often its answer was given (r,), and a check of the rows without a
     valid count.
 
-    `got`: the columns by role, read. A check is used by `_refuse`."""
+    `got`: the columns by role, read. A check is used by `refuse`."""
     if "times" not in got:
         rows = next(iter(got.values())).codes.size
         return np.ones(rows, np.int64), (np.zeros(rows, bool), lambda where, i: None)
@@ -153,7 +164,7 @@ def _times(got: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
     return counts, (counts < 0, lambda where, i: times(where, values[codes[i]]))
 
 
-def _refuse(table: Table, checks: list[Check]) -> None:
+def refuse(table: Table, checks: list[Check]) -> None:
     """Raise ValueError for the first row of `table` that fails one of `checks`; if it fails several, for the first of
     these.
 

@@ -12,8 +12,15 @@ import msgspec
 from heedful.core.decoding import decoder
 from heedful.data.choice_cells import MOST_TIMES, WORDS, name_in, number_of, person_in, times_in, word
 from heedful.data.choice_columns import find_columns
-from heedful.data.choice_pairs import pairs, winners
-from heedful.data.comparisons import Comparison, ComparisonTable, by_name, comparison_of, tabulate
+from heedful.data.choice_pairs import NamedPairs, pairs, winners
+from heedful.data.comparisons import (
+    Comparison,
+    ComparisonTable,
+    by_name,
+    comparison_of,
+    table_of_columns,
+    tabulate,
+)
 from heedful.data.files import MISSING, cut_repr, open_uncompressed
 from heedful.data.preflib import SUFFIXES, load_preflib
 from heedful.data.spreadsheet import write_table
@@ -29,6 +36,26 @@ class LoadedChoices(NamedTuple):
     summary: str
     bad: int = 0
     """number of ties in which both items were called bad"""
+
+
+class LoadedPairs(NamedTuple):
+    """Comparisons of two items that were read as columns: the open `table`, the names `at` of its columns by role, the
+    comparisons as `pairs`, and a `summary` in words of how they were read. `choices` returns them as `LoadedChoices`.
+    """
+
+    name: str
+    """name of the table in messages"""
+    table: Table
+    at: dict[str, list[str]]
+    pairs: NamedPairs
+    summary: str
+
+    def choices(self) -> LoadedChoices:
+        """Return the same comparisons as a table of comparisons. Raise ValueError if none is judged."""
+        columns, items, people, bad = self.pairs
+        choices = table_of_columns(columns, items, people)
+        _refuse_empty(self.name, choices)
+        return LoadedChoices(choices, self.summary, int(columns.times[bad].sum()))
 
 
 Row = tuple[str, dict[str, Any]]
@@ -49,12 +76,28 @@ def open_choices(
     path = Path(path)
     study = _study(path)
     if study is None and not _is_preflib(path):
-        return load_choices(path, columns, words)
+        found = open_pairs(path, columns, words)
+        return found.choices() if isinstance(found, LoadedPairs) else found
     kind = "PrefLib" if study is None else "the answers of a study"
     for name, given in (("columns", columns), ("words", words)):
         if given:
             raise ValueError(f"{path.name}: {name}: expected none with {kind}, got {', '.join(given)}")
     return LoadedChoices(load_preflib(path), kind) if study is None else LoadedChoices(study, kind)
+
+
+def open_pairs(
+    path: str | PathLike[str],
+    columns: Mapping[str, Sequence[str]] | None = None,
+    words: Mapping[str, str] | None = None,
+) -> LoadedPairs | LoadedChoices:
+    """Load comparisons as `open_choices` does, but as columns (`LoadedPairs`) if the file is a table of pairs.
+
+    Large files are read as columns in a fraction of the memory. Arguments and errors are those of `open_choices`.
+    """
+    path = Path(path)
+    if _study(path) is not None or _is_preflib(path):
+        return open_choices(path, columns, words)
+    return _read_choices(path.name, open_table(path), columns, words)
 
 
 class _Answer(msgspec.Struct):
@@ -137,7 +180,8 @@ def load_choices(
     for a table in none of the forms, a malformed row, an item twice in one answer, and if there is no answer.
     """
     path = Path(path)
-    return _read_choices(path.name, open_table(path), columns, words)
+    found = _read_choices(path.name, open_table(path), columns, words)
+    return found.choices() if isinstance(found, LoadedPairs) else found
 
 
 def choices_in(
@@ -154,6 +198,20 @@ def choices_in(
     the forms, a malformed row, an item twice in one answer, if there is no answer, and if a row is not a mapping from
     columns to values.
     """
+    found = pairs_in(name, rows, columns, words)
+    return found.choices() if isinstance(found, LoadedPairs) else found
+
+
+def pairs_in(
+    name: str,
+    rows: Sequence[Mapping[str, object]],
+    columns: Mapping[str, Sequence[str]] | None = None,
+    words: Mapping[str, str] | None = None,
+) -> LoadedPairs | LoadedChoices:
+    """Read comparisons from rows in memory as `choices_in` does, but as columns if the rows are pairs.
+
+    Arguments and errors are those of `choices_in`.
+    """
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
             raise ValueError(f"{name}: row {i}: expected an object, values by column, got {cut_repr(row)}")
@@ -165,9 +223,9 @@ def choices_in(
 
 def _read_choices(
     file: str, table: Table, columns: Mapping[str, Sequence[str]] | None, words: Mapping[str, str] | None
-) -> LoadedChoices:
+) -> LoadedPairs | LoadedChoices:
     """Read comparisons from an open table; `file` is its name in messages, `columns` and `words` are as in
-    `load_choices`.
+    `load_choices`. A table of pairs is returned as columns.
     """
     words = {word(said): meaning for said, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
@@ -177,25 +235,26 @@ def _read_choices(
     at = find_columns(file, header, {role: list(names) for role, names in (columns or {}).items()})
     if words and "answer" not in at:
         raise ValueError(f"words: expected first, second and answer as columns, got {cut_repr(', '.join(header))}")
-    bad = quiet = rows = 0
-    if "loser" in at:
-        choices = winners(table, at)
-    elif "answer" in at:
-        choices, bad = pairs(table, at, words)
-    else:
-        placed = table.located()
-        answered = list((_long if "rank" in at else _orders)(placed, at))
-        choices, rows = tabulate(answered), len(placed)
-        quiet = rows - len(answered) if "order" in at else 0
-    if not any(each.judged for each in choices.comparisons):
-        raise ValueError(f"{file}: answers: expected at least one about two items, got none")
     used = [name for names in at.values() for name in names]
     rest = [name for name in header if name not in used]
     few = f"{', '.join(used[:4])} and {len(used) - 4} more" if len(used) > 6 else ", ".join(used)
     told = f"columns {few}" + (f"; {', '.join(rest)} left out" if rest else "")
+    if "loser" in at or "answer" in at:
+        read = winners(table, at) if "loser" in at else pairs(table, at, words)
+        return LoadedPairs(file, table, at, read, told)
+    placed = table.located()
+    answered = list((_long if "rank" in at else _orders)(placed, at))
+    choices = tabulate(answered)
+    _refuse_empty(file, choices)
+    quiet = len(placed) - len(answered) if "order" in at else 0
     if quiet > 0:
-        told += f"; {quiet:,} of {rows:,} rows say nothing"
-    return LoadedChoices(choices, told, bad)
+        told += f"; {quiet:,} of {len(placed):,} rows say nothing"
+    return LoadedChoices(choices, told)
+
+
+def _refuse_empty(file: str, choices: ComparisonTable) -> None:
+    if not any(each.judged for each in choices.comparisons):
+        raise ValueError(f"{file}: answers: expected at least one about two items, got none")
 
 
 # ---------------------------------------------------------------------------- rows

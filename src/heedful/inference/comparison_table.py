@@ -121,12 +121,19 @@ def connected_parts(compared: npt.NDArray[np.bool_]) -> Ints:
     Components are numbered from 0 in the order of their first item. No chain of comparisons links items of different
     components.
     """
+    n = len(compared)
+    return connected_labels(n, *np.nonzero(compared))
+
+
+def connected_labels(n: int, first: Ints, second: Ints) -> Ints:
+    """Return what `connected_parts` returns, for n items and the compared pairs `first`, `second`, numbers of items."""
+    from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    labels = connected_components(compared, directed=False)[1]
-    _, first = np.unique(labels, return_index=True)
-    place = np.empty(first.size, np.int64)
-    place[labels[np.sort(first)]] = np.arange(first.size)
+    labels = connected_components(coo_matrix((np.ones(len(first)), (first, second)), (n, n)), directed=False)[1]
+    _, seen = np.unique(labels, return_index=True)
+    place = np.empty(seen.size, np.int64)
+    place[labels[np.sort(seen)]] = np.arange(seen.size)
     return place[labels]  # type: ignore[no-any-return]
 
 

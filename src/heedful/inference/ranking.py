@@ -299,7 +299,7 @@ def rank(
 
 
 def rank_request(
-    choices: str | PathLike[str] | Rows | Frame | ComparisonTable,
+    choices: str | PathLike[str] | Rows | Frame | ComparisonTable | LoadedChoices,
     *,
     items: str | PathLike[str] | Rows | Frame | None,
     identifier: str | None,
@@ -311,17 +311,19 @@ def rank_request(
     columns: Mapping[str, Sequence[str] | str] | None,
     words: Mapping[str, str] | None,
     anchor: tuple[str, float] | None,
+    name: str = "choices",
 ) -> RankRequest:
     """Read and check the comparisons and options of a ranking, without computing it. Arguments and errors are those of
-    `rank`, which the result (with `ranking_of`) computes.
+    `rank`, which the result (with `ranking_of`) computes; `name` is the path of choices that were read already.
     """
     if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
         raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
     if not isinstance(goal, str) or goal not in GOALS:
         raise ValueError(f"goal: expected best or ranking, got {describe(goal)}")
     named = {role: [names] if isinstance(names, str) else names for role, names in (columns or {}).items()}
-    name = "choices"
-    if isinstance(choices, ComparisonTable):
+    if isinstance(choices, LoadedChoices):
+        opened = choices
+    elif isinstance(choices, ComparisonTable):
         if columns or words:
             raise ValueError("columns: expected none, nor words, with choices that were read, got some")
         opened = LoadedChoices(choices, "choices as they are")

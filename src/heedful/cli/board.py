@@ -1,0 +1,204 @@
+"""A leaderboard of an arena, as `heedful rank` prints it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from heedful.cli.console import console, new_table, width
+from heedful.cli.ranked import one_line, share
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from heedful.inference.leaderboard import Effect, Leaderboard
+
+COLUMNS = 40
+"""The most characters of a bar."""
+LEAST = 12
+"""The fewest characters of a bar; with less room there is none."""
+SPARE = ("over next", "best", "votes")
+"""Columns that a narrow terminal does without, in this order."""
+MATRIX = 10
+"""The greatest number of models for which the matrix of wins is printed."""
+FEW = 6
+"""The greatest number of groups, people or kinds of votes that a line names."""
+
+
+def show_board(found: Leaderboard, top: int) -> None:
+    """Print the first `top` models of a leaderboard as a table, the matrix of wins of a small board, and sentences on
+    what follows from it; then the boards of categories."""
+    screen = console()
+    order = found.order.tolist()[:top]
+    _print_table(found, order)
+    if len(found.models) > top:
+        screen.print(f"... and {len(found.models) - top:,} more (--top, --json)\n")
+    if len(found.models) <= MATRIX:
+        matrix = _matrix(found)
+        if width(matrix) <= screen.width:
+            screen.print(matrix)
+    for line in [*_apart(found), *_influence(found), *_effects(found), *_how(found)]:
+        screen.print(line, markup=False, soft_wrap=True)
+    for each in found.remarks:
+        screen.print(f"Note: {each.message}", markup=False, soft_wrap=True)
+    if found.random is not None and found.random.found:
+        for line in _random(found):
+            screen.print(line, markup=False, soft_wrap=True)
+    for name, board in found.categories:
+        screen.print()
+        _print_table(board, board.order.tolist()[:top], f"{one_line(name)}: {board.total:,} votes")
+
+
+def _print_table(found: Leaderboard, shown: list[int], title: str = "") -> None:
+    """Print the table of a leaderboard, with as many columns as the terminal has room for."""
+    screen, without = console(), 0
+    while without < len(SPARE) and _room(found, shown, without) < 0:
+        without += 1
+    room = min(COLUMNS, _room(found, shown, without) - 3)
+    screen.print(_table(found, shown, room if room >= LEAST else 0, title, SPARE[:without]))
+
+
+def _room(found: Leaderboard, shown: list[int], without: int) -> int:
+    """Return how many columns of the terminal a table leaves free that lacks the first `without` columns of `SPARE`."""
+    table = _table(found, shown, 0, "", SPARE[:without])
+    table.min_width = None  # the title may be longer than the table
+    return console().width - width(table)
+
+
+def _table(found: Leaderboard, shown: list[int], room: int, title: str = "", without: tuple[str, ...] = ()) -> Table:
+    """Return a table of a leaderboard, with a row for each model number in `shown` and bars `room` characters wide.
+
+    `without` are names of columns that are left out.
+    """
+    from rich.markup import escape
+
+    n = len(found.models)
+    told = title or f"{found.file}: leaderboard of {n:,} models from {found.total:,} votes"
+    out = new_table(escape(told))
+    names = ("", "model", "score", "90 %", "place", "votes", "best", "over next")
+    for name in names:
+        if name in without:
+            continue
+        if name == "model":
+            out.add_column(name, overflow="fold", max_width=40)
+        else:
+            out.add_column(name, justify="right", no_wrap=True)
+    if room:
+        out.add_column("score, 90 %", no_wrap=True)
+    low, high = min(float(found.low[i]) for i in shown), max(float(found.high[i]) for i in shown)
+    better = found.better.tolist()
+    for row, i in enumerate(shown):
+        a, b = int(found.place_low[i]), int(found.place_high[i])
+        sure = better[row] if row < n - 1 else None
+        cells = [str(int(found.place[i])), escape(one_line(found.models[i], 80)), f"{found.score[i]:,.0f}"]
+        cells += [f"{found.low[i]:,.0f} to {found.high[i]:,.0f}", str(a) if a == b else f"{a}-{b}"]
+        cells += [f"{found.votes[i]:,}", share(found.best[i])]
+        cells += ["" if sure is None else share(sure) if sure >= found.sure else f"[yellow]≈ {share(sure)}[/]"]
+        cells = [cell for name, cell in zip(names, cells) if name not in without]
+        cells += [f"[cyan]{_bar(found, i, low, high, room)}[/]"] if room else []
+        out.add_row(*cells)
+    return out
+
+
+def _bar(found: Leaderboard, i: int, low: float, high: float, room: int) -> str:
+    step = max(high - low, 1e-12) / (room - 1)
+    ends = [round((float(value) - low) / step) for value in (found.low[i], found.score[i], found.high[i])]
+    left, middle, right = (min(max(end, 0), room - 1) for end in ends)
+    return (" " * left + "─" * (middle - left) + "●" + "─" * (right - middle)).ljust(room)
+
+
+def _matrix(found: Leaderboard) -> Table:
+    from rich.markup import escape
+
+    out = new_table("wins of the row against the column, as a share of all votes; a tie is half a win")
+    out.add_column("model", overflow="fold", max_width=24)
+    order = found.order.tolist()
+    for place in range(1, len(order) + 1):
+        out.add_column(str(place), justify="right", no_wrap=True)
+    wins, ties = found.wins, found.ties
+    for place, i in enumerate(order, 1):
+        cells = []
+        for j in order:
+            met = wins[i, j] + wins[j, i] + ties[i, j]
+            cells.append("" if i == j or met == 0 else f"{100.0 * (wins[i, j] + 0.5 * ties[i, j]) / met:.0f} %")
+        out.add_row(escape(f"{place} {one_line(found.models[i])}"), *cells)
+    return out
+
+
+# ---------------------------------------------------------------------------- in words
+
+
+def _apart(found: Leaderboard) -> list[str]:
+    runs = found.alike_names()
+    if not runs:
+        return [f"Every model is better than the next with {found.sure:.0%} or more."]
+    told = []
+    for run in runs[:FEW]:
+        names = [one_line(name) for name in run]
+        few = names if len(names) <= 5 else [*names[:3], f"{len(names) - 4} more", names[-1]]
+        told.append(", ".join(few[:-1]) + f" and {few[-1]}")
+    more = f"; and {len(runs) - FEW} more such groups" if len(runs) > FEW else ""
+    return [f"Neighbours that cannot be told apart (less than {found.sure:.0%}): {'; '.join(told)}{more}."]
+
+
+def _influence(found: Leaderboard) -> list[str]:
+    got = found.influence
+    if got is None:
+        return []
+    first, second = one_line(found.models[got.first]), one_line(found.models[got.second])
+    if got.votes is None:
+        return [f"No set of votes was found without which {first} would not be first."]
+    kinds = []
+    for a, b, outcome, count in got.left_out[:FEW]:
+        said = "ties with" if outcome == 1 else "wins over"
+        kinds.append(f"{count:,} {said} {one_line(found.models[b])} by {one_line(found.models[a])}")
+    more = f" and {len(got.left_out) - FEW} other kinds" if len(got.left_out) > FEW else ""
+    at_most = "" if got.exact else "at most "
+    votes = "1 vote" if got.votes == 1 else f"{got.votes:,} votes"
+    which = ", ".join(kinds) + more
+    return [f"Without {at_most}{votes} of {found.total:,} {second} would be first, not {first}: {which}."]
+
+
+def _effects(found: Leaderboard) -> list[str]:
+    return [
+        f"{_effect(each)}: {each.points:+.1f} points ({each.low:+.1f} to {each.high:+.1f})."
+        for each in (*found.effects, *([found.side] if found.side is not None else []))
+    ]
+
+
+def _effect(each: Effect) -> str:
+    return "To be shown first" if each.name == "side" else f"{one_line(each.name)}, {each.unit:.4g} more"
+
+
+def _random(found: Leaderboard) -> list[str]:
+    people = found.random.found if found.random is not None else ()
+    told = [
+        f"{one_line(each.person)} ({each.agreed:.0%} of {each.votes:,} votes with the board, {each.expected:.0%} usual"
+        f"{', against it' if each.against else ''})"
+        for each in people[:FEW]
+    ]
+    more = f" and {len(people) - FEW} more (--json)" if len(people) > FEW else ""
+    return [f"At random: {'; '.join(told)}{more}. To rank without somebody's votes: --without NAME."]
+
+
+def _how(found: Leaderboard) -> list[str]:
+    """Return lines on what the numbers are, and with which model they were computed."""
+    anchor = "the average is 1,000" if found.anchor is None else ""
+    if found.anchor is not None:
+        name = one_line(found.models[found.anchor[0]])
+        anchor = f"{name!r} has {found.anchor[1]:,.6g}, and what differs from it is unsure"
+    wins = "points, a tie being half a point" if found.tie_model == "half" and found.tied else "votes that are no ties"
+    if found.tie_model == "threshold":
+        wins = "votes if a choice has to be made"
+    told = f"Scores are as in chess: {anchor}; 100 points more win 64 of 100 {wins}. Intervals hold 90 %."
+    ties = {
+        "threshold": "two answers tie if they seem nearly as good",
+        "odds": "ties become rarer as models differ, by their odds",
+        "constant": "ties are as frequent whoever meets",
+        "half": "a tie is half a win for both",
+    }[found.tie_model]
+    model = f"An arena: Bradley-Terry, every vote counts the same{f'; {ties}' if found.tied else ''}"
+    if found.clusters:
+        model += f"; intervals allow for {found.clusters:,} people who differ"
+    people = f" by {found.people:,} people" if found.people else ""
+    votes = "1 vote" if found.total == 1 else f"{found.total:,} votes"
+    return [told, f"{model}.", f"{votes} about {len(found.models):,} models{people} ({found.read})."]

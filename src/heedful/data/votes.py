@@ -1,0 +1,297 @@
+"""Votes of an arena as columns: which of two models won, who voted, covariates of the answers, and a category."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from heedful.data.choice_cells import number_of
+from heedful.data.choice_columns import plain
+from heedful.data.choice_pairs import refuse
+from heedful.data.choices import LoadedPairs
+from heedful.data.comparisons import Bools, Ints, join_names
+from heedful.data.files import cut_list, cut_repr
+from heedful.data.table import CodedColumn
+
+Array = npt.NDArray[np.float64]
+Numbers = Callable[[str, Any], float | None]
+"""Reads a cell as a number, None if there is none; raises ValueError with the place, its first argument."""
+
+LOST, TIED, WON = 0, 1, 2
+"""Outcomes of a vote, for the model that was shown first."""
+MOST_CATEGORIES = 100
+"""The greatest number of categories that votes may have."""
+MOST_COVARIATES = 50
+"""The greatest number of covariates that scores can be adjusted for."""
+NO_CATEGORY = "(none)"
+"""The category of votes whose cell is empty."""
+
+_TOKENS = re.compile(r"[^\W_]+")
+
+
+class Votes(NamedTuple):
+    """p rows of votes about m models, as arrays (p,); a row stands for `times` equal votes of one person.
+
+    Differences of covariates and `outcome` are those of the model shown first against the other.
+    """
+
+    models: tuple[str, ...]
+    people: tuple[str, ...]
+    """names of people by number; ("",) if the file names nobody"""
+    first: Ints
+    """(p,) number of the model that was shown first, or of the winner if the file does not say which was"""
+    second: Ints
+    outcome: Ints
+    """(p,) 2 if the first model won, 1 if both are equally good, 0 if the second won"""
+    person: Ints
+    times: Ints
+    """(p,) at least 1"""
+    sided: bool
+    """whether the file says which model was shown first"""
+    bad: Bools
+    """(p,) whether it is a tie because both answers were called bad"""
+    covariates: tuple[str, ...]
+    differences: Array
+    """(p, k) by how much each of the k covariates of the first answer exceeds that of the second"""
+    categories: tuple[str, ...]
+    category: Ints
+    """(p,) number of the category; 0 if there are no categories"""
+    left_out: dict[str, int]
+    """how many votes were left out, by reason"""
+    summary: str
+    """in words, which columns were read"""
+
+    @property
+    def total(self) -> int:
+        """Number of votes."""
+        return int(self.times.sum())
+
+    def where(self, kept: Bools) -> Votes:
+        """Return the rows of votes for which `kept` (p,) is True; models and people keep their numbers."""
+        columns = ("first", "second", "outcome", "person", "times", "bad", "differences", "category")
+        return self._replace(**{name: getattr(self, name)[kept] for name in columns})
+
+
+def is_arena(loaded: LoadedPairs) -> bool:
+    """Return whether a table has the columns of an arena: model_a, model_b and winner, in any case and punctuation."""
+    at = loaded.at
+    return "answer" in at and (plain(at["first"][0]), plain(at["second"][0])) == ("modela", "modelb")
+
+
+def votes_of(
+    loaded: LoadedPairs, *, adjust: Sequence[str] = (), by: str | None = None, without: Sequence[str] = ()
+) -> Votes:
+    """Return comparisons that were read as columns as votes.
+
+    `adjust`: covariates, each the name of two columns without the part that says whose they are ("length" for length_a
+    and length_b), or a column of JSON objects with such pairs of fields ("style", or "style.length" for one of them).
+    `by`: the column of categories; an empty cell is the category "(none)". `without`: people whose votes are left out.
+
+    Votes that say nothing, those of `without`, and those without a covariate are left out and counted by reason. Raise
+    ValueError, as `NAME:LINE: field: ...` where a row is to blame, for a covariate or a category that is not there or
+    is malformed, a person who is not there, and if no vote is left.
+    """
+    columns, names, people, bad = loaded.pairs
+    kept = np.ones(columns.times.size, bool)
+    left_out: dict[str, int] = {}
+
+    def leave_out(wrong: Bools, why: str, *, rows: bool = False) -> None:
+        now = kept & wrong
+        count = int(now.sum()) if rows else int(columns.times[now].sum())
+        if count:
+            left_out[why] = left_out.get(why, 0) + count
+        kept[now] = False
+
+    leave_out(columns.times == 0, "rows that count 0 times", rows=True)
+    leave_out(~columns.judged, "could not be judged")
+    for name in without:
+        if people == [""] or name not in people:
+            expected = "votes that name people" if people == [""] else f"one of {join_names(people)}"
+            raise ValueError(f"without: expected {expected}, got {name!r}")
+    if without:
+        leave_out(np.isin(np.array(people), list(without))[columns.person], "of people left out")
+    sided = bool((columns.side > 0).any())
+    turned = columns.side == 2
+    first = np.where(turned, columns.worse, columns.better)
+    second = np.where(turned, columns.better, columns.worse)
+    outcome = np.where(columns.tied, TIED, np.where(turned, LOST, WON))
+    covariates, differences = _covariates(loaded, adjust, sided)
+    for k, name in enumerate(covariates):
+        leave_out(np.isnan(differences[:, k]), f"without {name}")
+    categories, category = _categories(loaded, by)
+    if not kept.any():
+        raise ValueError(f"{loaded.name}: answers: expected at least one about two items, got none")
+    found = Votes(
+        models=tuple(names),
+        people=tuple(people),
+        first=first,
+        second=second,
+        outcome=outcome.astype(np.int64),
+        person=columns.person,
+        times=columns.times,
+        sided=sided,
+        bad=bad,
+        covariates=covariates,
+        differences=differences,
+        categories=categories,
+        category=category,
+        left_out=left_out,
+        summary=loaded.summary,
+    )
+    return found if kept.all() else found.where(kept)
+
+
+# ---------------------------------------------------------------------------- covariates
+
+
+def _covariates(loaded: LoadedPairs, adjust: Sequence[str], sided: bool) -> tuple[tuple[str, ...], Array]:
+    rows = loaded.pairs.columns.times.size
+    if not adjust:
+        return (), np.empty((rows, 0))
+    if not sided:
+        raise ValueError(f"adjust: expected votes that say which answer is whose, got {loaded.summary}")
+    roles = {name for names in loaded.at.values() for name in names}
+    pairs = dict(_pairs_of(name for name in loaded.table.header if name not in roles))
+    found: dict[str, Array] = {}
+    for name in adjust:
+        column, _, field = name.partition(".")
+        if name in pairs:
+            found[name] = _difference(loaded, pairs[name])
+        elif name in loaded.table.header or column in loaded.table.header:
+            found |= _of_objects(loaded, name if name in loaded.table.header else column, field)
+        else:
+            there = f"one of {cut_list(list(pairs))}" if pairs else "columns such as length_a and length_b"
+            raise ValueError(f"adjust: expected {there}, got {name!r}")
+    if len(found) > MOST_COVARIATES:
+        raise ValueError(f"adjust: expected at most {MOST_COVARIATES} covariates, got {len(found)}")
+    return tuple(found), np.column_stack(list(found.values()))
+
+
+def _pairs_of(names: Any) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield (name, (name of the first answer's, of the second's)) for each two of `names` that differ in "a" and "b".
+
+    The name is what they have in common: length for length_a and length_b, or for a_length and b_length.
+    """
+    tokens = {name: _TOKENS.findall(str(name)) for name in names}
+    known = {tuple(token.casefold() for token in each): name for name, each in tokens.items()}
+    for words, name in known.items():
+        for at in (i for i, word in enumerate(words) if word == "a"):
+            other = known.get((*words[:at], "b", *words[at + 1 :]))
+            if other is not None:
+                rest = [*tokens[name][:at], *tokens[name][at + 1 :]]
+                if at and words[at - 1] in ("model", "assistant", "answer", "response") and len(rest) > 1:
+                    del rest[at - 1]
+                if rest:
+                    yield "_".join(rest), (name, other)
+
+
+def _difference(loaded: LoadedPairs, names: tuple[str, str]) -> Array:
+    one, two = loaded.table.columns(names)
+    return _numbers(loaded, names[0], one, _number(names[0])) - _numbers(loaded, names[1], two, _number(names[1]))
+
+
+def _number(field: str) -> Numbers:
+    return lambda where, cell: number_of(where, field, cell)
+
+
+def _numbers(loaded: LoadedPairs, field: str, coded: CodedColumn, read: Numbers) -> Array:
+    """Return the cells of a column as numbers, NaN where there is none. Raise ValueError for the first that is neither,
+    with its place."""
+    values, wrong = np.full(len(coded.values), np.nan), np.zeros(len(coded.values), bool)
+    for k, value in enumerate(coded.values):
+        try:
+            number = read("", value)
+        except ValueError:
+            wrong[k] = True
+        else:
+            values[k] = np.nan if number is None else number
+    refuse(loaded.table, [(wrong[coded.codes], lambda where, i: read(where, coded.values[coded.codes[i]]))])
+    return values[coded.codes]
+
+
+def _of_objects(loaded: LoadedPairs, column: str, field: str) -> dict[str, Array]:
+    """Return the differences of the covariates in a `column` of JSON objects, by name; of the one called `field` unless
+    that is "".
+
+    A number in it may be an object of counts, which are added up.
+    """
+    [coded] = loaded.table.columns([column])
+
+    def read(where: str, cell: object) -> dict[str, Any] | None:
+        if isinstance(cell, str):
+            try:
+                cell = msgspec.json.decode(cell)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                raise ValueError(f"{where}: {column}: expected a JSON object, got {cut_repr(cell)}") from None
+        if cell is not None and not isinstance(cell, dict):
+            expected = "a JSON object, or two columns such as length_a and length_b"
+            raise ValueError(f"{where}: {column}: expected {expected}, got {cut_repr(cell)}")
+        return cell
+
+    wrong = np.zeros(len(coded.values), bool)
+    objects: list[dict[str, Any]] = []
+    for k, value in enumerate(coded.values):
+        try:
+            objects.append(read("", value) or {})
+        except ValueError:
+            wrong[k] = True
+            objects.append({})
+    refuse(loaded.table, [(wrong[coded.codes], lambda where, i: read(where, coded.values[coded.codes[i]]))])
+    pairs = dict(_pairs_of(dict.fromkeys(key for each in objects for key in each)))
+    if field:
+        if field not in pairs:
+            there = f"one of {cut_list(list(pairs))}" if pairs else "fields such as length_a and length_b"
+            raise ValueError(f"adjust: expected {there} in {column}, got {field!r}")
+        pairs = {field: pairs[field]}
+    if not pairs:
+        raise ValueError(f"adjust: expected fields such as length_a and length_b in {column}, got none")
+    out: dict[str, Array] = {}
+    for name, keys in pairs.items():
+        sides = []
+        for key in keys:
+            inner = CodedColumn([each.get(key) for each in objects], coded.codes)
+            sides.append(_numbers(loaded, column, inner, _count(f"{column}.{key}")))
+        out[f"{column}.{name}"] = sides[0] - sides[1]
+    return out
+
+
+def _count(field: str) -> Numbers:
+    def read(where: str, cell: Any) -> float | None:
+        if isinstance(cell, dict):
+            parts = [number_of(where, field, part) for part in cell.values()]
+            return math.fsum(part for part in parts if part is not None)
+        return number_of(where, field, cell)
+
+    return read
+
+
+# ---------------------------------------------------------------------------- categories
+
+
+def _categories(loaded: LoadedPairs, by: str | None) -> tuple[tuple[str, ...], Ints]:
+    """Return (names, number of each row's category (p,)) of the column `by`; no names without one."""
+    rows = loaded.pairs.columns.times.size
+    if by is None:
+        return (), np.zeros(rows, np.int64)
+    if by not in loaded.table.header:
+        raise ValueError(f"by: expected one of the columns {cut_list(loaded.table.header)}, got {by!r}")
+    [coded] = loaded.table.columns([by])
+
+    def name(where: str, cell: Any) -> str:
+        if isinstance(cell, bool | int | float | str) or cell is None:
+            return NO_CATEGORY if cell is None or not str(cell).strip() else str(cell).strip()
+        raise ValueError(f"{where}: {by}: expected a text or a number, got {cut_repr(cell)}")
+
+    wrong = np.array([not isinstance(value, bool | int | float | str | None) for value in coded.values], bool)
+    refuse(loaded.table, [(wrong[coded.codes], lambda where, i: name(where, coded.values[coded.codes[i]]))])
+    numbers: dict[str, int] = {}
+    which = np.array([numbers.setdefault(name("", value), len(numbers)) for value in coded.values], np.int64)
+    if len(numbers) > MOST_CATEGORIES:
+        raise ValueError(f"by: expected a column of at most {MOST_CATEGORIES} categories, got {len(numbers):,}")
+    return tuple(numbers), which[coded.codes]

@@ -1,0 +1,332 @@
+"""Bradley-Terry scores of many models from many votes: the fit, and a covariance that survives votes of one person that
+agree.
+
+Votes are counted by cell (first model, second model, outcome), so a million votes about 100 models are some 30,000
+cells. The scores lambda maximise sum log P(outcome | lambda_a - lambda_b + z' gamma, t) - |lambda|^2 / (2 s^2), where t
+is the tie parameter (`tie_models`), z are covariates, and the variance s^2 of the scores is estimated by EM. With the
+negated Hessian H of this sum and the covariance M of its gradient, estimated from the gradients of the votes of each
+person (or of each vote), errors have the covariance H^-1 (M + 1 / s^2) H^-1 (Liang and Zeger, Biometrika 1986).
+
+Up to MOST_DENSE models matrices are dense; beyond, they are sparse, and draws from the distribution of errors take the
+place of its covariance: each solves H x = noise by conjugate gradients.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.inference.tie_models import LEAST_WIDTH, TieModel, initial_tie, terms
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+MOST_DENSE = 2_000
+"""The greatest number of models for which covariances are computed; beyond, draws take their place."""
+DRAWS = 400
+"""The number of these draws."""
+LEAST_SD, MOST_SD = 0.02, 20.0
+"""The bounds of the standard deviation s of scores, in logits."""
+FIRST_SD = 2.0
+"""The value of s with which EM begins."""
+
+
+class Cells(NamedTuple):
+    """K kinds of votes: `first` and `second` are numbers of models, `outcome` 2, 1 or 0 (the first won, tie, lost),
+    `weight` how many votes, and `z` (K, q) covariates.
+    """
+
+    first: Ints
+    second: Ints
+    outcome: Ints
+    weight: Array
+    z: Array
+
+
+class Fit(NamedTuple):
+    """Fitted scores of n models: `scores` (n,) in logits, the parameter `tie`, the coefficients `gamma` (q,), the
+    standard deviation `sd` of scores, the log-likelihood `log`, and the negated Hessian `H` with the prior.
+
+    Parameters are in the order scores, tie, gamma; `H` has no row for `tie` if the model of ties has none.
+    """
+
+    model: TieModel
+    scores: Array
+    tie: float
+    gamma: Array
+    sd: float
+    log: float
+    H: Any
+    """(n + t + q) x (n + t + q), dense or sparse; t is 1 with a tie parameter and 0 without"""
+    tied: bool
+    """whether there is a tie parameter"""
+
+
+def count_cells(n: int, first: Ints, second: Ints, outcome: Ints, times: Ints) -> tuple[Cells, Ints]:
+    """Return the cells of p votes about n models, without covariates, and the number of the cell of each vote (p,)."""
+    key = (first * n + second) * 3 + outcome
+    if 3 * n * n <= max(4 * key.size, 1 << 20):
+        weight = np.bincount(key, times, 3 * n * n)
+        at = np.flatnonzero(weight)
+        number = np.zeros(3 * n * n, np.int64)
+        number[at] = np.arange(at.size)
+        which, weight = number[key], weight[at]
+    else:
+        at, which = np.unique(key, return_inverse=True)
+        weight = np.bincount(which, times, at.size)
+    pair = at // 3
+    return Cells(pair // n, pair % n, at % 3, weight.astype(np.float64), np.empty((at.size, 0))), which
+
+
+def fit(n: int, cells: Cells, model: TieModel, *, sd: float | None = None, start: Fit | None = None) -> Fit:
+    """Fit the scores of n models to votes. With `sd` the standard deviation of scores is this, not an estimate.
+
+    `start` is a fit to begin from, of the same model and number of covariates.
+    """
+    tied = model != "half" and bool((cells.outcome == 1).any())
+    model = model if tied else "half"
+    q = cells.z.shape[1]
+    if start is None:
+        share = float(cells.weight[cells.outcome == 1].sum() / cells.weight.sum())
+        start = Fit(model, np.zeros(n), initial_tie(model, share), np.zeros(q), sd or FIRST_SD, 0.0, None, tied)
+    now = start._replace(model=model, tied=tied, sd=sd or start.sd)
+    for _ in range(60):
+        now = _newton(n, cells, now)
+        if sd is not None:
+            break
+        change = now.sd
+        now = now._replace(sd=float(np.clip(np.sqrt(_second_moment(n, now)), LEAST_SD, MOST_SD)))
+        if abs(now.sd / change - 1.0) < 1e-3:
+            break
+    return _newton(n, cells, now)
+
+
+def _second_moment(n: int, now: Fit) -> float:
+    """Return the mean of the squared scores under their posterior, given the fit."""
+    # beyond 300 models little is lost by the reciprocals where every model met many others
+    variances = np.linalg.inv(now.H).diagonal() if n <= min(300, MOST_DENSE) else 1.0 / now.H.diagonal()
+    left = variances[:n].sum()
+    return float((now.scores @ now.scores + left) / max(n - 1, 1))
+
+
+def _newton(n: int, cells: Cells, now: Fit) -> Fit:
+    """Return the fit for the standard deviation of scores in `now`, by Newton's steps, halved where they overshoot."""
+    precision = 1.0 / (now.sd * now.sd)
+    tied, q = now.tied, cells.z.shape[1]
+
+    def objective(at: Fit) -> tuple[float, float, Any]:
+        eta = at.scores[cells.first] - at.scores[cells.second]
+        if q:
+            eta = eta + cells.z @ at.gamma
+        got = terms(at.model, eta, at.tie, cells.outcome)
+        log = float(cells.weight @ got.log)
+        return log - 0.5 * precision * float(at.scores @ at.scores), log, got
+
+    value, log, got = objective(now)
+    for _ in range(100):
+        w = cells.weight
+        H = assemble(n, cells, w * got.eta_eta, w * got.eta_tie, w * got.tie_tie, tied)
+        H = _add_diagonal(H, n, precision)
+        if not isinstance(H, np.ndarray) or q:
+            H = _add_tail(H, n + tied, 1e-9)
+        g = gradient(n, cells, w * got.eta, w * got.tie, tied)
+        g[:n] -= precision * now.scores
+        step = solve(H, g)
+        scale = 1.0
+        for _ in range(40):
+            tie = now.tie + scale * step[n] if tied else now.tie
+            new = now._replace(
+                scores=now.scores + scale * step[:n], tie=float(tie), gamma=now.gamma + scale * step[n + tied :]
+            )
+            if now.model != "threshold" or not tied or tie > LEAST_WIDTH:
+                better, likely, ahead = objective(new)
+                if better >= value - 1e-9 * (1.0 + abs(value)):
+                    break
+            scale *= 0.5
+        else:
+            return now._replace(H=H, log=log)
+        now, value, log, got = new, better, likely, ahead
+        if float(np.abs(scale * step).max(initial=0.0)) < 1e-7:
+            break
+    w = cells.weight
+    H = _add_diagonal(assemble(n, cells, w * got.eta_eta, w * got.eta_tie, w * got.tie_tie, tied), n, precision)
+    return now._replace(H=_add_tail(H, n + tied, 1e-9) if q else H, log=log)
+
+
+# ---------------------------------------------------------------------------- matrices
+
+
+def assemble(n: int, cells: Cells, ee: Array, et: Array, tt: Array, tied: bool) -> Any:
+    """Return the sum over cells of x x' ee + (x e' + e x') et + e e' tt, where x is the cell's row of the design and e
+    the unit vector of the tie parameter.
+
+    `ee`, `et`, `tt` (K,). The matrix is dense up to MOST_DENSE models, else sparse (CSR).
+    """
+    a, b, z = cells.first, cells.second, cells.z
+    q = z.shape[1]
+    size = n + tied + q
+    border = np.zeros((size, tied + q))
+    if tied:
+        border[:n, 0] = np.bincount(a, et, n) - np.bincount(b, et, n)
+        border[n, 0] = tt.sum()
+        border[n + 1 :, 0] = z.T @ et
+    for j in range(q):
+        part = ee * z[:, j]
+        border[:n, tied + j] = np.bincount(a, part, n) - np.bincount(b, part, n)
+        if tied:
+            border[n, tied + j] = et @ z[:, j]
+        border[n + tied :, tied + j] = part @ z
+    own = np.bincount(a, ee, n) + np.bincount(b, ee, n)
+    if n <= MOST_DENSE:
+        across = np.bincount(a * n + b, ee, n * n).reshape(n, n)
+        out = np.zeros((size, size))
+        out[:n, :n] = -(across + across.T)
+        out[np.arange(n), np.arange(n)] += own
+        out[:, n:] = border
+        out[n:, :n] = border[:n].T
+        return out
+    from scipy.sparse import bmat, coo_matrix, diags
+
+    across = coo_matrix((ee, (a, b)), (n, n)).tocsr()
+    inner = diags(own) - across - across.T
+    if not tied and not q:
+        return inner.tocsr()
+    return bmat([[inner, border[:n]], [border[:n].T, border[n:]]], format="csr")
+
+
+def _add_diagonal(H: Any, n: int, value: float) -> Any:
+    if isinstance(H, np.ndarray):
+        H[np.arange(n), np.arange(n)] += value
+        return H
+    from scipy.sparse import diags
+
+    return (H + diags(np.where(np.arange(H.shape[0]) < n, value, 0.0))).tocsr()
+
+
+def _add_tail(H: Any, start: int, value: float) -> Any:
+    """Add a little to the diagonal from `start` on, so that a covariate that never varies has the coefficient 0."""
+    if isinstance(H, np.ndarray):
+        at = np.arange(start, len(H))
+        H[at, at] += value * (1.0 + H[at, at])
+    return H
+
+
+def gradient(n: int, cells: Cells, eta: Array, tie: Array, tied: bool) -> Array:
+    """Return the sum over cells of x eta + e tie, as in `assemble`."""
+    parts = [np.bincount(cells.first, eta, n) - np.bincount(cells.second, eta, n)]
+    if tied:
+        parts.append(np.array([tie.sum()]))
+    return np.concatenate([*parts, cells.z.T @ eta])
+
+
+def solve(H: Any, B: Array) -> Array:
+    """Return H^-1 B for a dense or sparse positive definite H; B is a vector or a matrix."""
+    if isinstance(H, np.ndarray):
+        from scipy.linalg import cho_factor, cho_solve
+
+        try:
+            return cho_solve(cho_factor(H, check_finite=False), B, check_finite=False)  # type: ignore[no-any-return]
+        except np.linalg.LinAlgError:
+            return np.linalg.lstsq(H, B, rcond=None)[0].astype(np.float64)
+    return _conjugate_gradients(H, B)
+
+
+def _conjugate_gradients(H: Any, B: Array, tolerance: float = 1e-8, most: int = 2_000) -> Array:
+    """Solve H x = b for all columns b of B at once, with the diagonal of H as preconditioner."""
+    b = B.reshape(len(B), -1)
+    scale = 1.0 / np.maximum(H.diagonal(), 1e-300)[:, None]
+    x = np.zeros_like(b)
+    r = b.copy()
+    z = scale * r
+    p, rz = z.copy(), (r * z).sum(axis=0)
+    goal = tolerance * tolerance * np.maximum(rz, 1e-300)
+    for _ in range(most):
+        if (rz <= goal).all():
+            break
+        Hp = H @ p
+        step = rz / np.maximum((p * Hp).sum(axis=0), 1e-300)
+        x += step * p
+        r -= step * Hp
+        z = scale * r
+        rz, last = (r * z).sum(axis=0), rz
+        p = z + (rz / np.maximum(last, 1e-300)) * p
+    return x.reshape(B.shape)
+
+
+# ---------------------------------------------------------------------------- errors
+
+
+class Errors(NamedTuple):
+    """Distribution of the errors of a fit: the covariance `cov` of all its parameters, or draws of them.
+
+    One of the two is None. `clusters` is the number of people whose votes were taken together; 0 if each vote was taken
+    alone.
+    """
+
+    cov: Array | None
+    draws: Array | None
+    """(DRAWS, n + t + q) errors of the parameters"""
+    clusters: int
+
+
+def errors(n: int, cells: Cells, found: Fit, people: tuple[Ints, Ints, Array] | None, seed: int = 0) -> Errors:
+    """Return the distribution of the errors of a fit to these cells.
+
+    `people`: for p votes the number of the person, that of the cell, and how many votes (each (p,)); None takes all
+    votes for independent ones.
+    """
+    eta = found.scores[cells.first] - found.scores[cells.second] + cells.z @ found.gamma
+    got = terms(found.model, eta, found.tie, cells.outcome)
+    size, precision = found.H.shape[0], 1.0 / (found.sd * found.sd)
+    by_person = None if people is None else _scores_of_people(n, cells, got.eta, got.tie, found.tied, people, size)
+    clusters = 0 if by_person is None else by_person.shape[0]
+    inflate = clusters / max(clusters - 1.0, 1.0) if clusters else 1.0
+    if n <= MOST_DENSE:
+        if by_person is None:
+            w = cells.weight
+            M = assemble(n, cells, w * got.eta**2, w * got.eta * got.tie, w * got.tie**2, found.tied)
+        else:
+            M = inflate * (by_person.T @ by_person).toarray()
+        M[np.arange(n), np.arange(n)] += precision
+        half = solve(found.H, M)
+        cov = solve(found.H, half.T)
+        return Errors(0.5 * (cov + cov.T), None, clusters)
+    rng = np.random.default_rng(seed)
+    out = np.empty((DRAWS, size))
+    for low in range(0, DRAWS, 50):
+        if by_person is None:
+            noise = np.empty((size, 50))
+            for k in range(50):
+                xi = np.sqrt(cells.weight) * rng.standard_normal(cells.weight.size)
+                noise[:, k] = gradient(n, cells, xi * got.eta, xi * got.tie, found.tied)
+        else:
+            noise = np.sqrt(inflate) * (by_person.T @ rng.standard_normal((clusters, 50)))
+        noise[:n] += np.sqrt(precision) * rng.standard_normal((n, 50))
+        out[low : low + 50] = _conjugate_gradients(found.H, noise, 1e-5).T
+    return Errors(None, out, clusters)
+
+
+def _scores_of_people(
+    n: int, cells: Cells, eta: Array, tie: Array, tied: bool, people: tuple[Ints, Ints, Array], size: int
+) -> Any:
+    """Return the gradient of the log-likelihood of each person's votes, a sparse matrix (people x parameters)."""
+    from scipy.sparse import coo_matrix, csr_matrix, hstack
+
+    person, cell, times = people
+    who, rows = np.unique(person, return_inverse=True)
+    value = times * eta[cell]
+    count = who.size
+    models: Any = coo_matrix(
+        (
+            np.concatenate([value, -value]),
+            (np.concatenate([rows, rows]), np.concatenate([cells.first[cell], cells.second[cell]])),
+        ),
+        (count, n),
+    ).tocsr()
+    extra = []
+    if tied:
+        extra.append(np.bincount(rows, times * tie[cell], count))
+    extra += [np.bincount(rows, value * cells.z[cell, j], count) for j in range(cells.z.shape[1])]
+    return hstack([models, csr_matrix(np.column_stack(extra))], format="csr") if extra else models

@@ -1,0 +1,630 @@
+"""Leaderboard of an arena: scores of models from votes about pairs of answers, with intervals, places and diagnostics.
+
+`leaderboard` fits the Bradley-Terry model of `bradley_terry`, whose work grows with the number of pairs that met and
+not with the number of votes. Scores are on the Elo scale: 400 / ln 10 points are one logit. docs/arena.md says what the
+figures mean. The file is long because `Leaderboard` answers each question about a board with a method of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.notebooks import table
+from heedful.core.validation import describe, is_number
+from heedful.data.choices import LoadedPairs, open_pairs, pairs_in
+from heedful.data.comparisons import join_names
+from heedful.data.frames import Frame, frame_of, rows_in
+from heedful.data.votes import Votes, is_arena, votes_of
+from heedful.inference.bradley_terry import DRAWS, MOST_DENSE, Cells, Errors, Fit, count_cells, errors, fit
+from heedful.inference.comparison_table import connected_labels
+from heedful.inference.data_quality import Remark
+from heedful.inference.elo import MIDDLE
+from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
+from heedful.inference.gp.posterior import Posterior
+from heedful.inference.influence import Influence, find_influence
+from heedful.inference.random_voters import RandomVoters, find_random_voters
+from heedful.inference.standing import alike
+from heedful.inference.tie_models import TIE_MODELS, TieModel, probabilities
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+
+POINTS = 400.0 / math.log(10.0)
+"""Elo points of a logit, 173.7."""
+BAR = 1.6448536269514722
+"""A normal distribution has 90 % of its mass within this many standard deviations."""
+LEAST_CLUSTERS = 50.0
+"""With fewer people, in effect, their votes count as independent, so that intervals are about these people alone."""
+MATRIX = 200
+"""The greatest number of models for which `Leaderboard.to_dict` includes the matrix of wins."""
+MOST_SCORE = 1e6
+"""The greatest absolute value of the score that an anchor may be given."""
+TIES = ("auto", *TIE_MODELS, "half")
+"""Values of the argument `ties`."""
+
+
+class Effect(NamedTuple):
+    """How many points an answer gains by a covariate: `points` for `unit` more of it, with a 90 % interval `low`,
+    `high`.
+
+    `unit` is one standard deviation of the difference between the two answers; for the side shown, `name` is "side",
+    `unit` is 1, and the points are what the answer shown first gains.
+    """
+
+    name: str
+    points: float
+    low: float
+    high: float
+    unit: float
+
+
+class PairCounts(NamedTuple):
+    """Votes about r pairs of models, a < b: `first` and `second` have the models' numbers, `first_won`, `second_won`
+    and `ties` how many votes, each (r,).
+    """
+
+    first: Ints
+    second: Ints
+    first_won: Ints
+    second_won: Ints
+    ties: Ints
+
+
+class Leaderboard(NamedTuple):
+    """Scores of n models with 90 % intervals and places, from votes about pairs of their answers.
+
+    Arrays are by number of the model, `models` has their names, and `order` lists the numbers, best first. `rows` has a
+    dictionary for each model, `to_frame` a data frame, `to_dict` everything as JSON, `wins` and `ties` the matrices.
+    """
+
+    file: str
+    """path of the votes, or "votes" if they were not read from a file"""
+    read: str
+    """in words, which columns were read"""
+    models: tuple[str, ...]
+    score: Array
+    """(n,) points on the Elo scale; a difference of 400 points is odds of 10 to 1 where a choice has to be made"""
+    low: Array
+    high: Array
+    """`low`, `high` (n,): 90 % interval of the score"""
+    sd: Array
+    """(n,) standard deviation of the score"""
+    order: Ints
+    """(n,) numbers of the models, best first"""
+    place: Ints
+    """(n,) place of each model, 1 the best"""
+    place_low: Ints
+    place_high: Ints
+    """`place_low`, `place_high` (n,): first and last place of the central 90 % interval"""
+    best: Array
+    """(n,) P(the model is the best)"""
+    better: Array
+    """(n - 1,) P(the model at a place of `order` is better than the one after it)"""
+    alike: tuple[tuple[int, int], ...]
+    """runs of places (first, last), from 0, in which no two models can be told apart"""
+    votes: Ints
+    """(n,) number of votes about each model"""
+    total: int
+    """number of votes"""
+    people: int
+    """number of people who voted; 0 if the file names nobody"""
+    clusters: int
+    """number of people whose votes were taken together for the intervals; 0 if each vote counts as independent"""
+    pairs: PairCounts
+    tie_model: TieModel
+    """how ties come about, as in `tie_models`; "half" if there are none"""
+    tie: float
+    """parameter of ties"""
+    tied: int
+    """number of ties"""
+    bad: int
+    """how many of the ties are because both answers were called bad"""
+    sure: float
+    anchor: tuple[int, float] | None
+    """number of the model with a fixed score, and this score; None if the average has 1,000"""
+    side: Effect | None
+    """what the answer shown first gains; None if it was not asked for"""
+    effects: tuple[Effect, ...]
+    """effects of covariates; scores are at equal covariates"""
+    categories: tuple[tuple[str, Leaderboard], ...]
+    """(name, board) of each category, most votes first; none if not asked for"""
+    random: RandomVoters | None
+    """people who vote at random; None without people, or with too few of them"""
+    influence: Influence | None
+    """how few votes would turn the first place; None if it was not asked for"""
+    left_out: dict[str, int]
+    """how many votes were left out, by reason"""
+    remarks: tuple[Remark, ...]
+    cov: Array | None
+    """(n, n) covariance of the scores, in points; None with more than 2,000 models"""
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """Names of the models, best first."""
+        return tuple(self.models[i] for i in self.order.tolist())
+
+    @property
+    def wins(self) -> Ints:
+        """Matrix (n, n): how often the model of the row won against that of the column."""
+        out = np.zeros((len(self.models),) * 2, np.int64)
+        out[self.pairs.first, self.pairs.second] = self.pairs.first_won
+        out[self.pairs.second, self.pairs.first] = self.pairs.second_won
+        return out
+
+    @property
+    def ties(self) -> Ints:
+        """Symmetric matrix (n, n): how many votes called the models of row and column equally good."""
+        out = np.zeros((len(self.models),) * 2, np.int64)
+        out[self.pairs.first, self.pairs.second] = self.pairs.ties
+        out[self.pairs.second, self.pairs.first] = self.pairs.ties
+        return out
+
+    def beats(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
+        """Return P(a wins against b in the next vote that is no tie), with the uncertainty of scores left aside.
+
+        `a`, `b`: numbers of models, in arrays of one shape, which the result has.
+        """
+        gap = (self.score[np.asarray(a)] - self.score[np.asarray(b)]) / POINTS
+        win, _, loss = probabilities(self.tie_model, np.asarray(gap, np.float64), self.tie)
+        out: Array = win / (win + loss)
+        return out
+
+    def alike_names(self) -> list[list[str]]:
+        """Return groups of neighbours, best first, in which no model is better than another with probability
+        `sure`."""
+        return [list(self.items[a : b + 1]) for a, b in self.alike]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one dictionary for each model, best first.
+
+        Keys: item (its name); score on the Elo scale with its 90 % interval score_low, score_high and standard
+        deviation sd; votes; place; places (first and last of its 90 % interval); best (P(it is the best));
+        better_than_next (P(it is better than the next one), None for the last); told_apart (whether that is at least
+        `sure`).
+        """
+        better: list[float | None] = [*self.better.tolist(), None]
+        return [
+            {
+                "item": self.models[i],
+                "score": float(self.score[i]),
+                "score_low": float(self.low[i]),
+                "score_high": float(self.high[i]),
+                "sd": float(self.sd[i]),
+                "votes": int(self.votes[i]),
+                "place": int(self.place[i]),
+                "places": [int(self.place_low[i]), int(self.place_high[i])],
+                "best": float(self.best[i]),
+                "better_than_next": sure,
+                "told_apart": None if sure is None else sure >= self.sure,
+            }
+            for i, sure in zip(self.order.tolist(), better)
+        ]
+
+    def to_frame(self, package: str = "pandas") -> Frame:
+        """Return the board as a data frame of `package` ("pandas", "polars" or "pyarrow"), a row for each model, best
+        first.
+
+        Columns are the keys of `rows`, but `places` becomes two columns, place_low and place_high. Raise
+        ModuleNotFoundError if the package is not installed.
+        """
+        rows = self.rows()
+        columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in rows[0] if name != "places"}
+        columns |= {name: [row["places"][k] for row in rows] for k, name in enumerate(("place_low", "place_high"))}
+        return frame_of(columns, package)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the whole board as a dictionary that JSON can hold, the one that `heedful rank --json` prints."""
+        return {
+            "file": self.file,
+            "read": self.read,
+            "model": "arena",
+            "items": len(self.models),
+            "people": self.people,
+            "answers": self.total,
+            "clusters": self.clusters,
+            "ranking": self.rows(),
+            "not_told_apart": self.alike_names(),
+            "sure": self.sure,
+            "ties": {"model": self.tie_model, "parameter": self.tie, "votes": self.tied, "both_bad": self.bad},
+            "anchor": None if self.anchor is None else {"item": self.models[self.anchor[0]], "score": self.anchor[1]},
+            "side": None if self.side is None else self.side._asdict(),
+            "effects": [each._asdict() for each in self.effects],
+            "categories": {name: board.to_dict() for name, board in self.categories},
+            "random": None
+            if self.random is None
+            else {**self.random._asdict(), "found": [each._asdict() for each in self.random.found]},
+            "influence": self._influence(),
+            "left_out": self.left_out,
+            "remarks": [
+                {"kind": each.kind, "told": each.message, "people": list(each.people), "items": list(each.items)}
+                for each in self.remarks
+            ],
+            "matrix": self._matrix(),
+        }
+
+    def _influence(self) -> dict[str, Any] | None:
+        if self.influence is None:
+            return None
+        names = ("lost", "tied", "won")
+        told = [
+            {"first": self.models[a], "second": self.models[b], "outcome": names[outcome], "votes": count}
+            for a, b, outcome, count in self.influence.left_out
+        ]
+        first, second = self.models[self.influence.first], self.models[self.influence.second]
+        return {**self.influence._asdict(), "first": first, "second": second, "left_out": told}
+
+    def _matrix(self) -> dict[str, Any] | None:
+        """Return the matrices of wins, ties and P(row beats column), best first; None with more than MATRIX models."""
+        n, order = len(self.models), self.order
+        if n > MATRIX:
+            return None
+        return {
+            "items": list(self.items),
+            "wins": self.wins[order][:, order].tolist(),
+            "ties": self.ties[order][:, order].tolist(),
+            "beats": self.beats(*np.broadcast_arrays(order[:, None], order[None, :])).tolist(),
+        }
+
+    def __repr__(self) -> str:
+        """One line: how many models and votes, from where, and the best three."""
+        first = ", ".join(f"{place} {name!r:.60}" for place, name in enumerate(self.items[:3], 1))
+        more = ", ..." if len(self.models) > 3 else ""
+        return f"<Leaderboard of {len(self.models)} models, {self.total:,} votes from {self.file}: {first}{more}>"
+
+    def _repr_html_(self) -> str:
+        columns = ["", "model", "score", "90 %", "place", "votes"]
+        rows = [
+            [
+                row["place"],
+                row["item"],
+                round(row["score"]),
+                f"{row['score_low']:.0f} to {row['score_high']:.0f}",
+                "-".join(map(str, dict.fromkeys(row["places"]))),
+                row["votes"],
+            ]
+            for row in self.rows()
+        ]
+        return table(f"{self.file}: leaderboard", columns, rows, [each.message for each in self.remarks])
+
+
+MANY_VOTES = 50_000
+"""With more votes about pairs than this, a table is ranked as an arena."""
+
+
+def why_arena(loaded: LoadedPairs) -> str | None:
+    """Return why a table of pairs is ranked as an arena (by `board_of`), in words; None if `ranking_of` ranks it.
+
+    It is one if its columns are model_a, model_b and winner, if it has more than MANY_VOTES votes, or more items than
+    `ranking_of` takes.
+    """
+    columns, items, people, _ = loaded.pairs
+    if is_arena(loaded):
+        return f"columns {loaded.at['first'][0]}, {loaded.at['second'][0]}, {loaded.at['answer'][0]}"
+    if columns.times.sum() > MANY_VOTES:
+        return f"more than {MANY_VOTES:,} answers"
+    most = MOST_ITEMS if len(people) == 1 else MOST_ITEMS_OF_MANY
+    return f"more than {most:,} items" if len(items) > most else None
+
+
+def leaderboard(
+    votes: str | PathLike[str] | Sequence[Mapping[str, Any]] | Frame | Votes,
+    *,
+    adjust: Sequence[str] = (),
+    side: bool = False,
+    by: str | None = None,
+    without: Sequence[str] = (),
+    ties: str = "auto",
+    sure: float = 0.9,
+    anchor: tuple[str, float] | None = None,
+    influence: bool = True,
+    columns: Mapping[str, Sequence[str] | str] | None = None,
+    words: Mapping[str, str] | None = None,
+) -> Leaderboard:
+    """Rank models from votes about pairs of their answers: scores on the Elo scale, places, and how sure both are.
+
+    `votes`: the path of a table (CSV, JSON lines, Parquet) of pairs, such as model_a, model_b and winner, with the
+    person as `judge` or `evaluation_session_id`; or a data frame, a list of rows, or `Votes`. `columns` and `words` are
+    as in `load_choices`.
+
+    `adjust`: covariates of the answers, as in `votes_of`: scores are those at equal covariates. `side`: adjust for
+    which answer was shown first, too. `by`: a column of categories, each of which gets a board of its own. `without`:
+    people whose votes are left out. `ties`: how ties come about (`tie_models`): "threshold", "odds", "constant" or
+    "half"; "auto" takes the likeliest of the first three. `sure`: the probability with which two models are told apart,
+    0.5 to 0.999. `anchor`: a model and its score; without it the average model has 1,000. `influence`: also look how
+    few votes would turn the first place.
+
+    Every vote counts the same, however many a person gave. Raise ValueError, naming the argument or the place in the
+    file, for input that cannot be used; FileNotFoundError if the file is missing.
+    """
+    if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
+        raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
+    if ties not in TIES:
+        raise ValueError(f"ties: expected one of {', '.join(TIES)}, got {describe(ties)}")
+    name = "votes"
+    if isinstance(votes, Votes):
+        if adjust or by is not None or without or columns or words:
+            raise ValueError("votes: expected adjust, by, without, columns and words with what is read, got read votes")
+        read = votes
+    else:
+        named = {role: [names] if isinstance(names, str) else names for role, names in (columns or {}).items()}
+        if isinstance(votes, str | PathLike):
+            name = str(votes)
+            loaded = open_pairs(votes, named, words)
+        else:
+            rows = rows_in(name, votes)
+            if isinstance(rows, Mapping) or not isinstance(rows, Sequence):
+                raise ValueError(f"votes: expected a data frame, rows as objects, or a file, got {describe(votes)}")
+            loaded = pairs_in(name, rows, named, words)
+        if not isinstance(loaded, LoadedPairs):
+            raise ValueError(f"{name}: expected votes about pairs, such as model_a, model_b and winner, got orders")
+        read = votes_of(loaded, adjust=adjust, by=by, without=without)
+    return board_of(read, name=name, side=side, ties=ties, sure=float(sure), anchor=anchor, influence=influence)
+
+
+def board_of(
+    votes: Votes,
+    *,
+    name: str = "votes",
+    side: bool = False,
+    ties: str = "auto",
+    sure: float = 0.9,
+    anchor: tuple[str, float] | None = None,
+    influence: bool = True,
+) -> Leaderboard:
+    """Return the leaderboard of `votes`, which `name` calls; the other arguments are those of `leaderboard`.
+
+    Raise ValueError for an anchor that is not there, `side` where nobody knows which answer was shown first, and with
+    fewer than two models.
+    """
+    if side and not votes.sided:
+        raise ValueError(f"side: expected votes that say which answer was shown first, got {votes.summary}")
+    if anchor is not None and anchor[0] not in votes.models:
+        raise ValueError(f"anchor: expected one of {join_names(votes.models)}, got {describe(anchor[0])}")
+    if anchor is not None and (not is_number(anchor[1], int, float) or not abs(anchor[1]) <= MOST_SCORE):
+        expected = f"a score from {-MOST_SCORE:,.0f} to {MOST_SCORE:,.0f}"
+        raise ValueError(f"anchor: expected {expected}, got {describe(anchor[1])}")
+    whole = _board(votes, name, side, ties, sure, anchor, influence)
+    if not votes.categories:
+        return whole
+    size = np.bincount(votes.category, votes.times, len(votes.categories))
+    parts = []
+    for k in (-size).argsort(kind="stable").tolist():
+        if size[k]:
+            part = votes.where(votes.category == k)._replace(left_out={})
+            there = anchor if anchor is not None and anchor[0] in _present(part) else None
+            parts.append((votes.categories[k], _board(part, name, side, ties, sure, there, False)))
+    return whole._replace(categories=tuple(parts))
+
+
+def _present(votes: Votes) -> set[str]:
+    return {votes.models[i] for i in np.unique([votes.first, votes.second]).tolist()}
+
+
+def _board(
+    votes: Votes,
+    name: str,
+    side: bool,
+    ties: str,
+    sure: float,
+    anchor: tuple[str, float] | None,
+    influence: bool,
+) -> Leaderboard:
+    """Return the board of the models that occur in `votes`."""
+    met, at = np.unique(np.concatenate([votes.first, votes.second]), return_inverse=True)
+    first, second = at[: votes.first.size], at[votes.first.size :]
+    models = tuple(votes.models[i] for i in met.tolist())
+    n = len(models)
+    plain, cell = count_cells(n, first, second, votes.outcome, votes.times)
+    found, cells, cell, units = _fitted(votes, n, plain, cell, side, ties)
+    people = _people(votes, cell)
+    clustered = people is not None and _effective(people) >= LEAST_CLUSTERS
+    off = errors(n, cells, found, people if clustered else None)
+    fixed = None if anchor is None else (models.index(anchor[0]), float(anchor[1]))
+    centred = found.scores - (found.scores.mean() if fixed is None else found.scores[fixed[0]])
+    score = POINTS * centred + (MIDDLE if fixed is None else fixed[1])
+    order = (-found.scores).argsort(kind="stable")
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(1, n + 1)
+    draws, cov, sd = _draws(n, found, off, fixed)
+    low, high, best = _places(draws)
+    posterior: Any = _Drawn(POINTS * found.scores, draws) if cov is None else Posterior(POINTS * found.scores, cov)
+    effects = _effects(n, votes, found, off, units, side)
+    tied = plain.outcome == 1
+    unfit = np.flatnonzero(np.bincount(votes.person, minlength=1) > 0).size
+    suspects = find_random_voters(cells, found, people, votes.people) if people is not None else None
+    turned = find_influence(cells, found) if influence else None
+    return Leaderboard(
+        file=name,
+        read=votes.summary,
+        models=models,
+        score=score,
+        low=score - BAR * sd,
+        high=score + BAR * sd,
+        sd=sd,
+        order=order,
+        place=place,
+        place_low=low,
+        place_high=high,
+        best=best,
+        better=np.asarray(posterior.better(order[:-1], order[1:]), np.float64),
+        alike=alike(posterior, order, sure),
+        votes=np.bincount(np.concatenate([plain.first, plain.second]), np.tile(plain.weight, 2), n).astype(np.int64),
+        total=votes.total,
+        people=0 if people is None else unfit,
+        clusters=off.clusters,
+        pairs=_pair_counts(n, plain),
+        tie_model=found.model,
+        tie=found.tie,
+        tied=int(plain.weight[tied].sum()),
+        bad=int(votes.times[votes.bad].sum()),
+        sure=sure,
+        anchor=fixed,
+        side=effects[-1] if side else None,
+        effects=tuple(effects[: len(effects) - side]),
+        categories=(),
+        random=suspects,
+        influence=turned,
+        left_out=votes.left_out,
+        remarks=tuple(_remarks(models, plain, votes, off, people, suspects)),
+        cov=cov,
+    )
+
+
+# ---------------------------------------------------------------------------- parts
+
+
+def _fitted(
+    votes: Votes, n: int, plain: Cells, cell: Ints, side: bool, ties: str
+) -> tuple[Fit, Cells, Ints, list[float]]:
+    """Return (fit, the cells that it is of, the cell of each row of votes (p,), units of the covariates)."""
+    fits: list[Fit] = []
+    for model in TIE_MODELS if ties == "auto" else (ties,):
+        fits.append(fit(n, plain, model))  # type: ignore[arg-type]
+        if fits[-1].model == "half":
+            break
+    found = max(fits, key=lambda each: each.log)
+    k = len(votes.covariates)
+    if not side and not k:
+        return found, plain, cell, []
+    if k:  # every row is a cell of its own
+        units = [float(u) or 1.0 for u in _spread(votes.differences, votes.times)]
+        z = votes.differences / units
+        pair = (plain.first[cell], plain.second[cell], plain.outcome[cell], votes.times.astype(np.float64))
+        cells, cell = Cells(*pair, z), np.arange(cell.size)
+    else:
+        units, cells = [], plain
+    if side:
+        cells = cells._replace(z=np.column_stack([cells.z, np.ones(cells.first.size)]))
+        units = [*units, 1.0]
+    q = cells.z.shape[1]
+    again = fit(n, cells, found.model, sd=found.sd, start=found._replace(gamma=np.zeros(q), H=None))
+    return again, cells, cell, units
+
+
+def _spread(values: Array, times: Ints) -> Array:
+    total = times.sum()
+    mean = times @ values / total
+    out: Array = np.sqrt(times @ (values - mean) ** 2 / total)
+    return out
+
+
+def _people(votes: Votes, cell: Ints) -> tuple[Ints, Ints, Array] | None:
+    if votes.people in ((), ("",)):
+        return None
+    return votes.person, cell, votes.times.astype(np.float64)
+
+
+def _effective(people: tuple[Ints, Ints, Array]) -> float:
+    """Return the number of people who, with equally many votes each, would be as many as these are in effect."""
+    each = np.bincount(people[0], people[2])
+    return float(each.sum() ** 2 / (each @ each))
+
+
+def _draws(n: int, found: Fit, off: Errors, fixed: tuple[int, float] | None) -> tuple[Array, Array | None, Array]:
+    """Return (draws of scores (d, n), their covariance (n, n) or None, the standard deviations of scores (n,)), all in
+    points. A score that is shown is less the average, or less the anchor's."""
+    if off.cov is not None:
+        cov = POINTS * POINTS * off.cov[:n, :n]
+        cov = cov - cov.mean(axis=0)
+        cov = cov - cov.mean(axis=1, keepdims=True)
+        draws = Posterior(POINTS * found.scores, cov).draws(10_000 if n <= 200 else 2_000)
+        if fixed is None:
+            return draws, cov, np.sqrt(np.maximum(cov.diagonal(), 0.0))
+        i = fixed[0]
+        return draws, cov, np.sqrt(np.maximum(cov.diagonal() + cov[i, i] - 2.0 * cov[i], 0.0))
+    error = POINTS * off.draws[:, :n]  # type: ignore[index]
+    error = error - (error.mean(axis=1) if fixed is None else error[:, fixed[0]])[:, None]
+    return POINTS * found.scores + error, None, np.sqrt((error * error).mean(axis=0))
+
+
+class _Drawn(NamedTuple):
+    """A posterior that is known by draws (d, n) around `mean` (n,)."""
+
+    mean: Array
+    draws: Array
+
+    def better(self, a: Ints, b: Ints) -> Array:
+        from scipy.special import ndtr
+
+        gap = self.draws[:, a] - self.draws[:, b] - (self.mean[a] - self.mean[b])
+        sd = np.sqrt((gap * gap).mean(axis=0))
+        return ndtr((self.mean[a] - self.mean[b]) / np.maximum(sd, 1e-12))  # type: ignore[no-any-return]
+
+
+def _places(draws: Array) -> tuple[Ints, Ints, Array]:
+    """Return (first, last place of the central 90 % interval, P(best)) of each model (n,), from draws of scores
+    (d, n)."""
+    d, n = draws.shape
+    order = (-draws).argsort(axis=1)
+    best = np.bincount(order[:, 0], minlength=n) / d
+    place = np.empty((d, n), np.int32)
+    np.put_along_axis(place, order, np.arange(1, n + 1, dtype=np.int32)[None], axis=1)
+    place = np.sort(place.T, axis=1)
+    low, high = place[:, int(0.05 * d)], place[:, math.ceil(0.95 * d) - 1]
+    return low.astype(np.int64), high.astype(np.int64), best
+
+
+def _effects(n: int, votes: Votes, found: Fit, off: Errors, units: list[float], side: bool) -> list[Effect]:
+    names = [*votes.covariates, *(["side"] if side else [])]
+    out = []
+    for k, (name, unit) in enumerate(zip(names, units)):
+        at = n + found.tied + k
+        var = float(off.cov[at, at] if off.cov is not None else (off.draws[:, at] ** 2).mean())  # type: ignore[index]
+        points, bar = POINTS * float(found.gamma[k]), BAR * POINTS * math.sqrt(max(var, 0.0))
+        out.append(Effect(name, points, points - bar, points + bar, unit))
+    return out
+
+
+def _pair_counts(n: int, cells: Cells) -> PairCounts:
+    low, high = np.minimum(cells.first, cells.second), np.maximum(cells.first, cells.second)
+    key, at = np.unique(low * n + high, return_inverse=True)
+    won = np.where(cells.first < cells.second, cells.outcome, 2 - cells.outcome)
+    counts = [np.bincount(at, cells.weight * (won == k), key.size).astype(np.int64) for k in (2, 0, 1)]
+    return PairCounts(key // n, key % n, counts[0], counts[1], counts[2])
+
+
+# ---------------------------------------------------------------------------- remarks
+
+
+def _remarks(
+    models: tuple[str, ...],
+    cells: Cells,
+    votes: Votes,
+    off: Errors,
+    people: tuple[Ints, Ints, Array] | None,
+    suspects: RandomVoters | None,
+) -> list[Remark]:
+    out = []
+    n = len(models)
+    part = connected_labels(n, cells.first, cells.second)
+    if part.max(initial=0) > 0:
+        told = f"Models fall into {int(part.max()) + 1} parts that never met, not even by way of others"
+        out.append(Remark("parted", f"{told}. How the parts stand to each other is a guess."))
+    bad = int(votes.times[votes.bad].sum())
+    if bad:
+        ties = "1 tie is" if bad == 1 else f"{bad:,} ties are"
+        out.append(Remark("both_bad", f"{ties} 'both bad': counted as equally good."))
+    for why, count in votes.left_out.items():
+        said = f"{count:,} rows left out" if why.startswith("rows") else f"{count:,} votes left out"
+        out.append(Remark("left_out", f"{said}: {why.removeprefix('rows that ')}."))
+    if people is not None and not off.clusters:
+        who = np.unique(people[0]).size
+        told = f"Only {who:,} people voted, or a few gave most votes: intervals are about these people alone"
+        out.append(Remark("few_people", f"{told}, not about what others would say."))
+    if n > MOST_DENSE:
+        out.append(Remark("draws", f"With more than {MOST_DENSE:,} models, intervals come from {DRAWS} draws."))
+    if suspects is not None and suspects.found:
+        who_found = [each.person for each in suspects.found]
+        one = len(who_found) == 1
+        told = (
+            f"{len(who_found):,} of {suspects.tested:,} people {'does' if one else 'do'} not vote as the board predicts"
+        )
+        told += f": {join_names(who_found)}. Of those named at most {suspects.rate:.0%} are named by chance."
+        out.append(Remark("random", told, tuple(who_found)))
+    return out

@@ -1,0 +1,128 @@
+"""Models of votes with ties: the probability that the first model wins, ties or loses, by the difference of scores.
+
+All have one parameter for ties, t, next to the difference eta in logits, and are the Bradley-Terry model without ties:
+
+- threshold (Rao and Kupper, JASA 1967): two answers tie if they seem closer than t; P(win) = s(eta - t), P(loss) =
+  s(-eta - t), with the logistic function s;
+- odds (Davidson, JASA 1970): P(win) : P(tie) : P(loss) = exp(eta / 2) : exp(t) : exp(-eta / 2);
+- constant: a vote is a tie with probability s(t), whoever meets;
+- half: a tie is half a win for both; it has no probability of ties, and t stays 0.
+
+In the first, eta is the logit of a win if a choice has to be made; in the next two, that of a win among the votes that
+are no ties.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.jit.kernel import Ints
+
+Array = npt.NDArray[np.float64]
+TieModel = Literal["threshold", "odds", "constant", "half"]
+
+TIE_MODELS: tuple[TieModel, ...] = ("threshold", "odds", "constant")
+"""The models between which likelihood decides."""
+LEAST_WIDTH = 1e-6
+"""The least threshold of `threshold`, in logits."""
+
+
+class Terms(NamedTuple):
+    """Log-likelihood of K votes and its derivatives with respect to the difference eta and the tie parameter t, each
+    (K,).
+
+    `log` log P(outcome); `eta`, `tie` its first derivatives; `eta_eta`, `eta_tie`, `tie_tie` its second derivatives,
+    negated.
+    """
+
+    log: Array
+    eta: Array
+    tie: Array
+    eta_eta: Array
+    eta_tie: Array
+    tie_tie: Array
+
+
+def initial_tie(model: TieModel, share: float) -> float:
+    """Return the tie parameter under which two equal models tie with probability `share`, kept within .0001 to .99."""
+    share = min(max(share, 1e-4), 0.99)
+    if model == "threshold":
+        return float(np.log((1.0 + share) / (1.0 - share)))
+    if model == "odds":
+        return float(np.log(2.0 * share / (1.0 - share)))
+    return float(np.log(share / (1.0 - share))) if model == "constant" else 0.0
+
+
+def terms(model: TieModel, eta: Array, tie: float, outcome: Ints) -> Terms:
+    """Return the log-likelihood of votes and its derivatives.
+
+    `eta` (K,): differences in logits of the two models; `tie`: the parameter of ties; `outcome` (K,): 2 if the first
+    won, 1 for a tie, 0 if the second won.
+    """
+    tied = outcome == 1
+    sign = outcome - 1.0
+    none = np.zeros(eta.size)
+    if model == "half":
+        p = _logistic(eta)
+        y = 0.5 * outcome
+        return Terms(y * _log_logistic(eta) + (1.0 - y) * _log_logistic(-eta), y - p, none, p * (1.0 - p), none, none)
+    if model == "constant":
+        share = float(_logistic(np.array([tie]))[0])
+        p = _logistic(eta)
+        none_tied = _log_logistic(np.array([-tie]))[0]
+        log = np.where(tied, tie + none_tied, none_tied + _log_logistic(sign * eta))
+        score = np.where(tied, 0.0, 0.5 * sign + 0.5 - p)
+        return Terms(log, score, tied - share, np.where(tied, 0.0, p * (1.0 - p)), none, none + share * (1.0 - share))
+    if model == "odds":
+        high = np.maximum(0.5 * np.abs(eta), tie)
+        win, equal, loss = np.exp(0.5 * eta - high), np.exp(tie - high), np.exp(-0.5 * eta - high)
+        total = win + equal + loss
+        win, equal, loss = win / total, equal / total, loss / total
+        mean = 0.5 * (win - loss)
+        log = 0.5 * sign * eta + tie * tied - high - np.log(total)
+        curve = 0.25 * (win + loss) - mean * mean
+        return Terms(log, 0.5 * sign - mean, tied - equal, curve, -mean * equal, equal * (1.0 - equal))
+    up, down = _logistic(eta - tie), _logistic(-eta - tie)  # P(win), P(loss)
+    up_var, down_var = up * (1.0 - up), down * (1.0 - down)
+    wide = max(2.0 * tie, 2.0 * LEAST_WIDTH)
+    inner = 2.0 / np.expm1(min(wide, 700.0))
+    curved = 4.0 * np.exp(-min(wide, 700.0)) / np.expm1(-min(wide, 700.0)) ** 2
+    win = np.where(sign > 0.0, up, down)
+    log = np.where(
+        tied,
+        _log_logistic(eta + tie) + _log_logistic(tie - eta) + np.log(-np.expm1(-wide)),
+        _log_logistic(sign * eta - tie),
+    )
+    return Terms(
+        log,
+        np.where(tied, down - up, sign * (1.0 - win)),
+        np.where(tied, down + up + inner, win - 1.0),
+        np.where(tied, down_var + up_var, win * (1.0 - win)),
+        np.where(tied, down_var - up_var, -sign * win * (1.0 - win)),
+        np.where(tied, down_var + up_var + curved, win * (1.0 - win)),
+    )
+
+
+def probabilities(model: TieModel, eta: Array, tie: float) -> tuple[Array, Array, Array]:
+    """Return P(the first wins), P(tie), P(the second wins), each in the shape of `eta`; of "half", P(tie) is 0."""
+    flat = eta.ravel()
+    if model == "half":
+        p = _logistic(eta)
+        return p, np.zeros(eta.shape), 1.0 - p
+    win, equal, loss = (
+        np.exp(terms(model, flat, tie, np.full(flat.size, k)).log).reshape(eta.shape) for k in (2, 1, 0)
+    )
+    return win, equal, loss
+
+
+def _logistic(x: Array) -> Array:
+    from scipy.special import expit
+
+    return expit(x)  # type: ignore[no-any-return]
+
+
+def _log_logistic(x: Array) -> Array:
+    return -np.logaddexp(0.0, -x)

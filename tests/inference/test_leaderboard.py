@@ -1,0 +1,295 @@
+"""Leaderboards of arenas: scores, intervals, places, covariates, sides, categories, against oracles of their own."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from heedful.inference import bradley_terry
+from heedful.inference import leaderboard as board_module
+from heedful.inference.bradley_terry import Cells, count_cells, errors, fit
+from heedful.inference.leaderboard import POINTS, Leaderboard, leaderboard
+from heedful.inference.tie_models import TIE_MODELS, TieModel, initial_tie, probabilities, terms
+
+SAID = {2: "model_a", 1: "tie", 0: "model_b"}
+
+
+def votes(n: int, count: int, seed: int, *, ties: TieModel | None = None, people: int = 0, **more: float) -> Any:
+    """Rows of votes about n models, and the true scores in logits, less their mean."""
+    rng = np.random.default_rng(seed)
+    truth = 0.8 * rng.standard_normal(n)
+    a = rng.integers(n, size=count)
+    b = (a + rng.integers(1, n, size=count)) % n
+    x = rng.standard_normal((count, 2))
+    eta = truth[a] - truth[b] + more.get("side", 0.0) + more.get("effect", 0.0) * (x[:, 0] - x[:, 1])
+    u = rng.random(count)
+    win, tie, _ = probabilities(ties or "half", eta, initial_tie(ties, 0.3) if ties else 0.0)
+    outcome = np.where(u < win, 2, np.where(u < win + tie, 1, 0))
+    rows = [
+        {"model_a": f"m{i}", "model_b": f"m{j}", "winner": SAID[o], "length_a": p, "length_b": q}
+        for i, j, o, (p, q) in zip(a.tolist(), b.tolist(), outcome.tolist(), x.tolist())
+    ]
+    if people:
+        for row, who in zip(rows, rng.integers(people, size=count).tolist()):
+            row["judge"] = f"p{who}"
+    return rows, truth - truth.mean()
+
+
+def numbers(rows: list[dict[str, Any]], board: Leaderboard) -> tuple[Any, Any, Any]:
+    at = {name: i for i, name in enumerate(board.models)}
+    said = {word: outcome for outcome, word in SAID.items()}
+    return tuple(
+        np.array(column)
+        for column in zip(*((at[row["model_a"]], at[row["model_b"]], said[row["winner"]]) for row in rows))
+    )
+
+
+def sd_of(rows: list[dict[str, Any]], board: Leaderboard) -> float:
+    """The standard deviation of scores that the fit found, in logits."""
+    first, second, outcome = numbers(rows, board)
+    cells, _ = count_cells(len(board.models), first, second, outcome, np.ones(len(rows), np.int64))
+    return fit(len(board.models), cells, board.tie_model).sd
+
+
+# ---------------------------------------------------------------------------- scores
+
+
+def test_three_wins_of_four_are_the_logit_of_three_quarters() -> None:
+    cells = Cells(np.array([0, 1]), np.array([1, 0]), np.array([2, 2]), np.array([30.0, 10.0]), np.empty((2, 0)))
+    found = fit(2, cells, "half", sd=20.0)
+    assert found.scores[0] - found.scores[1] == pytest.approx(math.log(3.0), abs=1e-3)
+    cov = errors(2, cells, found, None).cov
+    assert cov is not None
+    # the variance of a logit is 1 / (n p (1 - p))
+    assert cov[0, 0] + cov[1, 1] - 2.0 * cov[0, 1] == pytest.approx(1.0 / (40 * 0.75 * 0.25), rel=0.01)
+
+
+def test_scores_are_those_of_a_logistic_bradley_terry() -> None:
+    rows, _ = votes(6, 800, 1)
+    board = leaderboard(rows)
+    first, second, outcome = numbers(rows, board)
+    sd = sd_of(rows, board)
+
+    def loss(u: Any) -> Any:
+        return np.logaddexp(0.0, -np.where(outcome == 2, 1, -1) * (u[first] - u[second])).sum() + u @ u / (2 * sd * sd)
+
+    want = minimize(loss, np.zeros(6), method="BFGS", options={"gtol": 1e-6}).x
+    assert board.score - 1000.0 == pytest.approx(POINTS * (want - want.mean()), abs=0.02)
+    assert board.score.mean() == pytest.approx(1000.0)
+    assert [board.models[i] for i in (-want).argsort()] == list(board.items)
+
+
+@pytest.mark.parametrize("people", [0, 60])
+def test_intervals_are_those_of_the_sandwich_of_votes_or_of_people(people: int) -> None:
+    rows, _ = votes(5, 900, 2, people=people)
+    board = leaderboard(rows)
+    assert board.clusters == people
+    first, second, outcome = numbers(rows, board)
+    sd, n = sd_of(rows, board), 5
+    u = (board.score - 1000.0) / POINTS
+    X = np.zeros((len(rows), n))
+    X[np.arange(len(rows)), first], X[np.arange(len(rows)), second] = 1.0, -1.0
+    p = 1.0 / (1.0 + np.exp(-(X @ u)))
+    s = X * (0.5 * outcome - p)[:, None]
+    if people:
+        who = np.array([int(row["judge"][1:]) for row in rows])
+        s = np.array([s[who == k].sum(axis=0) for k in range(people)]) * math.sqrt(people / (people - 1))
+    bread = np.linalg.inv(X.T @ ((p * (1 - p))[:, None] * X) + np.eye(n) / sd**2)
+    cov = bread @ (s.T @ s + np.eye(n) / sd**2) @ bread
+    centre = np.eye(n) - 1.0 / n
+    half = 1.6448536 * POINTS * np.sqrt((centre @ cov @ centre).diagonal())
+    assert board.high - board.score == pytest.approx(half, rel=1e-3)
+    assert board.score - board.low == pytest.approx(half, rel=1e-3)
+
+
+@pytest.mark.parametrize("model", TIE_MODELS)
+def test_each_model_of_ties_is_recognised_and_recovered(model: TieModel) -> None:
+    """From the votes that it expects."""
+    truth, tie = np.array([0.9, 0.3, -0.2, -1.0]), initial_tie(model, 0.25)
+    pairs = np.array(list(itertools.permutations(range(4), 2)))
+    chances = probabilities(model, truth[pairs[:, 0]] - truth[pairs[:, 1]], tie)
+    assert sum(chances) == pytest.approx(1.0)
+    cells = Cells(
+        np.tile(pairs[:, 0], 3),
+        np.tile(pairs[:, 1], 3),
+        np.repeat([2, 1, 0], len(pairs)),
+        1e6 * np.concatenate(chances),
+        np.empty((3 * len(pairs), 0)),
+    )
+    found = {each: fit(4, cells, each) for each in TIE_MODELS}
+    assert max(found, key=lambda each: found[each].log) == model
+    assert found[model].scores == pytest.approx(truth - truth.mean(), abs=1e-3)
+    assert found[model].tie == pytest.approx(tie, abs=1e-3)
+
+
+@pytest.mark.parametrize("model", [*TIE_MODELS, "half"])
+@pytest.mark.parametrize("outcome", [0, 1, 2])
+def test_derivatives_are_those_of_the_likelihood(model: TieModel, outcome: int) -> None:
+    eta, tie, h = np.array([-3.0, -0.5, 0.0, 0.7, 2.0]), 0.7, 1e-5
+    said = np.full(eta.size, outcome)
+    here = terms(model, eta, tie, said)
+    up, down = terms(model, eta + h, tie, said), terms(model, eta - h, tie, said)
+    assert here.eta == pytest.approx((up.log - down.log) / (2 * h), abs=1e-6)
+    assert here.eta_eta == pytest.approx(-(up.eta - down.eta) / (2 * h), abs=1e-6)
+    if model != "half":
+        assert here.eta_tie == pytest.approx(-(up.tie - down.tie) / (2 * h), abs=1e-6)
+        up, down = terms(model, eta, tie + h, said), terms(model, eta, tie - h, said)
+        assert here.tie == pytest.approx((up.log - down.log) / (2 * h), abs=1e-6)
+        assert here.tie_tie == pytest.approx(-(up.tie - down.tie) / (2 * h), abs=1e-6)
+
+
+@given(st.integers(0, 10_000), st.booleans())
+@settings(max_examples=15)
+def test_names_and_sides_swapped_give_the_mirrored_board(seed: int, tied: bool) -> None:
+    rows, _ = votes(4, 60, seed, ties="threshold" if tied else None)
+    swap = {"model_a": "model_b", "model_b": "model_a", "tie": "tie"}
+    turned = [
+        {"model_a": f"x{row['model_b']}", "model_b": f"x{row['model_a']}", "winner": swap[row["winner"]]}
+        for row in rows
+    ]
+    one, two = leaderboard(rows), leaderboard(turned)
+    at = [two.models.index(f"x{name}") for name in one.models]
+    for name in ("score", "low", "high", "votes"):
+        assert getattr(one, name) == pytest.approx(getattr(two, name)[at], abs=1e-4)
+    assert (one.wins == two.wins[np.ix_(at, at)]).all()
+    assert (one.ties == two.ties[np.ix_(at, at)]).all()
+    lost = [{**row, "winner": swap[row["winner"]]} for row in rows]  # who won, lost: the board upside down
+    down = leaderboard(lost)
+    at = [down.models.index(name) for name in one.models]
+    assert one.score - 1000.0 == pytest.approx(1000.0 - down.score[at], abs=1e-4)
+
+
+def test_many_models_are_fitted_sparsely_with_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, _ = votes(12, 3_000, 3, ties="odds", people=80, side=0.2)
+    want = leaderboard(rows, side=True)
+    monkeypatch.setattr(bradley_terry, "MOST_DENSE", 5)
+    monkeypatch.setattr(board_module, "MOST_DENSE", 5)
+    got = leaderboard(rows, side=True)
+    assert got.score == pytest.approx(want.score, abs=2.0)  # their spread is estimated another way
+    assert got.sd == pytest.approx(want.sd, rel=0.2)
+    assert got.side is not None
+    assert want.side is not None
+    assert got.side.points == pytest.approx(want.side.points, abs=0.5)
+    assert got.cov is None
+    assert {each.kind for each in got.remarks} >= {"draws"}
+    assert abs(got.place_low - want.place_low).max() <= 1
+
+
+# ---------------------------------------------------------------------------- covariates, sides, categories
+
+
+def test_scores_at_equal_length_and_the_side_shown() -> None:
+    rows, _ = votes(4, 1_500, 5, side=0.4, effect=0.5)
+    board = leaderboard(rows, adjust=["length"], side=True)
+    first, second, outcome = numbers(rows, board)
+    x = np.array([row["length_a"] - row["length_b"] for row in rows])
+    unit, sd = x.std(), sd_of(rows, board)
+
+    def loss(v: Any) -> Any:
+        eta = v[first] - v[second] + v[4] * x / unit + v[5]
+        return np.logaddexp(0.0, -np.where(outcome == 2, 1, -1) * eta).sum() + v[:4] @ v[:4] / (2 * sd * sd)
+
+    want = minimize(loss, np.zeros(6), method="BFGS", options={"gtol": 1e-6}).x
+    [length] = board.effects
+    assert (length.name, length.unit) == ("length", pytest.approx(unit))
+    assert length.points == pytest.approx(POINTS * want[4], abs=0.05)
+    assert board.side is not None
+    assert board.side.points == pytest.approx(POINTS * want[5], abs=0.05)
+    assert length.low < POINTS * 0.5 * unit < length.high
+    assert board.side.low < POINTS * 0.4 < board.side.high
+    assert board.score - 1000.0 == pytest.approx(POINTS * (want[:4] - want[:4].mean()), abs=0.05)
+
+
+def test_covariates_in_objects_are_added_up() -> None:
+    rows, _ = votes(3, 300, 6, effect=0.5)
+    want = leaderboard(rows, adjust=["length"])
+    for row in rows:
+        one, two = row.pop("length_a"), row.pop("length_b")
+        row["meta"] = {"sum_a_tokens": {"x": one - 1.0, "y": 1.0}, "sum_b_tokens": two, "turns": 3}
+    got = leaderboard(rows, adjust=["meta"])
+    assert got.effects[0].name == "meta.sum_tokens"
+    assert got.effects[0].points == pytest.approx(want.effects[0].points)
+    assert leaderboard(rows, adjust=["meta.sum_tokens"]).effects == got.effects
+    with pytest.raises(ValueError, match="adjust: expected one of sum_tokens in meta, got 'bold'"):
+        leaderboard(rows, adjust=["meta.bold"])
+    with pytest.raises(ValueError, match="adjust: expected columns such as length_a and length_b, got 'length'"):
+        leaderboard(rows, adjust=["length"])
+
+
+def test_a_board_for_each_category() -> None:
+    rows, _ = votes(4, 400, 7)
+    for i, row in enumerate(rows):
+        row["tag"] = ("code", "maths", "code", "")[i % 4]
+    board = leaderboard(rows, by="tag")
+    assert [(name, part.total) for name, part in board.categories] == [("code", 200), ("maths", 100), ("(none)", 100)]
+    alone = leaderboard([row for row in rows if row["tag"] == "code"])
+    code = board.categories[0][1]
+    at = [alone.models.index(name) for name in code.models]
+    assert code.score == pytest.approx(alone.score[at], abs=1e-6)
+    assert board.total == 400
+
+
+def test_votes_that_say_nothing_are_counted_with_the_reason() -> None:
+    rows, _ = votes(3, 60, 8, people=3)
+    rows[0]["winner"], rows[1]["length_a"], rows[2]["winner"] = "unsure", None, "both_bad"
+    mine = sum(row["judge"] == "p0" for row in rows[2:])
+    board = leaderboard(rows, adjust=["length"], without=["p0"] if rows[0]["judge"] != "p0" else ["p1"])
+    assert board.left_out["could not be judged"] == 1
+    assert set(board.left_out) == {"could not be judged", "of people left out", "without length"}
+    assert board.total == 60 - sum(board.left_out.values())
+    assert mine >= 0
+    assert "1 votes left out: could not be judged." in {each.message for each in board.remarks}
+
+
+def test_an_anchor_has_its_score_and_the_others_their_distance_to_it() -> None:
+    rows, _ = votes(4, 400, 9)
+    free, fixed = leaderboard(rows), leaderboard(rows, anchor=("m2", 1500.0))
+    i = fixed.models.index("m2")
+    assert (fixed.score[i], fixed.low[i], fixed.high[i]) == (1500.0, 1500.0, 1500.0)
+    assert fixed.score - free.score == pytest.approx(1500.0 - free.score[i])
+    assert free.cov is not None
+    cov = free.cov
+    want = np.sqrt(np.maximum(cov.diagonal() + cov[i, i] - 2 * cov[i], 0.0))
+    assert fixed.sd == pytest.approx(want, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sure": 0.4}, "sure: expected a number from 0.5 to 0.999"),
+        ({"ties": "never"}, "ties: expected one of auto, threshold, odds, constant, half"),
+        ({"anchor": ("nobody", 1.0)}, "anchor: expected one of 'm"),
+        ({"by": "tag"}, "by: expected one of the columns"),
+        ({"without": ["x"]}, "without: expected votes that name people"),
+        ({"adjust": ["tag"]}, "adjust: expected one of length"),
+    ],
+)
+def test_arguments_that_are_wrong_are_named(given: dict[str, Any], message: str) -> None:
+    rows, _ = votes(3, 30, 10)
+    with pytest.raises(ValueError, match=f"^{message}"):
+        leaderboard(rows, **given)
+
+
+def test_places_come_from_the_joint_distribution() -> None:
+    """Two models that met only each other and a common third are told apart by their difference."""
+    rows, truth = votes(8, 4_000, 11)
+    board = leaderboard(rows)
+    assert (board.place_low <= board.place).all()
+    assert (board.place <= board.place_high).all()
+    assert board.best.sum() == pytest.approx(1.0)
+    assert sorted(board.place.tolist()) == list(range(1, 9))
+    assert board.cov is not None
+    draws = np.random.default_rng(0).multivariate_normal(board.score, board.cov, 20_000)
+    place = (-draws).argsort(axis=1).argsort(axis=1) + 1
+    for i in range(8):
+        low, high = np.quantile(place[:, i], [0.05, 0.95], method="inverted_cdf")
+        assert abs(board.place_low[i] - low) <= 1
+        assert abs(board.place_high[i] - high) <= 1
+    assert truth.size == 8
