@@ -247,6 +247,9 @@ def test_the_yaml_is_yaml() -> None:
         assert rule["expr"].count("(") == rule["expr"].count(")")
 
 
+LEVELS = ("debug", "info", "warning", "error", "exception", "critical")
+
+
 def test_every_message_of_the_log_is_on_the_page() -> None:
     found = 0
     for file in sorted((ROOT / "src" / "heedful" / "server").glob("*.py")):
@@ -254,7 +257,9 @@ def test_every_message_of_the_log_is_on_the_page() -> None:
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
                 continue
             text = node.args[0]
-            if ast.unparse(node.func.value) == "log" and isinstance(text, ast.Constant) and isinstance(text.value, str):
+            if ast.unparse(node.func.value) != "log" or node.func.attr not in LEVELS:
+                continue  # a loop's own log is called so, too
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
                 found += 1
                 for part in re.split(r"%\w", text.value):
                     assert part.strip(":; ") in PAGE, f"{file.name}: {part}"
