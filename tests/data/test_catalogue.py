@@ -163,7 +163,7 @@ def test_the_largest_and_nearly_equal_numbers() -> None:
         ("", "a.csv: header: expected names of columns, got an empty file"),
         ("\n \n", "a.csv: header: expected names of columns, got an empty file"),
         ("\n1.5,2\n3,4\n", "a.csv:2: header: expected names of columns, got '1.5'"),
-        ("a,b\n", "a.csv: rows: expected at least one item below the header, got none"),
+        ("a,b\n", "a.csv: rows: expected at least one below the header, got none"),
         ("a,b,a\n1,2,3\n", "a.csv:1: header: expected each name once, got 'a' 2 times"),
         ("a,b\n1,2\n\n3,4,5\n", "a.csv:4: cells: expected 2 as in the header, got 3"),
         ('a,b\n"x\ny",2\n3\n', "a.csv:4: cells: expected 2 as in the header, got 1"),

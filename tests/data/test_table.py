@@ -89,7 +89,7 @@ def test_what_parquet_may_hold(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "a: header: expected names of columns, got an empty file"),
-        ("a,b\n", "a: rows: expected at least one item below the header, got none"),
+        ("a,b\n", "a: rows: expected at least one below the header, got none"),
         ("1,2\n3,4\n", "a:1: header: expected names of columns, got '1'"),
         ("a,b,a\n1,2,3\n", "a:1: header: expected each name once, got 'a' 2 times"),
         ("a,b\n1,2\n\n3,4,5\n", "a:4: cells: expected 2 as in the header, got 3"),
@@ -114,6 +114,7 @@ def test_what_parquet_may_hold(tmp_path: Path) -> None:
         ('{"a": ' + "[" * 10_000, "a:1: "),
         (b"PK\x03\x04\x14\0", "a: text: expected CSV in UTF-8, got a spreadsheet or a zip: save it as CSV UTF-8"),
         ("a,b\n1,2\n".encode("utf-16"), "a: text: expected CSV in UTF-8, got UTF-16"),
+        ("a,b\n1,2\n".encode("utf-16-be"), "a:1: text: expected CSV in UTF-8, got a zero byte"),
         ("sep=;\na;b\n1;2;3\n", "a:3: cells: expected 2 as in the header, got 3"),
         ("sep=;\n", "a: header: expected names of columns, got an empty file"),
     ],

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from heedful.data.files import cut_repr, open_uncompressed
-from heedful.data.jsonl import read_lines
+from heedful.data.jsonl import AT_BYTE, read_lines
 from heedful.data.table import read_located_rows
 
 MOST_BYTES = 2**30
@@ -105,17 +105,38 @@ def _each(name: str, records: list[Any], inside: str) -> Iterator[Located]:
 def parse_document(name: str, text: bytes) -> Any:
     """Return the value of a whole JSON document, called `name` in messages.
 
-    Raise ValueError, which begins with `name`, if it is not UTF-8 or not JSON, names a key twice in one object, or is
-    nested too deep."""
+    Raise ValueError, which begins with `name` and says in which line, if it is not UTF-8 or not JSON, names a key twice
+    in one object, or is nested too deep."""
+    text = text.removeprefix(b"\xef\xbb\xbf")
     try:
-        msgspec.json.decode(text.removeprefix(b"\xef\xbb\xbf"))  # stricter: no NaN, no half of a surrogate pair
-        return json.loads(text.decode("utf-8-sig"), object_pairs_hook=_once)
+        written = text.decode()
+        msgspec.json.decode(text)  # stricter: no NaN, no half of a surrogate pair
+        return json.loads(written, object_pairs_hook=_once)
     except UnicodeDecodeError as error:
-        raise ValueError(f"{name}: text: expected UTF-8, got another byte at {error.start + 1}") from None
+        got = f"byte 0x{text[error.start]:02x} in line {_line_of(text, error.start)}"
+        raise ValueError(f"{name}: text: expected UTF-8, got {got}") from None
     except RecursionError:
         raise ValueError(f"{name}: json: expected at most some hundred levels, got more") from None
     except ValueError as error:
-        raise ValueError(f"{name}: json: expected one JSON document, got: {error}") from None
+        raise ValueError(f"{name}: json: expected one JSON document, got {_problem(text, error)}") from None
+
+
+def _problem(text: bytes, error: ValueError) -> str:
+    """Return what `error` says is wrong with a document and, where that is known, in which line."""
+    if place := AT_BYTE.match(str(error)):
+        return f"{place[1]} in line {_line_of(text, int(place[2]))}"
+    if "truncated" not in str(error):
+        return str(error)
+    try:
+        json.loads(text)
+    except ValueError:
+        return f"one that ends early, in line {_line_of(text, len(text))}"
+    return "half a surrogate pair in a text"
+
+
+def _line_of(text: bytes, at: int) -> int:
+    """Return the number, from 1, of the line with the byte at this index."""
+    return text.count(b"\n", 0, at) + 1
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -137,10 +158,32 @@ def _parquet(path: Path) -> Iterator[Located]:
     try:
         i = 0
         with pyarrow.parquet.ParquetFile(path) as file:
+            name, times = Counter(file.schema_arrow.names).most_common(1)[0] if file.schema_arrow.names else ("", 1)
+            if times > 1:
+                raise ValueError(f"{path.name}: columns: expected each name once, got {cut_repr(name)} {times} times")
             for batch in file.iter_batches(batch_size=AT_ONCE):
-                for row in batch.to_pylist():
+                for row in _rows(path.name, batch, i):
                     i += 1
                     yield f"{path.name}: row {i}", row
     except (pyarrow.ArrowException, OSError) as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(f"{path.name}: content: expected a whole Parquet file, got {told}") from None
+
+
+def _rows(name: str, batch: Any, before: int) -> list[dict[str, Any]]:
+    """Return the rows of a batch of a Parquet file called `name`, which come after `before` others.
+
+    Raise ValueError if a text is not UTF-8, which Parquet does not rule out."""
+    try:
+        rows: list[dict[str, Any]] = batch.to_pylist()
+        return rows
+    except UnicodeDecodeError:
+        for i in range(batch.num_rows):
+            for column in batch.column_names:
+                try:
+                    batch.column(column)[i].as_py()
+                except UnicodeDecodeError as error:
+                    got = f"byte 0x{error.object[error.start]:02x}"
+                    at = f"{name}: row {before + i + 1}: {column}"
+                    raise ValueError(f"{at}: expected a text in UTF-8, got {got}") from None
+        raise

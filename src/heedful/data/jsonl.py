@@ -18,7 +18,8 @@ MAX_BYTES = 16 * 2**20  # greatest length of a line with its end, which is held 
 MAX_DEPTH = 64  # the object of the line is the first level
 
 _DECODER = msgspec.json.Decoder()
-_AT_BYTE = re.compile(r"^JSON is malformed: (.*) \(byte ([0-9]+)\)$")
+AT_BYTE = re.compile(r"^JSON is malformed: (.*) \(byte ([0-9]+)\)$")
+"""What msgspec says of text that is no JSON: (what is wrong, index of the byte)."""
 
 
 class Line(NamedTuple):
@@ -127,7 +128,7 @@ def _json_problem(text: bytes, problem: ValueError) -> str:
         return f"text: expected UTF-8, got byte 0x{text[error.start]:02x} at byte {error.start + 1} of the line"
     if "out of range" in str(problem):
         return "number: expected one that a double can hold, got a larger one"
-    if place := _AT_BYTE.match(str(problem)):
+    if place := AT_BYTE.match(str(problem)):
         at = int(place[2])
         rest = text[at:].decode(errors="replace").rstrip()
         return f"json: expected JSON, got {place[1]} at byte {at + 1}: {cut_repr(rest)}"

@@ -90,6 +90,10 @@ def open_table(path: str | PathLike[str]) -> Table:
     other = next((told for mark, told in _OTHERS if start.startswith(mark)), None)
     if other is not None:
         raise ValueError(f"{path.name}: text: expected CSV in UTF-8, got {other}: save it as CSV UTF-8")
+    if b"\0" in start.partition(b"\n")[0]:
+        raise ValueError(
+            f"{path.name}:1: text: expected CSV in UTF-8, got a zero byte: is it UTF-16, or no text at all?"
+        )
     first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if first == b"[":
         raise ValueError(f"{path.name}: text: expected CSV, Parquet or one JSON object a line, got a JSON array")
@@ -303,7 +307,7 @@ def _csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]], list[
     (start, called), *rows = _csv_records(path)
     names = _header(path, start, called)
     if not rows:
-        raise ValueError(f"{path.name}: rows: expected at least one item below the header, got none")
+        raise ValueError(f"{path.name}: rows: expected at least one below the header, got none")
     for line, cells in rows:
         if len(cells) != len(names):
             expected = f"{len(names)} as in the header"
