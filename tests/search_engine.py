@@ -110,6 +110,8 @@ class Engine:
         normalizers = {}
         for name, told in given.get("feature_normalizers", {}).items():
             standard = _only(_only(told, "standard")["standard"], "mean", "standard_deviation")
+            if name not in place:
+                raise Refused(f"Feature {name} not found in feature set")
             mean, deviation = f32(standard["mean"]), f32(standard["standard_deviation"])
             if not deviation > 0:
                 raise Refused("Standard Deviation Must Be Positive.")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from command import heedful
 
-from heedful import __version__
+from heedful import __version__, cli
 
 COMMANDS = [
     "demo",
@@ -26,10 +26,12 @@ COMMANDS = [
     "why",
     "standing",
     "report",
+    "style",
     "evaluate",
     "import",
 ]
-COMMANDS += ["export", "validate", "seal", "doctor", "serve", "keys create", "keys list", "keys revoke", "keys scopes"]
+COMMANDS += ["export", "validate", "seal", "doctor", "serve", "mcp"]
+COMMANDS += ["keys create", "keys list", "keys revoke", "keys scopes"]
 COMMANDS += ["rank", "simulate letor", "simulate catalogue", "simulate ordinal", "simulate ratings", "sweep", "figure"]
 COMMANDS += ["check", "learners", "data"]
 
@@ -62,12 +64,14 @@ def test_every_help_has_an_example(command: str) -> None:
     assert got.code == 0
     assert f"Example: heedful {command}" in got.out
     assert heedful(f"{command} -h").out == got.out
+    lines = [line.strip() for line in got.out.splitlines()]
+    assert [f"Example: {each}" in lines for each in cli.COMMANDS[command].example.splitlines()].count(False) == 0
 
 
 def test_every_command_of_results_speaks_json() -> None:
     for command in COMMANDS:
-        if command == "serve":
-            continue  # it prints nothing on stdout
+        if command in ("serve", "mcp"):
+            continue  # it prints nothing on stdout, or the protocol
         assert "--json" in heedful(f"{command} --help").out
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -21,6 +23,7 @@ from mcp.shared.exceptions import MCPError
 
 from heedful import TEXTS, Loop, Settings, infer
 from heedful.server.agent_tools import LIKES, agent_server, likes_in_words
+from heedful.storage import Address, Place
 
 CARS = [{"id": name, "hp": hp, "mpg": mpg} for name, hp, mpg in (("a", 190, 13), ("b", 70, 33), ("c", 110, 22))]
 DRAFTS = [
@@ -37,7 +40,7 @@ def cars(folder: Path, **settings: Any) -> Path:
     return path
 
 
-def letters(folder: Path) -> Path:
+def letters(folder: Place) -> Place:
     path = folder / "letters.heedful"
     Loop.create(path, encoding=TEXTS, settings=Settings(k=1, control=0.0)).close()
     return path
@@ -47,8 +50,9 @@ def talk(server: Any, steps: Callable[[Client], Awaitable[None]]) -> None:
     """Let a client of the SDK take the steps, with a server over stdio (a loop's path) or in memory."""
 
     async def run() -> None:
-        if isinstance(server, Path):
-            program = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], str(server)])
+        if isinstance(server, Place):
+            named = f"{server.url}#{server.key}" if isinstance(server, Address) else str(server)
+            program = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], named], env=dict(os.environ))
             async with Client(stdio_client(program)) as client:
                 await steps(client)
         else:
@@ -76,8 +80,8 @@ async def read(client: Client, address: str) -> str:
     return str((await client.read_resource(address)).contents[0].text)  # type: ignore[union-attr]
 
 
-def test_a_life_over_stdio(tmp_path: Path) -> None:
-    path = letters(tmp_path)
+def test_a_life_over_stdio(home: Place) -> None:
+    path = letters(home)
 
     async def steps(client: Client) -> None:
         assert client.server_info is not None
@@ -102,13 +106,39 @@ def test_a_life_over_stdio(tmp_path: Path) -> None:
         assert (await call(client, "undo", event="e1"))["status"] == "applied"
         assert (await call(client, "undo", event="e1"))["status"] == "duplicate"
         gone = await call(client, "forget", person="ann")
+        where = gone.pop("unreached")
         assert gone == {"person": "ann", "events": 3, "exports": [], "erased": True}
+        assert bool(where) is isinstance(path, Address)
         assert "d1 was forgotten" in await refused(client, "learn", decision="d1", thumb="up")
 
     talk(path, steps)
     with Loop.open(path) as loop:  # the command has closed it
         assert loop.verify() == []
         assert loop.projection.log.counts() == {"erased": 1, "forget": 1, "loop": 1}
+
+
+def test_the_first_lines_of_the_page_run(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
+    install, make, serve, tell = page.split("```\n")[1].splitlines()
+    assert install == "pip install 'heedful[mcp]'"
+
+    def words(line: str) -> list[str]:
+        return [*COMMAND[:-1], *shlex.split(line)[1:]]
+
+    subprocess.run(words(make), cwd=tmp_path, check=True, capture_output=True)
+    edited = DRAFTS[0]["text"].replace("!", ".")
+
+    async def steps() -> None:
+        command, *args = words(serve)
+        program = StdioServerParameters(command=command, args=args, env=dict(os.environ), cwd=tmp_path)
+        async with Client(stdio_client(program)) as client:
+            for i in range(14):
+                await call(client, "choose", candidates=DRAFTS[:1], person="ann", id=f"d{i}", why=False)
+                await call(client, "learn", decision=f"d{i}", edit=edited)
+
+    anyio.run(steps)
+    told = subprocess.run(words(tell), cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert "without exclamation marks" in told.stdout
 
 
 def test_choosing_asking_and_what_is_liked(tmp_path: Path) -> None:
@@ -143,7 +173,7 @@ def test_a_pair_of_a_loop_of_choices(tmp_path: Path) -> None:
                 better = "first" if pair["pair"][0] < pair["pair"][1] else "second"
                 assert (await call(client, "learn", decision=pair["decision"], choice=better, id=f"e{i}"))["learned"]
             assert "Best of the items on offer: a, " in await read(client, f"{LIKES}/ann")
-            assert "candidates: expected two" in await refused(client, "ask", candidates=["a"])
+            assert "'zz' is not on offer" in await refused(client, "ask", candidates=["a", "zz"])
 
         talk(agent_server(loop, "l"), steps)
 
@@ -186,7 +216,10 @@ def test_style_is_what_a_person_likes(tmp_path: Path) -> None:
         ("undo", {"event": "zz"}, "feedback zz is not in the log"),
         ("undo", {"event": ""}, "event: expected"),
         ("forget", {"person": ""}, "person: expected"),
-        ("ask", {"candidates": ["a", "a", "a"]}, "candidates: expected two"),
+        ("ask", {"candidates": ["a", "a", "a"]}, "candidates: expected two or more to ask about, got 1"),
+        ("ask", {"candidates": []}, "candidates: expected two or more to ask about, got 0"),
+        ("ask", {"candidates": ["a", "zz"]}, "'zz' is not on offer"),
+        ("ask", {"candidates": ["a", "b", "b"]}, "candidates: expected each once, got 'b' 2 times"),
         ("nope", {}, "Unknown tool: nope"),
     ],
 )
@@ -202,9 +235,7 @@ def test_what_is_refused_names_the_field_and_changes_nothing(
             assert any(each in got for each in told.split("|")), got
 
         talk(agent_server(loop, "cars"), steps)
-        counts = loop.projection.log.counts()
-        if tool != "ask":  # a question was made, about one item
-            assert (counts, loop.weights) == before
+        assert (loop.projection.log.counts(), loop.weights) == before
 
 
 def test_the_same_id_with_other_content_is_refused(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ class CommandEntry(NamedTuple):
     help: str
     """the first line of its help"""
     example: str = ""
-    """a command line, shown below its help"""
+    """a command line, or several on lines of their own, shown below its help"""
 
 
 # In the order in which a new user needs them.
@@ -119,12 +119,17 @@ COMMANDS = {
     "import": CommandEntry(
         "exchange:import_",
         "Bring events into a loop: items, decisions, feedback, from JSON lines, an OpenSearch UBI log, or --as FORMAT.",
-        "heedful import cars events.jsonl",
+        "heedful import cars events.jsonl\n"
+        "heedful import shop events.jsonl --ubi queries.jsonl\n"
+        "heedful import replies pairs.jsonl --as preference-data\n"
+        "heedful import replies --langfuse https://cloud.langfuse.com",
     ),
     "export": CommandEntry(
         "export:export",
         "Write every item, decision and feedback as JSON lines, people included; with --as, a format of others.",
-        "heedful export cars cars.jsonl.gz",
+        "heedful export cars cars.jsonl.gz\n"
+        "heedful export replies pairs.jsonl --as preference-data\n"
+        "heedful export shop model.sh --as opensearch --option without=title,prior",
     ),
     "validate": CommandEntry(
         "exchange:validate",
@@ -244,9 +249,8 @@ def command(path: str) -> Any:
     if listed.where:
         module, _, function = listed.where.partition(":")
         made = typer.Typer(**STYLE)
-        made.command(name, cls=PlainCommand, epilog=f"Example: {listed.example}")(
-            getattr(import_module(f"{__name__}.{module}"), function)
-        )
+        examples = "\n\n".join(f"Example: {line}" for line in listed.example.splitlines())
+        made.command(name, cls=PlainCommand, epilog=examples)(getattr(import_module(f"{__name__}.{module}"), function))
     else:
         made = typer.Typer(name=name, cls=Group, help=listed.help, **STYLE)
         made.callback(invoke_without_command=True)(_help)

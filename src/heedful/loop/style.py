@@ -3,9 +3,9 @@
 An edit turns a draft into a text. For each named feature of style (`heedful.features.style`) the differences between
 the two make evidence that the person wants more of it, or less. A statement is made where that evidence suffices, so
 that for each person the probability of ever making a false statement is at most alpha, over all features and however
-often one looks (`heedful.evaluation.leaning`). It needs two sorts of evidence, of which the weaker counts: that edits
-bring the number down more often than up (or up than down), and that they do so beyond what the change of the length
-explains.
+often one looks (`heedful.evaluation.leaning`), unless edits are undone, or drafts edited again, because of what was
+said. It needs two sorts of evidence, of which the weaker counts: that edits bring the number down more often than up
+(or up than down), and that they do so beyond what the change of the length explains.
 
 That preferences can be inferred from edits and put into a prompt, in words that people can read and change, is from
 PRELUDE and its learner CIPHER (Gao et al., NeurIPS 2024), where a language model describes them. Here counting does; a

@@ -125,7 +125,8 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
         """Erase a person: all decisions for them and all that was learned from their answers. This cannot be undone."""
         with _refusing():
             gone = loop.forget(person)
-            return {"person": person, "events": gone.events, "exports": list(gone.exports), "erased": gone.erased}
+            left = {"exports": list(gone.exports), "unreached": list(gone.unreached)}
+            return {"person": person, "events": gone.events, **left, "erased": gone.erased}
 
     @tool()
     def ask(
@@ -138,9 +139,10 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
             if "choice" not in loop.projection.interaction.forms:
                 taken = ", ".join(loop.projection.interaction.forms)
                 raise ValueError(f"ask: expected a loop that takes choices, got one that takes {taken}")
-            decision = loop.decide(candidates, person=person or None, show=2, id=id or None)
-            if len(decision.shown) < 2:
-                raise ValueError(f"candidates: expected two that are left to ask about, got {len(decision.shown)}")
+            among = loop.items if candidates is None else {str(each) for each in candidates}
+            if len(among) < 2:  # before anything is decided
+                raise ValueError(f"candidates: expected two or more to ask about, got {len(among)}")
+            decision = loop.decide(candidates, person=person or None, show=2, id=id or None, strict=True)
             answers = ["first", "second", "equal", "cannot_judge"]
             return {"decision": decision.id, "pair": list(decision.shown), "answers": answers}
 
