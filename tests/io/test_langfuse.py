@@ -167,6 +167,33 @@ def test_outputs_make_decisions(tmp_path: Path, shape: str) -> None:
         assert report.dropped["forgotten in this loop"] == 2
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_score_of_an_observation_is_about_its_own_output(tmp_path: Path, turned: bool) -> None:
+    """In any order: of another observation than the root, a decision of its own; of the root, that of the trace."""
+    about = {"kind": "observation", "traceId": "t1"}
+    scores = [
+        score("on trace", True),
+        score("on root", "It is here.", "CORRECTION", subject=about | {"id": "r1"}),
+        score("on inner", "Something better.", "CORRECTION", subject=about | {"id": "g1"}),
+    ]
+    outputs = lines(tmp_path / "outputs", OUTPUTS)
+    with texts(tmp_path / "a.heedful") as loop:
+        if not turned:
+            loop.decide([{"id": "a", "text": OUTPUTS[0]["output"]}], id="t1", person="ann")
+        rows = lines(tmp_path / "scores", scores[:: -1 if turned else 1])
+        brought(loop, rows, traces=str(outputs))
+        told = {each.event: each.decision for each in loop.lessons()}
+        assert told == {"on trace": "t1", "on root": "r1" if turned else "t1", "on inner": "g1"}
+        inner = loop.projection.find_decision("g1")
+        assert inner is not None
+        assert inner.record.attributes[0]["text"] == "Something else"
+        head = loop.projection.log.last()
+        for again in ({"traces": str(outputs)}, {}):
+            outcomes, _ = brought(loop, rows, **again)
+            assert {each.status for each in outcomes} == {"duplicate"}
+        assert loop.projection.log.last() == head
+
+
 def exported(record: dict[str, Any]) -> dict[str, Any]:
     """A record as the export to blob storage has it."""
     names = {"dataType": "data_type", "traceId": "trace_id", "startTime": "start_time", "userId": "user_id"}

@@ -1,8 +1,9 @@
 """Import of Langfuse's scores: what people said of the outputs of an application becomes feedback on decisions.
 
 The id of a score is that of the feedback, so that a score counts once. The decision is the one with the id of its
-observation or its trace; in a loop of texts that has none, one is made that showed the output. docs/langfuse.md says
-what becomes what.
+observation or its trace; in a loop of texts that has none, one is made that showed the output. A score of an
+observation whose output differs from what the decision of its trace showed gets a decision of its own.
+docs/langfuse.md says what becomes what.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from heedful.core.validation import describe
 from heedful.data.files import number_in
 from heedful.data.langfuse import Output, Score, as_text, read_outputs, read_scores
 from heedful.data.row_report import Report
-from heedful.io.preference_export import text_column
+from heedful.io.preference_export import TextReader, text_column
 from heedful.loop import Loop
 
 OPTIONS = {
@@ -76,17 +77,17 @@ def score_lines(
 
     `meaning` says what a value means. `text` is the column of an item that has its text (None: the only one).
     `report` counts the scores, and why others are left out."""
-    log, made = loop.projection.log, set[str]()
     column = None
     if outputs is not None and not loop.projection.interaction.by_number:
         column = text_column(loop, text)
+    decisions = _Decisions(loop, outputs, column)
     for score in scores:
         report.rows["scores"] += 1
         form = meaning(score)
         if isinstance(form, str):
             report.drop(form, f"score {score.id}")
             continue
-        found = next((id for id in score.places if id in made or log.find("decision", id) is not None), None)
+        found = decisions.find(score)
         if found is None:
             line = _decision(loop, score, outputs, column)
             if isinstance(line, str):
@@ -96,7 +97,7 @@ def score_lines(
             if form.get("edit") == line["candidates"][0][column]:
                 report.drop(EQUAL, f"score {score.id}")
                 continue
-            made.add(found)
+            decisions.made[found] = line["candidates"][0][column]
             yield line
         report.used["scores"] += 1
         when = {} if score.time is None else {"time": score.time}
@@ -105,6 +106,37 @@ def score_lines(
             shown = "output" if known is None else known.names[known.record.shown[0]]
             form = {"rating": {shown: form["rating"]}}
         yield {"kind": "feedback", "id": score.id, "decision": found, **when, **form}
+
+
+class _Decisions:
+    """Finds the decisions that scores are about: in the loop, or among those that the same import makes."""
+
+    def __init__(self, loop: Loop, outputs: Find | None, column: str | None) -> None:
+        """Find them in `loop`; `column` is that of an item's text, None if no decision can be made."""
+        self._log, self._projection, self._reader = loop.projection.log, loop.projection, TextReader(loop)
+        self._outputs, self._column = outputs, column
+        self.made: dict[str, str] = {}
+        """the texts that decisions of this import showed, by their ids"""
+
+    def find(self, score: Score) -> str | None:
+        """Return the id of the decision that `score` is about; None if one has to be made of its output."""
+        told = self._log.find("feedback", score.id)
+        if told is not None and (before := self._log.at(told.target or 0)) is not None and before.id in score.places:
+            return before.id  # it was imported before: what was found then is found again
+        found = next((id for id in score.places if id in self.made or self._log.find("decision", id) is not None), None)
+        if found is None or found == score.observation or score.observation is None or self._outputs is None:
+            return found
+        output = None if self._column is None else self._outputs(score)
+        return found if output is None or output.text in ("", self._shown(found)) else None
+
+    def _shown(self, id: str) -> str | None:
+        """Return the text that the decision `id` showed first."""
+        if id in self.made:
+            return self.made[id]
+        known = self._projection.find_decision(id)
+        if known is None or not known.record.shown:
+            return None
+        return self._reader.text(known, known.record.shown[0], self._column or "")
 
 
 def _decision(loop: Loop, score: Score, outputs: Find | None, column: str | None) -> dict[str, Any] | str:

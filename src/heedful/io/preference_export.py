@@ -74,7 +74,7 @@ def write_pairs(loop: Loop, report: Report, options: Mapping[str, str]) -> Itera
     `without-prompt`. `report` counts feedback, and why no row came of it. Raise ValueError for options that make no
     sense in this loop."""
     texts, without = _texts(loop, options)
-    reader = _Reader(loop)
+    reader = TextReader(loop)
     for each in _answered(loop, report):
         pairs = _pairs(each, reader, texts)
         if isinstance(pairs, str):
@@ -102,7 +102,7 @@ def write_thumbs(loop: Loop, report: Report, options: Mapping[str, str]) -> Iter
 
     The label is true for a thumb up. `options` and `report` are as in `write_pairs`."""
     texts, without = _texts(loop, options)
-    reader = _Reader(loop)
+    reader = TextReader(loop)
     for each in _answered(loop, report):
         record, decision = each.record, each.decision
         chosen = list(record.chosen) or list(decision.record.shown)
@@ -152,7 +152,7 @@ def _answered(loop: Loop, report: Report) -> Iterator[_Answered]:
         yield _Answered(event, records.decode_feedback(event.payload), known)
 
 
-def _pairs(each: _Answered, reader: _Reader, texts: Texts) -> list[tuple[str | None, str | None]] | str:
+def _pairs(each: _Answered, reader: TextReader, texts: Texts) -> list[tuple[str | None, str | None]] | str:
     """Return the pairs (better text, worse text) in a piece of feedback, None for a text that the log has not kept.
 
     A text says why there are none."""
@@ -223,7 +223,7 @@ def _as_prompt(value: object) -> str | list[Any] | None:
     return value if messages and isinstance(value, list) else None
 
 
-class _Reader:
+class TextReader:
     """Looks up the texts of candidates, where the log has kept them: in the decision, or in the item."""
 
     def __init__(self, loop: Loop) -> None:
