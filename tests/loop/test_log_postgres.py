@@ -24,9 +24,6 @@ from postgres import database
 from processes import until
 from takeover import Proxy, new_name
 
-# Transactions that a test cuts off stay open for seconds, and hold up the erasing in every database of their server.
-pytestmark = pytest.mark.xdist_group("cut off")
-
 
 @pytest.fixture
 def postgres(postgres_server: str) -> Iterator[str]:
@@ -431,6 +428,21 @@ def test_an_old_transaction_holds_up_the_erasing(address: Address, postgres: str
         assert loop.projection.log.unfinished()
         reader.rollback()
         loop.finish_forgetting()
+        assert not loop.projection.log.unfinished()
+        assert loop.verify() == []
+
+
+def test_a_transaction_of_another_database_holds_up_no_erasing(
+    address: Address, postgres_server: str, db: psycopg.Connection[Any]
+) -> None:
+    """VACUUM FULL alone keeps what any transaction of the whole server might see."""
+    with database(postgres_server) as other, psycopg.connect(other) as writer, Loop.open(address) as loop:
+        [[number]] = writer.execute("SELECT pg_current_xact_id()::text::bigint").fetchall()
+        began = time.monotonic()
+        assert loop.forget("bob").erased
+        assert time.monotonic() - began < loop.projection.log.store._wait
+        [[oldest]] = db.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").fetchall()
+        assert oldest <= number, "the other transaction is not open any more"
         assert not loop.projection.log.unfinished()
         assert loop.verify() == []
 

@@ -428,14 +428,14 @@ class LogTable:
         """Write anew the tables that held deleted events and snapshots, as their bytes stay in PostgreSQL's pages
         otherwise.
 
-        Raise TimeoutError if another session still sees the old rows, or reads all the time."""
-        # Whoever commits or connects to the server at this moment may see the old rows, too, but not for long.
+        Raise TimeoutError if another session of this database still sees the old rows, or reads all the time."""
+        # Whoever commits or connects to the database at this moment may see the old rows, too, but not for long.
         until, pause = time.monotonic() + self._wait, 0.1
         while self._rewrite():
             if time.monotonic() + pause > until:
                 raise TimeoutError(
-                    f"{self.path}: another session has a transaction open from before, so the forgotten rows are still "
-                    "in the tables: end it and open the loop again, which finishes the job"
+                    f"{self.path}: another session has had a transaction open in this database since before, so the "
+                    "forgotten rows are still in the tables: end it and open the loop again, which finishes the job"
                 )
             time.sleep(pause)
             pause = min(2.0 * pause, 0.5)
@@ -467,21 +467,24 @@ class LogTable:
 
         VACUUM runs in no transaction, so `lock_timeout` cannot be set for it alone; and as long as it waits for its
         lock, everybody else waits for it."""
-        ended, order = threading.Event(), f"VACUUM (FULL, VERBOSE) {table} -- {self._owner}"
-        waits = "SELECT 1 FROM pg_stat_activity WHERE query = ? AND state = 'active' AND wait_event_type = 'Lock'"
+        ended, mark = threading.Event(), f"-- {self._owner}"
+        waits = "SELECT 1 FROM pg_stat_activity WHERE query LIKE ? AND state = 'active' AND wait_event_type = 'Lock'"
 
         def watch() -> None:
             while not ended.wait(self._wait / 2):
                 with suppress(Exception):
-                    if self._reader.rows(waits, [order]):
+                    if self._reader.rows(waits, [f"VACUUM % {mark}"]):
                         db.raw.cancel()
 
-        with self._server.transaction(db):  # this one waits no longer than it may
-            db.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
         watching = threading.Thread(target=watch, daemon=True)
         watching.start()
         try:
-            db.execute(order)
+            # VACUUM FULL keeps what any transaction of any database of the server might see. This one, which leaves the
+            # bytes where they are, asks only those of this database, and then there is nothing left to keep.
+            db.execute(f"VACUUM (INDEX_CLEANUP FALSE, TRUNCATE FALSE) {table} {mark}")
+            with self._server.transaction(db):  # this one waits no longer than it may
+                db.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+            db.execute(f"VACUUM (FULL, VERBOSE) {table} {mark}")
         finally:
             ended.set()
             watching.join()
