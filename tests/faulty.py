@@ -184,6 +184,8 @@ class Faulty:
     def close(self) -> None:
         """Be away: what is connected is cut off, too."""
         self._open = False
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # who waits for a connection gets none any more
         self._socket.close()
         for to in self._accepted:
             with contextlib.suppress(OSError):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,16 +16,14 @@ import pytest
 
 from heedful import Loop
 from heedful.loop.log import Event, Log
-from heedful.loop.log.table import LogTable
+from heedful.loop.log.table import Directory, LogTable
 from heedful.loop.loop import Unerased
 from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Place, Unreachable
+from heedful.storage.postgres import Connection
 from loops import bits, bits_from_scratch, small_loop
 from postgres import database
 from processes import until
 from takeover import Proxy, new_name
-
-# Transactions that a test cuts off stay open for seconds, and hold up the erasing in every database of their server.
-pytestmark = pytest.mark.xdist_group("cut off")
 
 
 @pytest.fixture
@@ -174,7 +172,7 @@ def test_neither_heedful_nor_a_folder_needs_psycopg(tmp_path: Path) -> None:
 
 
 def test_an_owner_keeps_others_out_until_its_lease_ends(address: Address) -> None:
-    with closing(Log(address)) as one, closing(Log(address)) as two:
+    with closing(Log(address)) as one, closing(Log(address)) as two, closing(Directory(address)) as directory:
         one.store.keep_owning(0.5, "http://one")
         two.store.keep_owning(0.5, "http://two")
         append(one, "a")
@@ -185,7 +183,7 @@ def test_an_owner_keeps_others_out_until_its_lease_ends(address: Address) -> Non
         assert ids(two) == ["a"]  # whoever reads needs not own it
         for _ in range(4):
             time.sleep(0.2)
-            assert one.store.renew()
+            assert directory.renew([one.store]) == []
         with pytest.raises(Owned):
             append(two, "b")
         time.sleep(0.6)
@@ -197,11 +195,75 @@ def test_an_owner_keeps_others_out_until_its_lease_ends(address: Address) -> Non
         with pytest.raises(Owned) as told:
             append(one, "late")
         assert told.value.owner == "http://two"
-        assert not one.store.renew()
+        assert not one.store.owns
+        assert directory.renew([one.store, two.store]) == []
         assert ids(one) == ["a", "b"]
         two.close()  # which gives it back
         append(one, "c")
         assert ids(one) == ["a", "b", "c"]
+
+
+def expiries(db: psycopg.Connection[Any]) -> dict[int, Any]:
+    """When the lease of each loop runs out, by the number of the loop, of those that were ever owned."""
+    return dict(db.execute("SELECT loop, expires FROM heedful.lease WHERE epoch > 0").fetchall())
+
+
+def test_the_leases_of_many_loops_are_renewed_by_one_statement(
+    postgres: str, db: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one that is locked, which holds up no other, and without one that somebody else has taken over."""
+    with ExitStack() as stack:
+        logs = []
+        for _ in range(12):
+            small_loop(there := Address(postgres, new_name())).close()
+            logs.append(stack.enter_context(closing(Log(there))))
+            logs[-1].store.keep_owning(60.0, "")
+            append(logs[-1], "a")
+        tables = [log.store for log in logs]
+        directory = stack.enter_context(closing(Directory(Address(postgres))))
+        assert directory.renew([]) == []
+        asked: list[str] = []
+        was = Connection.execute
+
+        def counted(self: Connection, query: str, *more: Any) -> Any:
+            asked.append(query)
+            return was(self, query, *more)
+
+        monkeypatch.setattr(Connection, "execute", counted)
+        before = expiries(db)
+        assert directory.renew(tables) == []
+        assert len(asked) == 1
+        after = expiries(db)
+        assert sorted(after) == sorted(table.number for table in tables)
+        assert all(after[number] > before[number] for number in after)
+
+        locked, gone, *others = tables
+        db.execute("UPDATE heedful.lease SET owner = 'other', epoch = epoch + 1 WHERE loop = %s", [gone.number])
+        before = expiries(db)
+        with db.transaction():
+            db.execute("SELECT FROM heedful.lease WHERE loop = %s FOR UPDATE", [locked.number])
+            assert directory.renew(tables) == [gone]
+        after = expiries(db)
+        assert {number for number in after if after[number] > before[number]} == {table.number for table in others}
+        assert [table.owns for table in tables] == [True, False, *(True for _ in others)]
+        locked.hand_over()  # what was given back is not renewed
+        before = expiries(db)
+        assert directory.renew(tables) == []
+        assert expiries(db)[locked.number] == before[locked.number]
+
+
+def test_a_commit_renews_a_lease_that_has_lasted_for_a_quarter(address: Address, db: psycopg.Connection[Any]) -> None:
+    """So that a loop keeps its owner whose lease is locked by commits whenever all leases are renewed."""
+    with closing(Log(address)) as log:
+        log.store.keep_owning(60.0, "")
+        append(log, "a")
+        before = expiries(db)
+        append(log, "b")
+        assert expiries(db) == before
+        log.store._renewed -= 15.0
+        append(log, "c")
+        [[number, later]] = expiries(db).items()
+        assert later > before[number]
 
 
 def test_who_owned_it_before_and_saw_nobody_goes_on(address: Address) -> None:
@@ -431,6 +493,21 @@ def test_an_old_transaction_holds_up_the_erasing(address: Address, postgres: str
         assert loop.projection.log.unfinished()
         reader.rollback()
         loop.finish_forgetting()
+        assert not loop.projection.log.unfinished()
+        assert loop.verify() == []
+
+
+def test_a_transaction_of_another_database_holds_up_no_erasing(
+    address: Address, postgres_server: str, db: psycopg.Connection[Any]
+) -> None:
+    """VACUUM FULL alone keeps what any transaction of the whole server might see."""
+    with database(postgres_server) as other, psycopg.connect(other) as writer, Loop.open(address) as loop:
+        [[number]] = writer.execute("SELECT pg_current_xact_id()::text::bigint").fetchall()
+        began = time.monotonic()
+        assert loop.forget("bob").erased
+        assert time.monotonic() - began < loop.projection.log.store._wait
+        [[oldest]] = db.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint").fetchall()
+        assert oldest <= number, "the other transaction is not open any more"
         assert not loop.projection.log.unfinished()
         assert loop.verify() == []
 

@@ -14,6 +14,7 @@ import pytest
 
 from budget import FACTOR
 from heedful import Loop
+from heedful.client import Client
 from loops import bits, bits_from_scratch, small_loop
 from processes import until
 from takeover import LONGEST, Crowd, Node, new_name
@@ -96,6 +97,28 @@ def test_a_standby_follows_and_takes_over(
         assert bits(loop) == bits_from_scratch(loop)
     told = f"a loop of {EVENTS:,} events was first served after {opening:.2f} s; taken over {took:.2f} s after the kill"
     record_property("told", told)
+
+
+def test_a_client_that_knows_one_server_is_served_by_the_owner(
+    postgres: str, pair: Callable[..., tuple[Node, Node]]
+) -> None:
+    """It goes where the other one says, and comes back when the owner is gone."""
+    name = new_name()
+    taught(postgres, name, 20)
+    owner, other = pair()
+    assert write(owner, name, 0).status_code == 200
+    with Client(other.url, timeout=LONGEST, patience=LONGEST) as client:
+        loop = client.loop(name)
+        d = loop.decide(person="p1", id="by-the-owner")
+        assert not d.fallback
+        assert loop.feedback(d, clicks=[d.shown[2]], id="applied").status == "applied"
+        assert httpx.get(f"{owner.url}/v1/loops/{name}", timeout=LONGEST).status_code == 200
+        owner.kill()
+        assert loop.feedback(d, clicks=[d.shown[1]], id="after-the-kill").status == "applied"
+        assert not loop.decide(person="p1", id="by-the-other").fallback
+    with Loop.open(f"{postgres}#{name}") as loop_itself:
+        ids = [event.id for event in loop_itself.projection.log.events(kinds=["decision", "feedback"])]
+        assert ids[-4:] == ["by-the-owner", "applied", "after-the-kill", "by-the-other"]
 
 
 def answers(node: Node, name: str) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from heedful import Loop
 from loops import bits, bits_from_scratch, small_loop
 from takeover import Crowd, Trial, new_name, pooler
 
-pytestmark = pytest.mark.xdist_group("cut off")  # as in tests/loop/test_log_postgres.py
 FAULTS = ("kill", "stop", "terminate", "cut", "away")
 ROUNDS = {"direct": 20, "pooled": 20} if FACTOR > 1 else {"direct": 1, "pooled": 1}
 """How often each of the faults happens."""

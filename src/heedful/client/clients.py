@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from heedful.client.fallback import Breaker, UntoldFallbacks
 from heedful.client.loop import LoopOperations
 from heedful.client.operations import ClientOperations
+from heedful.client.owners import Owners
 from heedful.client.stream import EventFollower
 from heedful.client.sync_async import Awaiting, Blocking, Steps
 from heedful.client.transport import AsyncTransport, Transport
@@ -41,6 +42,7 @@ class _Client(ClientOperations):
         self.patience = _seconds("patience", patience)
         self._breaker = Breaker(failures, _seconds("pause", pause), self._clock)
         self._untold = UntoldFallbacks()
+        self._owners = Owners(lambda url: self._carrier.may_ask(url))
         self._few: dict[str, int] = {}
 
     def __repr__(self) -> str:
@@ -55,6 +57,7 @@ class _Loop(LoopOperations):
         self.name, self.identifier = name, identifier
         self.timeout, self.patience, self._clock = client.timeout, client.patience, client._clock
         self._breaker, self._untold, self._few = client._breaker, client._untold, client._few
+        self._owners = client._owners
 
     def _follower(self, after: int, kinds: Sequence[str], follow: bool) -> EventFollower:
         return EventFollower(self.name, after, kinds, follow, self.patience, self._clock)

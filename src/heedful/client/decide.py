@@ -83,14 +83,18 @@ class DecisionOperations(Operations):
             until = self._clock() + self.timeout
             outcome: Reply | Failure | None = None
             if untold is not None and untold.telling is not None:  # the server has to know the page before
-                outcome = yield untold.telling._replace(timeout=self.timeout)
+                outcome = yield from self._send(untold.telling._replace(timeout=self.timeout), until)
                 if isinstance(outcome, Reply) and outcome.status < 500:  # told, or refused, which the next call says
                     outcome = None
             if outcome is None:
-                outcome = yield question.call._replace(timeout=max(until - self._clock(), 0.001))
+                outcome = yield from self._send(
+                    self._within(question.call._replace(timeout=self.timeout), until), until
+                )
             if isinstance(outcome, Failure) and outcome.sent and not outcome.timed_out and self._clock() < until:
                 # A connection kept from before may have been closed by the server: once more, on a new one.
-                outcome = yield question.call._replace(timeout=max(until - self._clock(), 0.001))
+                outcome = yield from self._send(
+                    self._within(question.call._replace(timeout=self.timeout), until), until
+                )
             found = self._decision_of(question, outcome)
             if isinstance(found, Decision):
                 if untold is not None:

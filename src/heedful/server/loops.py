@@ -208,11 +208,19 @@ class Loops:
         try:
             while True:
                 await asyncio.sleep(self._lease / 4)
-                stores = [worker.projection.log.store for worker in self._open.values()]
-                for error in await aio.run_in_executor(self._pool, _each, [store.renew for store in stores]):
+                try:
+                    await aio.run_in_executor(self._pool, self._renew)
+                except Exception as error:
                     log.warning("the ownership of loops could not be renewed: %s", error)
         finally:
             following.cancel()
+
+    def _renew(self) -> None:
+        from heedful.loop.log.table import LogTable
+
+        stores = [worker.projection.log.store for worker in list(self._open.values())]
+        if self._directory is not None:
+            self._directory.renew([store for store in stores if isinstance(store, LogTable)])
 
     async def hand_over(self) -> None:
         """Give up the ownership of all loops of a database at once, so that other servers can take over. Requests under

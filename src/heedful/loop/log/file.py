@@ -103,10 +103,6 @@ class LogFile:
     def keep_owning(self, seconds: float, address: str) -> None:
         """Do nothing: whoever commits next is the owner meanwhile."""
 
-    def renew(self) -> bool:
-        """Return True: no file has an owner."""
-        return True
-
     def hand_over(self) -> None:
         """Do nothing: whoever commits next is the owner meanwhile."""
 

@@ -74,13 +74,10 @@ class Store(Protocol):
         """whether this process may write, as far as it knows; False while another process owns the loop"""
 
     def keep_owning(self, seconds: float, address: str) -> None:
-        """Make this process stay the owner of the loop for `seconds` after each commit or `renew`, in databases where
-        loops have owners.
+        """Make this process stay the owner of the loop for `seconds` after each commit, in databases where loops have
+        owners, and longer where that is renewed (`heedful.loop.log.table.Directory.renew`).
 
         Meanwhile other processes send clients to `address`, a URL."""
-
-    def renew(self) -> bool:
-        """Stay the owner of the loop for the same time again; return False if this process is not the owner."""
 
     def hand_over(self) -> None:
         """Give up owning the loop, so that another process can own it at once; from now on own it only during a

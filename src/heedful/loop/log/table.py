@@ -7,13 +7,14 @@ method for each thing that a log asks of its database.
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +30,7 @@ ASK_AGAIN = 0.05
 """Seconds between two looks at a lease that another process holds."""
 LARGEST = 2**29
 """Bytes of the largest snapshot that is kept in the database."""
+_RENEW = "UPDATE heedful.lease SET expires = clock_timestamp() + make_interval(secs => ?)"
 _TABLE = re.compile(r"\b(FROM|JOIN) (event|forgotten)\b(?: ([a-z]+)\b)?")
 _PLUS = re.compile(r"\+(?=(?:[a-z]\.)?(?:kind|seq)\b)")
 _TYPES = ("bigint", "text", "text", "bigint", "text", "bigint", "bigint", "text", "bytea", "bigint")
@@ -68,6 +70,7 @@ class LogTable:
         self._server = Server(address, STEPS, wait=wait)
         self._owner = secrets.token_hex(8)
         self._epoch = -1
+        self._renewed = -math.inf
         self._left = False
         self._leasing = threading.Lock()
         self._lock = threading.RLock()
@@ -157,25 +160,10 @@ class LogTable:
         return self.hold == 0.0 or self._epoch >= 0
 
     def keep_owning(self, seconds: float, address: str) -> None:
-        """Make this process stay the owner of the loop for `seconds` after each commit or `renew`.
+        """Make this process stay the owner of the loop for `seconds` after each commit or `Directory.renew`.
 
         Meanwhile other processes send clients to `address`, a URL."""
         self.hold, self.address = seconds, address
-
-    def renew(self) -> bool:
-        """Stay the owner of the loop for `hold` more seconds; return False if this process is not the owner any
-        more."""
-        query = (
-            "UPDATE heedful.lease SET expires = clock_timestamp() + make_interval(secs => ?) "
-            "WHERE loop = ? AND epoch = ? AND owner = ? RETURNING 1"
-        )
-        with self._leasing:
-            if self._epoch < 0 or self._left:
-                return False
-            kept = self._reader.rows(query, [self.hold, self.number, self._epoch, self._owner])
-            if not kept:
-                self._epoch = -1
-            return bool(kept)
 
     def release(self) -> None:
         """Let another process become the owner at once."""
@@ -291,6 +279,11 @@ class LogTable:
                 raise Moved(f"{self.path}: the loop was deleted while it was open; nothing was written")
             [[epoch, owner, address, live]] = leases
             if owner == self._owner and epoch == self._epoch:
+                if (
+                    self.hold and time.monotonic() > self._renewed + self.hold / 4
+                ):  # `Directory.renew` skips what commits
+                    db.execute(f"{_RENEW} WHERE loop = ?", [self.hold, self.number])
+                    self._renewed = time.monotonic()
                 return int(epoch)
             if not patient:
                 raise Busy(f"{self.path}: another process has written")
@@ -303,6 +296,7 @@ class LogTable:
                 "expires = clock_timestamp() + make_interval(secs => ?) WHERE loop = ? RETURNING epoch",
                 [self._owner, self.address, self.hold, self.number],
             ).fetchall()
+            self._renewed = time.monotonic()
             return int(epoch)
         except BaseException:
             self._server.roll_back(db)
@@ -428,14 +422,14 @@ class LogTable:
         """Write anew the tables that held deleted events and snapshots, as their bytes stay in PostgreSQL's pages
         otherwise.
 
-        Raise TimeoutError if another session still sees the old rows, or reads all the time."""
-        # Whoever commits or connects to the server at this moment may see the old rows, too, but not for long.
+        Raise TimeoutError if another session of this database still sees the old rows, or reads all the time."""
+        # Whoever commits or connects to the database at this moment may see the old rows, too, but not for long.
         until, pause = time.monotonic() + self._wait, 0.1
         while self._rewrite():
             if time.monotonic() + pause > until:
                 raise TimeoutError(
-                    f"{self.path}: another session has a transaction open from before, so the forgotten rows are still "
-                    "in the tables: end it and open the loop again, which finishes the job"
+                    f"{self.path}: another session has had a transaction open in this database since before, so the "
+                    "forgotten rows are still in the tables: end it and open the loop again, which finishes the job"
                 )
             time.sleep(pause)
             pause = min(2.0 * pause, 0.5)
@@ -467,21 +461,24 @@ class LogTable:
 
         VACUUM runs in no transaction, so `lock_timeout` cannot be set for it alone; and as long as it waits for its
         lock, everybody else waits for it."""
-        ended, order = threading.Event(), f"VACUUM (FULL, VERBOSE) {table} -- {self._owner}"
-        waits = "SELECT 1 FROM pg_stat_activity WHERE query = ? AND state = 'active' AND wait_event_type = 'Lock'"
+        ended, mark = threading.Event(), f"-- {self._owner}"
+        waits = "SELECT 1 FROM pg_stat_activity WHERE query LIKE ? AND state = 'active' AND wait_event_type = 'Lock'"
 
         def watch() -> None:
             while not ended.wait(self._wait / 2):
                 with suppress(Exception):
-                    if self._reader.rows(waits, [order]):
+                    if self._reader.rows(waits, [f"VACUUM % {mark}"]):
                         db.raw.cancel()
 
-        with self._server.transaction(db):  # this one waits no longer than it may
-            db.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
         watching = threading.Thread(target=watch, daemon=True)
         watching.start()
         try:
-            db.execute(order)
+            # VACUUM FULL keeps what any transaction of any database of the server might see. This one, which leaves the
+            # bytes where they are, asks only those of this database, and then there is nothing left to keep.
+            db.execute(f"VACUUM (INDEX_CLEANUP FALSE, TRUNCATE FALSE) {table} {mark}")
+            with self._server.transaction(db):  # this one waits no longer than it may
+                db.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+            db.execute(f"VACUUM (FULL, VERBOSE) {table} {mark}")
         finally:
             ended.set()
             watching.join()
@@ -539,7 +536,7 @@ class LogTable:
 
 
 class Directory:
-    """The list of the loops in a PostgreSQL database."""
+    """The list of the loops in a PostgreSQL database, and the leases of those that this process owns."""
 
     def __init__(self, address: Address) -> None:
         """Prepare to list the loops in the database of `address`; nothing is opened yet."""
@@ -554,6 +551,44 @@ class Directory:
         """Return the names of the loops that a process, this one or another, owns now."""
         leases = "heedful.lease ON lease.loop = loop.number WHERE lease.expires > clock_timestamp()"
         return [name for [name] in self._read(f"SELECT name FROM heedful.loop JOIN {leases}")]
+
+    def renew(self, tables: Sequence[LogTable]) -> list[LogTable]:
+        """Let this process stay the owner of the loops of `tables` for `hold` more seconds, all of them in one
+        statement; return those that it does not own any more.
+
+        A loop in which a transaction holds the lease is left out, so that it holds up no other: if it is a commit of
+        this process, that renews the lease itself. Tables that this process does not own are left out, too."""
+        with ExitStack() as stack:
+            for table in tables:
+                stack.enter_context(table._leasing)  # whoever gives a lease back waits, so that it is not renewed after
+            held = {table.number: table for table in tables if table.hold and table._epoch >= 0 and not table._left}
+            if not held:
+                return []
+            columns = [(table.number, table._epoch, table._owner, table.hold) for table in held.values()]
+            theirs = "unnest(?::bigint[], ?::bigint[], ?::text[], ?::float8[]) AS held(loop, epoch, owner, hold)"
+            given = [list(column) for column in zip(*columns)]
+            now = time.monotonic()
+            kept = self._reader.rows(
+                f"{_RENEW.replace('?', 'mine.hold')} FROM (SELECT loop, hold FROM heedful.lease JOIN {theirs} "
+                "USING (loop, epoch, owner) FOR UPDATE OF lease SKIP LOCKED) AS mine "
+                "WHERE lease.loop = mine.loop RETURNING mine.loop",
+                given,
+            )
+            for [number] in kept:
+                held[number]._renewed = now
+            if len(kept) == len(held):
+                return []
+            lost = self._reader.rows(
+                f"SELECT loop FROM {theirs} WHERE NOT EXISTS (SELECT FROM heedful.lease WHERE lease.loop = held.loop "
+                "AND lease.epoch = held.epoch AND lease.owner = held.owner)",
+                given,
+            )
+            found = [held[number] for [number] in lost]
+            epochs = dict(zip(given[0], given[1]))
+            for table in found:
+                if table._epoch == epochs[table.number]:
+                    table._epoch = -1
+            return found
 
     def _read(self, query: str) -> list[Any]:
         [[there]] = self._reader.rows("SELECT to_regclass('heedful.lease') IS NOT NULL")
