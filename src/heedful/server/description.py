@@ -37,6 +37,7 @@ EVENTS = Text(
         },
     },
 )
+SCRIPT = Text("text/javascript", {"type": "string"})
 _HEADERS: dict[str, dict[str, Any]] = {
     "Idempotency-Key": {
         "description": "the id, where the body has none; with or without quotes",
@@ -122,13 +123,18 @@ def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
         "parameters": parameters,
         "responses": {str(route.status): {"description": "Done", "content": content}},
     }
-    if route.scope is None:
+    if route.scope is None and route.takes is None:
         return operation
-    operation["description"] = f"Needs the scope {route.scope}."
-    operation["security"] = [{"key": []}]
+    if route.scope is None:
+        operation["description"] = "Needs a token for the decision, in its body, in place of a key."
+    else:
+        operation["description"] = f"Needs the scope {route.scope}."
+        operation["security"] = [{"key": []}]
     if route.takes is not None:
         schema = {"schema": known[str(route.takes)]}
-        forms = {"application/json": schema, "application/msgpack": schema}
+        text = {"type": "string", "contentMediaType": "application/json", "description": "the same"}
+        other = {"text/plain": {"schema": text}} if route.plain else {"application/msgpack": schema}
+        forms = {"application/json": schema, **other}
         if route.numbers:
             numbers = {"type": "string", "format": "binary", "description": "m x N float32, little-endian"}
             forms["application/octet-stream"] = {"schema": numbers}
