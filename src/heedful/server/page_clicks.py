@@ -95,7 +95,7 @@ class ClickEndpoint:
         told = origin.decode("latin-1").lower()
         if told in self._origins or told.partition("://")[2] == headers.get(b"host", b"").decode("latin-1").lower():
             return origin
-        hint = "; the page's Referrer-Policy hides it" if told == "null" else ""
+        hint = "; the page's Referrer-Policy may hide it" if told == "null" else ""
         expected = "expected one of those that heedful serve --origin names"
         raise Problem("wrong-origin", f"Origin: {expected}, got {describe(told)}{hint}", field="Origin")
 
