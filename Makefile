@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 EDITABLE := $(INSTALL) --no-build-isolation --no-deps --editable .
 LOCKED := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate
 
-.PHONY: demo test test-long bench lint lock setup chromium postgres clean
+.PHONY: demo test test-long bench lint lock setup chromium postgres node types clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -51,11 +51,19 @@ chromium: $(READY)
 postgres: $(READY)
 	@$(BIN)/python tests/postgres.py
 
-test: lint chromium postgres
+# The TypeScript client is tried with a Node.js that is here or in the environment, and packages that this fetches.
+node: $(READY)
+	@$(BIN)/python tests/node.py
+
+# What the client knows of the server's routes, after a change of these.
+types: $(READY)
+	@$(BIN)/python tests/node.py types
+
+test: lint chromium postgres node
 	@echo "heedful: tests (the long versions: make test-long)"
 	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup
 
-test-long: lint chromium postgres
+test-long: lint chromium postgres node
 	@echo "heedful: all tests, the long versions too"
 	@HEEDFUL_LONG=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
@@ -81,4 +89,4 @@ lock: $(READY)
 		bench/peers/requirements.in -o bench/peers/requirements.lock
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache clients/typescript/node_modules clients/typescript/dist

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 import tomllib
@@ -51,9 +52,29 @@ def test_oracles_are_there_for_the_tests_alone(name: str) -> None:
     assert name not in {Requirement(each).name for each in [*PROJECT["dependencies"], *extras]}
 
 
+NPM_LOCK = ROOT / "clients" / "typescript" / "package-lock.json"
+
+
 def test_locks_name_no_host() -> None:
-    for path in ROOT.glob("requirements*.lock"):
-        assert not re.search(r"://|index-url|find-links", path.read_text(encoding="utf-8")), path.name
+    for path in (*ROOT.glob("requirements*.lock"), NPM_LOCK):
+        assert not re.search(r"://|index-url|find-links|registry|\"resolved\"", path.read_text(encoding="utf-8")), (
+            path.name
+        )
+
+
+def test_the_lock_of_npm_has_a_hash_for_each_package_and_stays_as_it_is() -> None:
+    """`npm run lock` writes it, in this form."""
+    text = NPM_LOCK.read_text(encoding="utf-8")
+    lock = json.loads(text)
+    assert json.dumps(lock, indent=2, ensure_ascii=False) + "\n" == text
+    packages = {name: entry for name, entry in lock["packages"].items() if name}
+    assert len(packages) > 10
+    for name, entry in packages.items():
+        assert re.fullmatch(r"sha512-[A-Za-z0-9+/]{86}==", entry["integrity"]), name
+        assert entry["dev"], name
+    asked = json.loads((NPM_LOCK.parent / "package.json").read_text(encoding="utf-8"))["devDependencies"]
+    assert {name: packages[f"node_modules/{name}"]["version"] for name in asked} == asked
+    assert "omit-lockfile-registry-resolved=true" in (NPM_LOCK.parent / ".npmrc").read_text().splitlines()
 
 
 def test_what_is_asked_for_is_what_is_imported() -> None:

@@ -40,7 +40,8 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 def test_no_browser_guesses_what_an_answer_is(url: str) -> None:
     """Once in each: of the API, in both forms, of a problem, of pages and files, and of what is no HTTP."""
-    paths = ("/v1/loops", CARS, "/metrics", "/healthz", "/openapi.json", "/v1/nothing", "/", "/loops", "/s/none")
+    paths = ("/v1/loops", CARS, "/metrics", "/healthz", "/openapi.json", "/heedful.js", "/v1/nothing", "/", "/loops")
+    paths += ("/s/none",)
     with closing(Caller(url)) as ask:
         answers = [ask.get(path) for path in (*paths, static_url("vendor/htmx.min.js"), "/static/none")]
         answers += [ask.post(DECIDE, {}) for _ in range(3)]  # from the second on with a head that came before

@@ -710,6 +710,7 @@ PATHS = {
     "/v1/loops/{loop}/decisions": {"POST"},
     "/v1/loops/{loop}/records": {"POST"},
     "/v1/loops/{loop}/feedback": {"POST"},
+    "/v1/loops/{loop}/clicks": {"POST"},
     "/v1/loops/{loop}/activate": {"POST"},
     "/v1/loops/{loop}/undo": {"POST"},
     "/v1/loops/{loop}/rollback": {"POST"},
@@ -732,6 +733,7 @@ PATHS = {
     "/metrics": {"GET", "HEAD"},
     "/healthz": {"GET", "HEAD"},
     "/openapi.json": {"GET", "HEAD"},
+    "/heedful.js": {"GET", "HEAD"},
 }
 
 

@@ -206,13 +206,17 @@ def test_all_is_described(url: str) -> None:
     for path, methods in DESCRIBED["paths"].items():
         for method, operation in methods.items():
             assert operation["summary"]
-            opened = path in ("/healthz", "/openapi.json")
-            assert ("security" in operation) is not opened
+            opened, tokened = path in ("/healthz", "/openapi.json", "/heedful.js"), path.endswith("/clicks")
+            assert ("security" in operation) is not (opened or tokened)
             if opened:
                 continue
-            assert re.search(r"scope (decide|feedback|read|admin)\.", operation["description"])
+            needed = "a token" if tokened else r"the scope (decide|feedback|read|admin)\."
+            assert re.match(f"Needs {needed}", operation["description"])
             statuses = {str(status) for kind, (status, _) in TITLES.items() if kind != "not-allowed"}
             assert statuses <= operation["responses"].keys()
+            if tokened:
+                assert {"application/json", "text/plain"} == operation["requestBody"]["content"].keys()
+                continue
             if method in ("post", "put"):
                 assert {"application/json", "application/msgpack"} <= operation["requestBody"]["content"].keys()
     assert (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.common import database
+from heedful.cli.common import asking, database
 from heedful.cli.console import BadInput, Failure, check_extra, check_server, note
 
 if TYPE_CHECKING:
@@ -65,6 +65,15 @@ def serve(
         list[str] | None,
         typer.Option("--own", metavar="SPEC", help="A learner of your own that loops have; may be repeated."),
     ] = None,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--origin",
+            metavar="URL",
+            help="Whose pages may report clicks (https://shop.example); may be repeated.",
+            show_default="the server's own",
+        ),
+    ] = None,
     hosts: Annotated[
         int,
         typer.Option(
@@ -96,10 +105,15 @@ def serve(
         check_extra("ray", "ray", "--hosts")
     from heedful.server.codecs import Limits
     from heedful.server.context import Options
+    from heedful.server.page_clicks import check_origin
 
+    with asking():
+        origins = tuple(check_origin(each) for each in origin or ())
     limits = Limits(int(max_body * MIB), max_batch, timeout, int(max_json * MIB))
     near = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    about = Options(limits, rate, tuple(own or ()), most_open, idle, address=address or near, lease=lease)
+    about = Options(
+        limits, rate, tuple(own or ()), most_open, idle, address=address or near, lease=lease, origins=origins
+    )
     _run(home, host, port, about, hosts)
 
 

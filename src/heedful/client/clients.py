@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from heedful.client.fallback import Breaker, UntoldFallbacks
+from heedful.client.fallback import Breaker, Decision, UntoldFallbacks
 from heedful.client.loop import LoopOperations
-from heedful.client.operations import ClientOperations
+from heedful.client.operations import ClientOperations, id_of
 from heedful.client.owners import Owners
+from heedful.client.page_token import HOUR, page_token
 from heedful.client.stream import EventFollower
 from heedful.client.sync_async import Awaiting, Blocking, Steps
 from heedful.client.transport import AsyncTransport, Transport
@@ -58,6 +59,17 @@ class _Loop(LoopOperations):
         self.timeout, self.patience, self._clock = client.timeout, client.patience, client._clock
         self._breaker, self._untold, self._few = client._breaker, client._untold, client._few
         self._owners = client._owners
+
+    def page_token(self, decision: str | Decision, seconds: float = HOUR) -> str:
+        """Return a token with which a page may report clicks on `decision` (a decision or its id) and do nothing else.
+
+        It goes into the page with the list, is valid for `seconds` (at most a week), and ends with the client's key,
+        which has to have the scope `feedback`. No request is sent. Raise ValueError if the client has no key, or if
+        `seconds` is out of range."""
+        key = self._client._carrier.key
+        if key is None:
+            raise ValueError("key: expected a client with a key, which signs the token, got one without")
+        return page_token(key, self.name, str(id_of(decision)), seconds)
 
     def _follower(self, after: int, kinds: Sequence[str], follow: bool) -> EventFollower:
         return EventFollower(self.name, after, kinds, follow, self.patience, self._clock)

@@ -80,6 +80,8 @@ class _Transport:
     ) -> None:
         key = key.strip() if isinstance(key, str) else key
         self.url, self._here = _check_url(url, key, insecure)
+        self.key = key
+        """the API key; None without one"""
         self.httpx = _httpx()
         try:
             self.httpx.URL(self.url)

@@ -41,14 +41,25 @@ class Caller(NamedTuple):
     """the first characters of the key, which identify it; "" if no key was ever made"""
 
 
+class Signer(NamedTuple):
+    """A valid key, with what its tokens for pages are signed with (`heedful.server.page_tokens`)."""
+
+    caller: Caller
+    """the key's tenant, scopes and prefix"""
+    digest: bytes
+    """SHA-256 of the key's text"""
+
+
 class _Entry(Bucket):
     """A valid API key as it is cached in memory: whose it is, its digest, and its rate limit, a bucket of tokens."""
 
-    __slots__ = ("caller", "digest")
+    __slots__ = ("caller", "digest", "pages")
 
     def __init__(self, caller: Caller, digest: bytes, rate: float | None, now: float) -> None:
         super().__init__(rate, _most(rate), now)
         self.caller, self.digest = caller, digest
+        self.pages = Bucket(rate, _most(rate), now)
+        """the same limit for the clicks of pages, so that visitors cannot use up that of the key's own requests"""
 
     def set(self, caller: Caller, rate: float | None, now: float) -> None:
         """Take over changed scopes and a changed rate limit of the key; the share of tokens already used stays used.
@@ -57,6 +68,7 @@ class _Entry(Bucket):
         time by the clock."""
         self.caller = caller
         if rate != self.rate:
+            self.pages = Bucket(rate, _most(rate), now)
             if self.rate is None:
                 self.tokens = _most(rate)
             else:
@@ -175,6 +187,24 @@ class Authenticator:
         if entry is not None and entry.rate is not None and n > 1:
             entry.tokens -= n - 1
 
+    def signer(self, prefix: str) -> Signer | None:
+        """Return the valid key with this `prefix`, by which tokens of pages are signed; None if there is none.
+
+        Raise Problem if the keys cannot be read."""
+        now = self._refreshed_time()
+        if prefix not in self._by_prefix:
+            self._look_for_new_keys(now)
+        self._check_readable()
+        entry = self._by_prefix.get(prefix)
+        return None if entry is None else Signer(entry.caller, entry.digest)
+
+    def spend_page(self, caller: Caller) -> None:
+        """Charge a click that a page reports with a token of the key of `caller`. Raise Problem (429) if its rate is
+        exceeded, which is as high as that of the key, and apart from it."""
+        entry = self._by_prefix.get(caller.prefix)
+        if entry is not None:
+            entry.pages.take(self._clock())
+
     def _new_entry(self, digest: bytes, authorization: bytes, now: float) -> _Entry | None:
         """Return the cached key with this `digest` if it was made since the keys were last read; None if no key has
         this digest.
@@ -183,19 +213,20 @@ class Authenticator:
         by the clock in seconds."""
         if not _HEADER.fullmatch(authorization):
             return None
+        self._look_for_new_keys(now)
+        return self._entries.get(digest)
+
+    def _look_for_new_keys(self, now: float) -> None:
         if now >= self._next or self._trace != self._keys.trace():
             self._next = now + _PAUSE
             self.refresh()
-        return self._entries.get(digest)
 
     def _nearby(self, host: bytes | None, origin: bytes | None) -> _Entry:
         """Return the caller shared by all requests from this machine, with its rate limit, as long as no key was ever
         made.
 
         Raise Problem if the headers `host` and `origin` say that a web page elsewhere may have caused the request."""
-        if self._broken:
-            told = "the keys cannot be read, so nobody is let in; the server's log says more"
-            raise Problem(self._broken, told, headers={"Retry-After": "1"} if self._broken == "unavailable" else None)
+        self._check_readable()
         if host is None or not _HOST.fullmatch(host):
             raise Problem("wrong-host", f"Host: expected localhost, 127.0.0.1 or [::1], got {_describe_header(host)}")
         if origin is not None and not _ORIGIN.fullmatch(origin):
@@ -203,6 +234,11 @@ class Authenticator:
                 "wrong-origin", f"Origin: expected a page of this machine or none, got {_describe_header(origin)}"
             )
         return self._anybody
+
+    def _check_readable(self) -> None:
+        if self._broken:
+            told = "the keys cannot be read, so nobody is let in; the server's log says more"
+            raise Problem(self._broken, told, headers={"Retry-After": "1"} if self._broken == "unavailable" else None)
 
     @property
     def takes_keys(self) -> bool:

@@ -59,6 +59,8 @@ class Options(NamedTuple):
     "" for nowhere"""
     lease: float = 2.0
     """seconds for which this server stays the owner of a loop in a database when it does not renew that"""
+    origins: tuple[str, ...] = ()
+    """the origins of pages that may report clicks, "https://shop.example"; those of the server's own name may, too"""
     shared: str = ""
     """the URL by which participants reach the server, "http://192.0.2.7:8711"; "" for the one by which the link was
     made"""

@@ -37,6 +37,7 @@ EVENTS = Text(
         },
     },
 )
+SCRIPT = Text("text/javascript", {"type": "string"})
 _HEADERS: dict[str, dict[str, Any]] = {
     "Idempotency-Key": {
         "description": "the id, where the body has none; with or without quotes",
@@ -55,6 +56,7 @@ _PATH: dict[str, dict[str, Any]] = {
     "person": _NAMED,
 }
 _KINDS = "|".join(KINDS)
+_PROBLEM = "Problem"
 _REQUIRED = {"item"}
 """Parameters of a query that a request must have."""
 _QUERY: dict[str, dict[str, Any]] = {
@@ -99,6 +101,7 @@ def openapi(routes: Sequence[Route], version: str) -> bytes:
             "paths": paths,
             "components": {
                 "schemas": components,
+                "responses": _problems(known["problem"]),
                 "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "heedful keys create"}},
             },
         }
@@ -122,22 +125,35 @@ def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
         "parameters": parameters,
         "responses": {str(route.status): {"description": "Done", "content": content}},
     }
-    if route.scope is None:
+    if route.scope is None and route.takes is None:
         return operation
-    operation["description"] = f"Needs the scope {route.scope}."
-    operation["security"] = [{"key": []}]
+    if route.scope is None:
+        operation["description"] = "Needs a token for the decision, in its body, in place of a key."
+    else:
+        operation["description"] = f"Needs the scope {route.scope}."
+        operation["security"] = [{"key": []}]
     if route.takes is not None:
         schema = {"schema": known[str(route.takes)]}
-        forms = {"application/json": schema, "application/msgpack": schema}
+        text = {"type": "string", "contentMediaType": "application/json", "description": "the same"}
+        other = {"text/plain": {"schema": text}} if route.plain else {"application/msgpack": schema}
+        forms = {"application/json": schema, **other}
         if route.numbers:
             numbers = {"type": "string", "format": "binary", "description": "m x N float32, little-endian"}
             forms["application/octet-stream"] = {"schema": numbers}
         operation["requestBody"] = {"required": not route.numbers, "content": forms}
-    for kind, (code, title) in TITLES.items():
-        problem = {"application/problem+json": {"schema": known["problem"]}}
-        if kind != "not-allowed":
-            operation["responses"].setdefault(str(code), {"description": title, "content": problem})
+    for name in _problems(known["problem"]):
+        operation["responses"][name.removeprefix(_PROBLEM)] = {"$ref": f"#/components/responses/{name}"}
     return operation
+
+
+def _problems(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the answers to what is wrong with a request, by name, one for each HTTP status: "Problem404"."""
+    titles: dict[int, list[str]] = {}
+    for kind, (code, title) in TITLES.items():
+        if kind != "not-allowed":
+            titles.setdefault(code, []).append(title)
+    content = {"application/problem+json": {"schema": schema}}
+    return {f"{_PROBLEM}{code}": {"description": "; ".join(told), "content": content} for code, told in titles.items()}
 
 
 def _name(route: Route) -> str:
@@ -153,6 +169,8 @@ def _beside_numbers(name: str) -> dict[str, Any]:
     """Return the description of a query parameter of a request whose body is raw numbers; other bodies have it as a
     field."""
     found = _query_parameter(name) | {"description": "with application/octet-stream only"}
+    if name == "after":  # the page before; that of events is a number
+        found["schema"] = _NAMED
     if name == "context":
         found["content"] = {"application/json": {"schema": found.pop("schema")}}
     return found

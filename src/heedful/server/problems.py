@@ -15,6 +15,7 @@ TITLES = {
     "no-key": (401, "A key is required"),
     "no-scope": (403, "The key may not do this"),
     "wrong-origin": (403, "Not from this page"),
+    "bad-token": (403, "The token is not for this"),
     "not-found": (404, "Not found"),
     "not-allowed": (405, "Not with this method"),
     "too-slow": (408, "The request did not arrive in time"),

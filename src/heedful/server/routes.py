@@ -4,7 +4,7 @@ from it."""
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -25,8 +25,9 @@ from heedful.server.auth import Caller, source
 from heedful.server.codecs import Receive, Send
 from heedful.server.context import LARGE, ServerContext, as_problem
 from heedful.server.decisions import PARAMETERS, decide, read_decision, read_feedback, take_feedback
-from heedful.server.description import EVENTS, TEXT, openapi
+from heedful.server.description import EVENTS, SCRIPT, TEXT, openapi
 from heedful.server.metrics import ELSEWHERE
+from heedful.server.page_clicks import ClickEndpoint, send_script
 from heedful.server.problems import Problem
 from heedful.server.request import ApiRequest
 
@@ -42,8 +43,9 @@ class Route(NamedTuple):
     """the scope that the API key needs; None if no key is needed"""
     summary: str
     """what it does, in the OpenAPI document"""
-    work: Callable[[Any], Awaitable[object]]
-    """the handler, from an ApiRequest to the answer (a value or a Response); without a scope, a Starlette endpoint"""
+    work: Callable[..., Any]
+    """the handler, from an ApiRequest to the answer (a value or a Response); without a scope, a Starlette endpoint, or
+    the class of one that takes a token in its body"""
     takes: Any = None
     """the type of its body; None without one"""
     gives: Any = None
@@ -54,6 +56,8 @@ class Route(NamedTuple):
     """the names of the headers that it takes in addition to those of every route"""
     numbers: bool = False
     """whether its body may be raw numbers, with the other fields in the query, or be left out"""
+    plain: bool = False
+    """whether it takes a token in its body in place of a key, which is JSON as text/plain"""
     bulk: bool = False
     """whether its JSON body may be larger than `Limits.json`, up to `Limits.body`"""
     status: int = 200
@@ -125,6 +129,8 @@ ROUTES = (
     Route("POST", f"{_ONE}/feedback", "feedback", "Tell what people answered, one or many", take_feedback,
           schema.Feedback | list[schema.Feedback], schema.Answer | list[schema.Answer], headers=_KEY,
           codec=read_feedback, direct=True),
+    Route("POST", f"{_ONE}/clicks", None, "Report a click from a page, with its token", ClickEndpoint,
+          schema.Click, schema.Answer, plain=True),
     Route("POST", f"{_ONE}/activate", "feedback", "Say that a deferred decision was shown", api.activate,
           schema.Activate, schema.Answer),
     Route("POST", f"{_ONE}/undo", "feedback", "Take one piece of feedback back", api.undo,
@@ -167,6 +173,7 @@ ROUTES = (
     Route("GET", "/metrics", "read", "For Prometheus", api.metrics, gives=TEXT),
     Route("GET", "/healthz", None, "Whether the server answers", healthz, gives=schema.Health),
     Route("GET", "/openapi.json", None, "This description", openapi_document),
+    Route("GET", "/heedful.js", None, "The script that reports the clicks of a page", send_script, gives=SCRIPT),
 )  # fmt: skip
 
 
@@ -260,10 +267,12 @@ def mount(service: ServerContext) -> Starlette:
             return Problem("not-allowed", f"{request.method} is not for this path", headers=allowed)
         return Problem("not-found", "there is nothing at this path; /openapi.json says what there is")
 
-    routes = [
-        Routed(route.path, route.work if route.scope is None else Endpoint(service, route), methods=[route.method])
-        for route in ROUTES
-    ]
+    def endpoint(route: Route) -> Any:
+        if route.plain:
+            return route.work(service, route.label)
+        return route.work if route.scope is None else Endpoint(service, route)
+
+    routes = [Routed(route.path, endpoint(route), methods=[route.method]) for route in ROUTES]
     app = Starlette(routes=routes, exception_handlers={HTTPException: refuse})
     app.router.redirect_slashes = False
     return app

@@ -166,6 +166,16 @@ class Feedback(_Forms):
     time: Time | UnsetType = UNSET
 
 
+class Click(_Body):
+    """A click on an item of a list that a page shows, as a browser reports it.
+
+    `token` is a JSON Web Token for this decision, which the page's own server signed; it stands in place of a key."""
+
+    token: Annotated[str, Meta(min_length=1, max_length=4096)]
+    decision: Id
+    item: Annotated[Id, Meta(description="of those shown; it counts as clicked once")]
+
+
 class Activate(_Body):
     """Says that a deferred decision was shown."""
 
