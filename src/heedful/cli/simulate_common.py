@@ -265,13 +265,13 @@ def _grid(
         limit = limits[spec]
         cells = [_cell(one, t) for t in marks] + ["none" if limit is None else short(limit)] * with_bound
         if less:
-            cells.append(_signed(*less[spec]) if spec in less else "")
+            cells.append(_mean_with_error(*less[spec]) if spec in less else "")
         name = f"{spec}\n[dim]for comparison[/dim]" if spec in beside else spec
         table.add_row(name, *cells, f"{one.rounds_per_second:,.0f}")
     return table
 
 
-def _signed(mean: float, error: float) -> str:
+def _mean_with_error(mean: float, error: float) -> str:
     return f"{'+' if mean > 0 else ''}{short(mean)}" + ("" if error != error else f"\n[dim]±{error:.2g}[/dim]")
 
 

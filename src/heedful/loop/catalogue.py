@@ -194,7 +194,7 @@ class Catalogue:
         if self._apart:
             return self._numbers_apart(rows)
         with self._lock:
-            history, names = self._came_and_went(), self.called(rows.tolist())
+            history, names = self._came_and_went(), self.names_at(rows.tolist())
             numbers = history.numbers
             return np.array([numbers[n] if n in numbers else history.number(n) for n in names], np.int64)
 
@@ -251,7 +251,7 @@ class Catalogue:
         item on offer."""
         return tuple(map(self._versions.__getitem__, rows))
 
-    def called(self, rows: Sequence[int]) -> tuple[str, ...]:
+    def names_at(self, rows: Sequence[int]) -> tuple[str, ...]:
         """Return the names of the items with these `rows` (indices in the catalogue's array of features), in that
         order."""
         return tuple(map(self._names.__getitem__, rows))

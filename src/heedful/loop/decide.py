@@ -253,14 +253,16 @@ class Decider:
         else:
             drafts = before.experiment == running.id
         if not drafts:
-            return None, theirs if before is None else _left(theirs, request, before)[0]
+            return None, theirs if before is None else _leave_out_earlier(theirs, request, before)[0]
         if running.own is None:
             ours = state.interaction.order(state.model, state.shared, own, request.x)
         else:
             ours = running.own.order(person, request.x)
         if before is None:
             return Pairing(running.id, ours, theirs, draft_generator(seed, id)), theirs
-        (ours, ours_above), (theirs, theirs_above) = (_left(each, request, before) for each in (ours, theirs))
+        (ours, ours_above), (theirs, theirs_above) = (
+            _leave_out_earlier(each, request, before) for each in (ours, theirs)
+        )
         rng = draft_generator(seed, before.first or id)
         rng.random(before.tossed)
         above = ours_above, theirs_above
@@ -348,7 +350,7 @@ class Decider:
         return to_decision(event.id, known)
 
 
-def _left(order: Ints, request: Request, before: EarlierPages) -> tuple[Ints, Ints]:
+def _leave_out_earlier(order: Ints, request: Request, before: EarlierPages) -> tuple[Ints, Ints]:
     """Return (ranking, above): a ranking of the m candidates that no earlier page showed (m,), and how many that one
     did show stand above each of them (m,).
 

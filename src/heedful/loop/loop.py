@@ -35,7 +35,14 @@ from heedful.loop.projection import AGAIN, PendingEvent, Projection, PublishedSt
 from heedful.loop.records import Answer, Decision
 from heedful.loop.request import Request, check_rows, encode_rows
 from heedful.loop.segments import Sealed
-from heedful.loop.serving import CALLER, ExperimentRecord, PromotionRecord, check_can_start, read_promotion, repeated
+from heedful.loop.serving import (
+    CALLER,
+    ExperimentRecord,
+    PromotionRecord,
+    check_can_start,
+    payload_if_repeated,
+    read_promotion,
+)
 from heedful.loop.settings import Manifest, Settings, built_learner, named_learners
 from heedful.storage import Address, Place, place_of
 
@@ -760,7 +767,7 @@ class Loop:
                 max(self.version, 1) if frozen else 0,  # event 1 is the loop's own
                 float(alpha),
             )
-            payload = records.encode(about) if known is None else repeated(known, about)
+            payload = records.encode(about) if known is None else payload_if_repeated(known, about)
             draft = Event(0, "experiment", event_id, now(), None, None, self.version, payload)
             [answer] = projection.submit_in_turn([PendingEvent(draft)])
             return answer

@@ -58,7 +58,7 @@ class Strangers(NamedTuple):
         orders = [tuple([number[j] for j in order if j in number]) for order in (self.learned, self.own)]
         return Strangers(tuple([self.names[j] for j in others]), *orders)
 
-    def told(self, places: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    def to_record(self, places: Sequence[int]) -> tuple[tuple[int, str], ...]:
         """Return (place in the list, name) of each candidate that is not on offer, as the log keeps it; -1 if it is not
         shown.
 

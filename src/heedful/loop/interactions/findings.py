@@ -137,7 +137,7 @@ def interval(apart: Difference, hint: str = "") -> str:
     return f"Difference: {by}{hint} (95 % confidence interval: {low} to {high})."
 
 
-def examined(report: Report) -> str:
+def lists_sentence(report: Report) -> str:
     """Return a sentence on the lists that `report` is about: how many, whether all or only the newest, since when."""
     since = ""
     if report.since is not None:
@@ -156,7 +156,7 @@ def clusters(apart: Difference | None, answers: str = "Answers") -> tuple[str, .
     return (f"{answers} of one person resemble each other, so the interval counts people: {people}.",)
 
 
-def excluded(report: Report, imported: str = BY_THE_PAGE) -> str:
+def excluded_sentence(report: Report, imported: str = BY_THE_PAGE) -> str:
     """Return a sentence on the lists and answers that the table of learned and control lists leaves out; "" if there
     are none.
 
@@ -197,8 +197,8 @@ def compare_arms(
         compare(report, card, control),
         tuple(rows) if any(row.shown for row in rows) else (),
         arms_picture(report, card, axis),
-        excluded(report, imported),
-        notes=(examined(report), *notes, *clusters(report.difference)),
+        excluded_sentence(report, imported),
+        notes=(lists_sentence(report), *notes, *clusters(report.difference)),
     )
 
 

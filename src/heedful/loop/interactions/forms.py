@@ -46,10 +46,10 @@ _NUMBER: Json = {"type": "number", "minimum": -1e100, "maximum": 1e100}
 
 def _of_items(schema: Json) -> Json:
     """Return the JSON schema of an object whose keys are names of items and whose values follow `schema`."""
-    return {"type": "object", "propertyNames": _named(ITEM), "additionalProperties": schema, "minProperties": 1}
+    return {"type": "object", "propertyNames": _without_type(ITEM), "additionalProperties": schema, "minProperties": 1}
 
 
-def _named(schema: Json) -> Json:
+def _without_type(schema: Json) -> Json:
     return {name: value for name, value in schema.items() if name != "type"}
 
 

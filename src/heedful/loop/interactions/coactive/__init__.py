@@ -219,11 +219,11 @@ class Coactive(Interaction[Model]):
         There are two known reasons: each list had a single item, with nothing to compare it with; or all lists were in
         the caller's order, in which no neighbours are swapped. `newest` holds counts of that feedback; `thumbs` is a
         sentence saying that thumbs would change the model, "" if the learner takes none."""
-        looked, alone, said, control = newest
-        if looked and alone == looked:
+        looked = newest.looked
+        if looked and newest.alone == looked:
             told = "each list showed a single item, and a click or an action on the only one compares it with nothing"
             return told, thumbs or "Lists of two or more do."
-        if looked and said and control == looked:
+        if looked and newest.said and newest.control == looked:
             told = "all of it is about lists that were left in your own order, in which nothing was swapped"
             return told, "Feedback on learned lists does."
         return None

@@ -151,7 +151,7 @@ class Comparison(Interaction[ChoiceModel]):
                 title="Choices",
                 answer="choice",
                 question="Which of these is better?",
-                prediction=Prediction("chance", "how likely each is to be chosen", 0, 1),
+                prediction=Prediction("chance", 0, 1),
                 score="how often what was likeliest was chosen",
                 measure="Share of answers that were predicted",
                 measure_help="How often the item that was likeliest to be chosen was chosen.",

@@ -144,7 +144,7 @@ class Ordinal(Interaction[GradingModel]):
                 title="Grades",
                 answer="grade",
                 question=f"How relevant is each of these, from 1 to {self._k}?",
-                prediction=Prediction("grade", "the grade predicted of each that is shown", 1, self._k),
+                prediction=Prediction("grade", 1, self._k),
                 score="how high what was preferred stood (1: first, 0.5: second)",
                 widget=Widget("scale", Scale("grade", 1, self._k, whole=True)),
                 badge=f"grades 1–{self._k}",

@@ -162,7 +162,7 @@ class Rating(Interaction[RatingModel]):
                 title="Ratings",
                 answer="rating",
                 question=f"How much do you like each of these, from {low:g} to {high:g}?",
-                prediction=Prediction("rating", "the rating expected of each that is shown", low, high),
+                prediction=Prediction("rating", low, high),
                 score="the mean rating of what was shown",
                 widget=Widget("scale", Scale("rating", low, high, selects=True, actions=weights, hidden=usual)),
                 badge=f"ratings {low:g} to {high:g}".replace("-", "−"),
@@ -287,7 +287,7 @@ class Rating(Interaction[RatingModel]):
 
         Actions count as a rating once their weights sum to 1. `model` holds the learner, `shared` its state for all
         people, `own` the person's number, None for a new person."""
-        return set(model.consumed(shared, own).tolist())
+        return set(model.consumed_items(shared, own).tolist())
 
     def own_answers(self, shared: RatingState, own: Person | None) -> dict[int, str]:
         """Return what the person answered about each item, in words, by item number: "said 4" or "looked at".

@@ -76,7 +76,7 @@ class RatingModel(Numbered[RatingState]):
         person's number, None for a new person."""
         return SlateContext(shared.users if person is None else person.state.user, numbers)
 
-    def consumed(self, shared: RatingState, person: Person | None) -> Ints:
+    def consumed_items(self, shared: RatingState, person: Person | None) -> Ints:
         """Return the numbers of the items that this person has rated, or acted on with weights that sum to 1.
 
         `shared` is the state for all people, `person` the person's number, None for a new person."""
