@@ -48,7 +48,7 @@ class Extremes(Form):
 
     name, hint, example = "best", "the best of what was shown, and beside it the worst", "a"
     schema = ITEM
-    beside = {"worst": ITEM}  # noqa: RUF012
+    more_fields = {"worst": ITEM}  # noqa: RUF012
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         """Two different items."""

@@ -25,7 +25,7 @@ def experiment(
     start: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME[:A=1,...]", help="Try this learner beside the loop's; `heedful learners` lists them."
+            metavar="NAME[:A=1,...]", help="Try this learner next to the loop's; `heedful learners` lists them."
         ),
     ] = None,
     share: Annotated[

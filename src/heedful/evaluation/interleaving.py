@@ -350,7 +350,7 @@ def _log_capital(logs: Array) -> Array:
     return capital
 
 
-# ---------------------------------------------------------------------------- before and beside the match
+# ---------------------------------------------------------------------------- before the match, and next to it
 
 
 class Plan(NamedTuple):

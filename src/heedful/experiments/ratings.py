@@ -42,7 +42,7 @@ DRAWN: dict[str, Callable[..., LowRank]] = {
     "uniform": uniform_ratings,
     "bernoulli": bernoulli_ratings,
 }
-"""The worlds with random ratings of Dadkhahi & Negahban 2018 ([A18]), by name; drawn anew for every seed."""
+"""The worlds with random ratings of Dadkhahi & Negahban 2018 ([A18]), by name; drawn again for every seed."""
 
 MEASURES = ("regret", "ndcg")
 """What is measured in a round: the best value on offer minus the mean value of the items shown, or the NDCG at `LENGTH`

@@ -235,7 +235,7 @@ class Catalogue:
             rows = tuple(map(self._standing.__getitem__, names))
         except KeyError:
             rows = self._read(names)
-        return self.numbers(rows), rows
+        return self.versions_at(rows), rows
 
     def _read(self, names: Sequence[str]) -> tuple[int, ...]:
         with self._lock:
@@ -244,7 +244,7 @@ class Catalogue:
             self._standing.update(zip(names, rows))
             return rows
 
-    def numbers(self, rows: Sequence[int]) -> tuple[int, ...]:
+    def versions_at(self, rows: Sequence[int]) -> tuple[int, ...]:
         """Return the versions of the items with these `rows`, in that order.
 
         A row is an index in the catalogue's array of features, a version the sequence number of the event that put the
@@ -309,7 +309,7 @@ class Catalogue:
         if row == len(self._features):
             grown = np.zeros((2 * row, self._n + 1))
             grown[:row] = self._features
-            self._features = grown  # whoever reads the old one at this moment finds all it asked for
+            self._features = grown  # a reader of the old one at this moment finds all it asked for
         self._features[row, :-1] = np.frombuffer(event.arrays or b"", "<f4")
         self._names.append(event.subject or "")
         self._versions.append(event.seq)

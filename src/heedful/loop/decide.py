@@ -1,10 +1,9 @@
-"""From a request for a decision to the event that the log keeps.
+"""Decisions: a request is checked, a list is proposed, and the event for the log is made of both.
 
 `Decider.read` checks a request, `Decider.propose` makes the event of its decision from the published model, and
 `Decider.decision_of` returns the decision once the event is in the log. Nothing here writes to the log: `Loop.decide`
 submits the event and waits for it, the server submits those of many requests together. The file is long because the
-steps of a decision stand in their order: checked, drawn, proposed, recorded.
-"""
+steps of a decision stand in their order: checked, drawn, proposed, recorded."""
 
 from __future__ import annotations
 
@@ -195,7 +194,7 @@ class Decider:
         places, size = tuple(made.shown.tolist()), made.shown.size
         carried = made.carried
         if arm == "imitated" and size:
-            carried = interaction.beside(model, state.shared, own, request, made.shown, rng)
+            carried = interaction.imitation_record(model, state.shared, own, request, made.shown, rng)
         if rival is not None and eligible is not None:
             rival = rival[np.isin(rival, eligible)]
         kept_names = () if rival is None else tuple([request.called[j] for j in rival[:size].tolist()])

@@ -1,5 +1,6 @@
-"""From feedback as the caller gives it to an event for the log. Nothing here writes to the log; see
-`heedful.loop.decide`."""
+"""Feedback as a caller gives it, checked and turned into an event for the log.
+
+Nothing here writes to the log; see `heedful.loop.decide`."""
 
 from __future__ import annotations
 

@@ -45,14 +45,9 @@ NO_OUTCOMES = "no answer says how a prediction came out"
 
 
 class Window(NamedTuple):
-    """Counts and errors of the feedback on some consecutive decisions: one point of each line over time. The first of
-    them was shown at `since`, the last at `until` (microseconds since 1970).
+    """Counts and errors of the feedback on some consecutive decisions, as one point of each line over time.
 
-    Of the `decisions`, `answered` have feedback so far. Those shown long enough ago to judge count in `settled`; of
-    these `unanswered` had none in time and `late` had it late; `delay` is the median delay in seconds. Of the pieces of
-    `feedback`, `empty` hold nothing to learn; `repeated` questions had been answered by the same person before,
-    `contradictory` of them differently. `error` is the mean error of predictions, 0 to 1; `alpha` and `slack` are those
-    of `Corrections`."""
+    The first of the decisions was shown at `since`, the last at `until`."""
 
     since: int
     """when the first was shown, in microseconds since 1970"""

@@ -323,7 +323,7 @@ class Loop:
             except ValueError as error:
                 raise ValueError(f"row {i + 1}: {error}") from None
             arrays = encoded[i].astype("<f4").tobytes()
-            # The digest makes the id: the same version of an item is the same event, whoever sends it again.
+            # The digest makes the id: the same version of an item is the same event, whichever caller sends it again.
             digest = hashlib.blake2b(f"{name}\0{payload}".encode() + arrays, digest_size=12).hexdigest()
             if self._is_current(name, latest.get(name), digest):
                 continue

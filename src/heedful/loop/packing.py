@@ -79,7 +79,7 @@ _LEFT = _LongFields.__struct_fields__
 
 
 def pack(record: DecisionRecord, came: bytes) -> tuple[str, bytes | None]:
-    """Return (payload, arrays) of the event that logs a decision: JSON text, and the bytes stored beside it (None:
+    """Return (payload, arrays) of the event that logs a decision: JSON text, and the bytes stored with it (None:
     none).
 
     `record` is the decision, `came` the features that came with its request, as float32 bytes."""

@@ -144,11 +144,11 @@ class Report(NamedTuple):
         return frame_of(columns, package)
 
     def _repr_html_(self) -> str:
-        arms: list[Any] = [("learned", *self.learned), ("left alone", *self.control)]
+        arms: list[Any] = [("learned", *self.learned), ("control", *self.control)]
         title, columns = f"Report on {self.decisions:,} decisions", ["lists", "shown", "answered", "mean"]
         told = sentence(self.unsaid) if self.difference is None else interval(self.difference)
         if self.thumbs is not None:
-            shares = {"learned": self.thumbs.learned.share, "left alone": self.thumbs.control.share}
+            shares = {"learned": self.thumbs.learned.share, "control": self.thumbs.control.share}
             told += f" Thumbs up: {', '.join(f'{name} {x:.0%}' for name, x in shares.items() if x is not None)}."
         counts = self.feedback
         given = f"Feedback: {counts.given:,}, of them {counts.empty:,} with nothing to learn from, "

@@ -1,8 +1,7 @@
-"""From what a caller gives to what a learner takes: candidates and contexts become features, names become indices.
+"""Requests and feedback as arrays: candidates and contexts become features, names of items become indices.
 
 The file is long because a request has five forms (all items, names, mappings, arrays, search hits) that end in one
-`Request`, and feedback is resolved against the same names.
-"""
+`Request`, and feedback is resolved against the same names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The true utility of simulated people, stored beside a loop, so that its regret can be compared with the theorems'
+"""The true utility of simulated people, stored with a loop, so that its regret can be compared with the theorems'
 bounds.
 
 A file `simulation.json` in the loop's folder holds what the simulated people want: utility weights w* by feature, and

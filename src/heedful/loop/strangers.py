@@ -1,4 +1,4 @@
-"""Decide requests that name candidates which are not on offer.
+"""Candidates that are not on offer: how a list with such items in it is made, logged and learned from.
 
 A request may name items that the loop does not know (unknown items), an item twice, none at all, or be the hits of a
 search engine. The known candidates are ranked. An unknown one keeps the place that the caller's score gives it, or

@@ -41,8 +41,8 @@ class Ordinal(GridExperiment):
     syntax = 'ordinal = "..."'
     grid_help = (
         "Grades, without users, where regret is the rank loss: "
-        'data = {ordinal = "films.csv", target = "rating", scale = "unit"}; a constant predictor is run beside. There, '
-        "too: order, map, without, missing."
+        'data = {ordinal = "films.csv", target = "rating", scale = "unit"}; a constant predictor is run for '
+        "comparison. There, too: order, map, without, missing."
     )
     keys: ClassVar[Mapping[str, type]] = {"ordinal": str} | {key: type(value) for key, value in DEFAULTS.items()}
     answers = "grades"

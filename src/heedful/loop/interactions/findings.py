@@ -257,12 +257,12 @@ def arms_picture(report: Report, card: Card, axis: str | tuple[float, float]) ->
 
 
 def mean_points(arms: Sequence[Arm]) -> tuple[float | None, ...]:
-    """Return the points of a line: the mean score of one sort of lists in each window of time, None for windows without
-    a point.
+    """Return the points of a line in a picture: the mean score of some lists in each window of time, None for a window
+    without a point.
 
-    `arms` has the counts of these lists (the learned ones, or those of the control) in each window. Neighbouring
-    windows are joined until they hold at least `EACH` answered lists; the mean of these is the value at the last
-    window."""
+    `arms` has the counts and the mean score of these lists in each window: of the learned lists, or of those of the
+    control (in the caller's order). A point needs at least `EACH` answered lists. Windows with fewer are joined with
+    the next ones, and the point stands at the last of them."""
     found: list[float | None] = [None] * len(arms)
     step, began, part = -(-len(arms) // POINTS), 0, list[tuple[int, float]]()
     for i, arm in enumerate(arms):

@@ -252,11 +252,12 @@ PLACES = 3
 def place_weights(
     interaction: Interaction[Any], models: Sequence[LoopModel], step: Step
 ) -> tuple[Floats, Floats, Floats] | None:
-    """Return importance weights with which a list drawn at random tells how often other rankings are chosen at their
-    first three places; None if it cannot.
+    """Return weights with which one list drawn at random counts in estimates of how other rankings would do at their
+    first three places; None if it does not count.
 
-    Compared are the rankings that L `models` make of the same candidates, without the random swaps of neighbours that
-    some learners make. The three arrays returned are:
+    What is estimated is how often people would choose the item at a place. The rankings are those that L `models` make
+    of the same candidates, without the random swaps of neighbours that some learners make. The three arrays returned
+    are:
     - weights by item and place (L, 3): 1 / the probability that the draw puts the item shown at this place there if the
       model's ranking has the same item there, otherwise 0
     - weights by all places so far (L, 3): 1 / the probability of drawing the items shown down to this place if the

@@ -592,7 +592,7 @@ class Interaction(Protocol[M]):
         Only the state that all people share is changed. Kinds with `imitates` have to define it."""
         return False
 
-    def beside(
+    def imitation_record(
         self, model: M, shared: Any, own: Person | None, request: Request, shown: Ints, rng: np.random.Generator
     ) -> dict[str, Any]:
         """Return what the log keeps of a decision that is shown in the caller's order and from which the learner is to
@@ -897,8 +897,8 @@ class Interaction(Protocol[M]):
         return ()
 
     def places(self, models: Sequence[M], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        """Return importance weights with which a list drawn at random tells how often other rankings are chosen at
-        their first three places; None if it cannot.
+        """Return weights with which one list drawn at random counts in estimates of how other rankings would do at
+        their first three places; None if it does not count.
 
         The rankings are those of L `models`; `step` is one piece of feedback with the decision that it answers. The
         three arrays are

@@ -359,8 +359,8 @@ class Coactive(Interaction[Model]):
         return told
 
     def places(self, models: Sequence[Model], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        """Return importance weights with which a list drawn at random tells how often the rankings of other models are
-        chosen at their first three places.
+        """Return weights with which one list drawn at random counts in estimates of how other rankings would do at
+        their first three places; None if it does not count.
 
         `heedful.loop.interactions.lists.place_weights` describes the result and the arguments: the L `models`, and
         `step`, one piece of feedback with the decision that it answers."""

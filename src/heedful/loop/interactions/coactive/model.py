@@ -169,7 +169,7 @@ class Model:
         person: Person | None = None
         if self.shrink > 0.0 and context.person is not None:
             before = self.people.get(context.person) or Person(self._first(), 0, version)
-            # A state of its own: whoever decides at this moment may be reading the old one.
+            # A state of its own: a decision made at this moment may be reading the old one.
             person = Person(copy_arrays(before.state), before.lessons + 1, version)
             person = person._replace(state=_learn(self._own, person.state, self._seen_by(person, lesson)))
         self.shared = _learn(self.learner, self.shared, lesson)
@@ -242,7 +242,7 @@ class Model:
         weight = 1.0
         if form == "action":
             weight = abs(feedback.values[0])
-            if feedback.values[0] < 0.0:  # all that was shown beside it is better
+            if feedback.values[0] < 0.0:  # everything else that was shown is better
                 chosen = [j for j in record.shown if j != chosen[0]]
         if not chosen or weight == 0.0:
             return None

@@ -219,7 +219,7 @@ class ChoiceModel(Numbered[ChoiceState]):
         things = shared.things
         if number == len(things):
             things = np.concatenate([things, np.zeros_like(things)])
-        things[number] = features  # beyond what whoever reads these arrays looks at
+        things[number] = features  # beyond what readers of these arrays look at
         self.shared = shared._replace(things=things, n=number + 1)
 
 

@@ -168,7 +168,7 @@ class Rating(Interaction[RatingModel]):
                 badge=f"ratings {low:g} to {high:g}".replace("-", "−"),
                 weights=False,
                 measure="Mean rating",
-                measure_help="Of what was shown, by those who rated it.",
+                measure_help="Of what was shown, by the people who rated it.",
                 contradiction="would predict a rating more than a quarter of the scale away",
                 arms=("learned choice", "control (your score, or chance)"),
                 settings=(
