@@ -148,7 +148,7 @@ def map_tasks(function: Callable[..., Any], tasks: Iterable[Any], **how: Any) ->
 
 def run_tasks(
     function: Callable[..., Any],
-    tasks: Iterable[Any],
+    tasks: Iterable[object],
     *,
     engine: Engine = "serial",
     jobs: int | None = None,
@@ -217,7 +217,7 @@ class _Calls(NamedTuple):
             wrapped.__cause__ = error
             return Outcome(index, None, wrapped)
 
-    def call(self, index: int, task: Any) -> Any:
+    def call(self, index: int, task: object) -> Any:
         own = () if self.seed is None else (task_seed(self.seed, index),)
         return self.function(*self.shared, task, *own)
 

@@ -160,7 +160,7 @@ def _range(name: str, worlds: Sequence[LowRank]) -> tuple[float, float]:
     return -margin, 1.0 + margin
 
 
-def _floor(world: Any, low: float) -> float:
+def _floor(world: object, low: float) -> float:
     """Return the value of an item that counts as no gain in the NDCG of a list: 0, or the lowest value of an item if
     that is negative.
 

@@ -42,7 +42,7 @@ def write(event: Event, log: Log) -> dict[str, Any]:
     return line | ({} if about is None else {"experiment": about.id})
 
 
-def read(projection: Projection, kind: str, id: str, record: Mapping[str, Any]) -> Event:
+def read(projection: Projection, kind: str, id: str, record: Mapping[str, object]) -> Event:
     """Return the event of the line `record`, whose form was checked, of this `kind` and `id`, without time and version.
 
     `projection` is the log of the loop with its model. Raise ValueError or LookupError if the loop cannot take it: a

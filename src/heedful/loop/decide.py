@@ -69,10 +69,10 @@ class Decider:
 
     def read(
         self,
-        candidates: Any = None,
+        candidates: object = None,
         *,
         person: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
         show: int | None = None,
         id: str | None = None,

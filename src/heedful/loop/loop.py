@@ -518,12 +518,12 @@ class Loop:
 
     def record(
         self,
-        candidates: Sequence[str | Mapping[str, Any]],
+        candidates: Sequence[str | Mapping[str, object]],
         shown: Sequence[str],
         *,
         id: str,
         person: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
         probability: float | None = None,
         time: int | str | None = None,

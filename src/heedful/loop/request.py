@@ -244,7 +244,7 @@ class Requests:
         query = () if self._query is None else self._query.places.keys()
         return from_hits(candidates, prior, identifier, self.catalogue.current, query)
 
-    def _to_store(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    def _to_store(self, name: str, given: Mapping[str, object] | None) -> dict[str, Any] | None:
         """Return what the log keeps of `given`, attributes that came with a request in the field `name`; None if it
         keeps nothing."""
         try:

@@ -218,7 +218,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         kept = row if self.settings.store_text else self._without_texts(row, self.encoding)
         return plain_json(kept)
 
-    def attributes_to_log(self, row: Mapping[str, Any] | None, encoding: Encoding | None) -> dict[str, Any] | None:
+    def attributes_to_log(self, row: Mapping[str, object] | None, encoding: Encoding | None) -> dict[str, Any] | None:
         """Return what the log keeps of `row`, the attributes of a request or of a candidate that came with it, as plain
         values.
 

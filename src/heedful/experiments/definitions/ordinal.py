@@ -114,7 +114,7 @@ class Ordinal(GridExperiment):
         )
 
     def check(
-        self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
+        self, where: str, folder: Path, data: Mapping[str, object], grid: Mapping[str, object]
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
         files = matching_files(where, "ordinal", folder, [data["ordinal"]], one=True)
         decided = DEFAULTS | {key: data[key] for key in DEFAULTS if key in data}
@@ -122,7 +122,7 @@ class Ordinal(GridExperiment):
             decided[key] = [check_text(where, key, value) for value in decided[key]]
         return tuple(map(str, files)), {"kind": "ordinal", "sha256": checksums(files)} | decided
 
-    def blank(self, decided: Mapping[str, Any]) -> Setting:
+    def blank(self, decided: Mapping[str, object]) -> Setting:
         from heedful.experiments.ordinal import ORDINAL
         from heedful.experiments.setting import blank_setting
         from heedful.spaces.ordinal import Ranks

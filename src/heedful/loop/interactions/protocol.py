@@ -440,7 +440,7 @@ class Interaction(Protocol[M]):
 
     @classmethod
     def arrange(
-        cls, rows: Sequence[Mapping[str, Any]], identifier: str | None, context: Encoding | None
+        cls, rows: Sequence[Mapping[str, object]], identifier: str | None, context: Encoding | None
     ) -> tuple[Encoding, Encoding | None, Sequence[tuple[str, str]]] | None:
         """Return (the encoding of the items `rows`, that of requests, the pairs of columns that are crossed) if this
         kind makes all three itself; None if not.
@@ -450,7 +450,7 @@ class Interaction(Protocol[M]):
         return None
 
     @classmethod
-    def check_items(cls, manifest: Manifest, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check_items(cls, manifest: Manifest, rows: Sequence[Mapping[str, object]]) -> None:
         """Raise ValueError, with the number of the row from 1 and the column, if one of `rows` cannot be an item of a
         loop with this `manifest`; nothing beyond what the encoding refuses in most kinds."""
         return
@@ -540,7 +540,7 @@ class Interaction(Protocol[M]):
         form = next(iter(self.forms.values()))
         return "answers", {form.name: form.example}
 
-    def empty(self, given: Mapping[str, Any]) -> str:
+    def empty(self, given: Mapping[str, object]) -> str:
         """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
 
         It continues the message "nothing in it to learn"; "" if there is nothing to add."""
@@ -732,7 +732,7 @@ class Interaction(Protocol[M]):
         """Raise ValueError if a loop of this kind cannot show `show` items at once."""
         return
 
-    def check_context(self, context: Mapping[str, Any]) -> None:
+    def check_context(self, context: Mapping[str, object]) -> None:
         """Raise ValueError, naming the attribute, if the `context` of a request makes no sense in a loop of this
         kind."""
         return
@@ -765,7 +765,7 @@ class Interaction(Protocol[M]):
 
     # ------------------------------------------------------------------------ taking feedback
 
-    def form(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def form(self, given: Mapping[str, object]) -> Mapping[str, Any]:
         """Return the JSON fields `given` of feedback, renamed or converted into a form that this kind of loop takes."""
         return given
 

@@ -153,7 +153,7 @@ class Coactive(Interaction[Model]):
             return "likes it", {"thumb": "up"}
         return "would rather have another", {"better": ["ITEM"]}
 
-    def empty(self, given: Mapping[str, Any]) -> str:
+    def empty(self, given: Mapping[str, object]) -> str:
         """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
 
         It continues "nothing in it to learn"; numbers (ratings, grades) teach only if two items have different ones."""

@@ -74,7 +74,7 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ manifest a loop
 
     @classmethod
-    def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
+    def choose(cls, given: Mapping[str, object], learner: str | None) -> KindChoice:
         """Return the learner and settings that the options of `heedful init` for loops of ratings stand for.
 
         `given` holds the values of the options; the option --ratings LOW..HIGH becomes the setting `ratings`, (lowest,
@@ -191,7 +191,7 @@ class Rating(Interaction[RatingModel]):
         low, high = self.span()
         return f"rates it, {low:g} to {high:g}", {"rating": {shown[0]: high}}
 
-    def empty(self, given: Mapping[str, Any]) -> str:
+    def empty(self, given: Mapping[str, object]) -> str:
         """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
 
         It continues "nothing in it to learn"; ratings of items that are withdrawn by now teach nothing."""

@@ -185,7 +185,7 @@ def _find_evidence(
     return tuple(sorted(moved, key=lambda each: -abs(each.by)))
 
 
-def _raw(model: RatingModel, learned: Any, person: Person | None, number: int) -> float:
+def _raw(model: RatingModel, learned: object, person: Person | None, number: int) -> float:
     """Return the rating of the item `number` that the state `learned` of the model's learner expects of `person`; 0 if
     it predicts none."""
     found = model.ratings(model.shared._replace(learned=learned), person, np.array([number]))
