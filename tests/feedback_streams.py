@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heedful.loop.health import Given, Shown, signals
-from heedful.loop.signals import Signal, Watched
+from heedful.loop.health import GivenFeedback, ShownDecision, signals
+from heedful.loop.signals import Signal, WatchedLoop
 
 T0, SECOND = 1_700_000_000_000_000, 1_000_000
 LATE_AFTER = 3600.0
@@ -42,8 +42,8 @@ FAULTS: Mapping[str, Rates] = {
 class Log(NamedTuple):
     """A simulated log."""
 
-    shown: list[Shown]
-    given: list[Given]
+    shown: list[ShownDecision]
+    given: list[GivenFeedback]
 
 
 def simulate(rng: np.random.Generator, decisions: int, people: int = 25, after: Rates = SOUND, at: int = 0) -> Log:
@@ -54,7 +54,7 @@ def simulate(rng: np.random.Generator, decisions: int, people: int = 25, after: 
     offsets = 0.5 * rng.standard_normal((people, 5))
     often = 1.0 / (np.arange(people) + 5.0)
     often /= often.sum()
-    shown, given, time, who = list[Shown](), list[Given](), T0, 0
+    shown, given, time, who = list[ShownDecision](), list[GivenFeedback](), T0, 0
     for i in range(decisions):
         rates = after if i >= at else SOUND
         time += int(rng.exponential(600.0) * SECOND)
@@ -65,7 +65,7 @@ def simulate(rng: np.random.Generator, decisions: int, people: int = 25, after: 
         unanswered, late, empty, contradictory, error = (
             _shifted(rate, gap) for rate, gap in zip(rates[:5], own.tolist())
         )
-        shown.append(Shown(time, person))
+        shown.append(ShownDecision(time, person))
         if rng.random() < unanswered:
             continue
         delay = rng.uniform(1.0, 2.0) * LATE_AFTER if rng.random() < late else rng.exponential(60.0)
@@ -73,7 +73,7 @@ def simulate(rng: np.random.Generator, decisions: int, people: int = 25, after: 
         repeated = int(rng.binomial(3, min(i / 200.0, 0.8)))
         learned = 1.0 + np.exp(-i / 40.0)  # errors fall from twice what they end at
         given.append(
-            Given(
+            GivenFeedback(
                 i,
                 shown[-1].first,
                 person,
@@ -96,11 +96,11 @@ def seen(log: Log, decisions: int, alpha: float = 0.05) -> tuple[Signal, ...]:
     """Return the signals after so many decisions, with what was answered by then."""
     until = log.shown[decisions - 1].when
     shown = [
-        Shown(each.when, each.person, each.first if each.first is not None and each.first <= until else None)
+        ShownDecision(each.when, each.person, each.first if each.first is not None and each.first <= until else None)
         for each in log.shown[:decisions]
     ]
     given = sorted((each for each in log.given if each.time <= until), key=lambda each: each.time)
-    return signals(shown, given, until, Watched("cars", "perceptron", LATE_AFTER, alpha / 6.0))
+    return signals(shown, given, until, WatchedLoop("cars", "perceptron", LATE_AFTER, alpha / 6.0))
 
 
 def alarms(log: Log, looks: range, alpha: float = 0.05) -> dict[str, int]:

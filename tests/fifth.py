@@ -23,7 +23,7 @@ from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import PredictionReport, Scored, Wording, prediction_report
+from heedful.loop.prediction_report import PredictionReport, ScoredAnswer, Wording, prediction_report
 from heedful.loop.records import Feedback, FeedbackRecord, distinct
 
 QUESTION = "Which of these is the best, which the worst?"
@@ -48,7 +48,7 @@ class Extremes(Form):
 
     name, hint, example = "best", "the best of what was shown, and beside it the worst", "a"
     schema = ITEM
-    beside = {"worst": ITEM}  # noqa: RUF012
+    more_fields = {"worst": ITEM}  # noqa: RUF012
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         """Two different items."""
@@ -163,7 +163,7 @@ class BestWorstScaling(Interaction[Folding]):
 
     def describe(self) -> Card:
         """With how likely each item is to be called the best."""
-        chance = Prediction("chance", "how likely each that is shown is to be called the best", 0, 1)
+        chance = Prediction("chance", 0, 1)
         return super().describe()._replace(title="Best and worst", question=QUESTION, prediction=chance, score=SCORE)
 
     def example(self, model: Folding, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
@@ -200,7 +200,7 @@ class BestWorstScaling(Interaction[Folding]):
         control = self.manifest.settings.control
         chance = 1.0 / math.perm(m, k)
         ours = float(best in shown) * m / k * chance  # as many lists have the best in them as have any other item
-        unknown = () if strangers is None else strangers.told(strangers.places(m, k, own=True))
+        unknown = () if strangers is None else strangers.to_record(strangers.places(m, k, own=True))
         probability = control * chance + (1.0 - control) * ours or None
         return Proposal(shown, probability, predicted=likely(shared.w, x[shown]), unknown=unknown)
 
@@ -348,7 +348,7 @@ class BestTally:
     """How often the likeliest was called the best."""
 
     def __init__(self) -> None:
-        self._scored: list[Scored] = []
+        self._scored: list[ScoredAnswer] = []
         self._claimed: list[float] = []
 
     def take(self, decision: LoggedDecision, given: Any) -> None:
@@ -359,7 +359,7 @@ class BestTally:
                 at, p = record.shown.index(feedback.chosen[0]), record.predicted
                 right = (p[at] == max(p)) / p.count(max(p))
                 who = decision.seq if decision.person is None else decision.person
-                self._scored.append(Scored(event.seq, 0, event.time, who, right, 1.0 / len(p)))
+                self._scored.append(ScoredAnswer(event.seq, 0, event.time, who, right, 1.0 / len(p)))
                 self._claimed.append(p[at])
 
     def report(self) -> PredictionReport:

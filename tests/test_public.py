@@ -103,13 +103,31 @@ results: list[CheckResult] = [*check_learner(PassiveAggressive(2, Ranking(3)), w
 """
 
 TYPED = """
+from collections.abc import Mapping
 from pathlib import Path
 
 import heedful
-from heedful import FairPairs, Loop, PreferencePerceptron, Round, Session, Settings, infer, replay
+from heedful import (
+    FairPairs,
+    Leaderboard,
+    Loop,
+    PreferencePerceptron,
+    Round,
+    Session,
+    Settings,
+    infer,
+    leaderboard,
+    replay,
+)
 from heedful.client import Answer, AsyncClient, Client
 from heedful.estimators import PRankClassifier
+from heedful.io.formats import FORMATS, Format
+from heedful.loop.evaluate import Evaluation
+from heedful.loop.experiment import Experiment
+from heedful.loop.health import Health
 from heedful.loop.report import Report
+from heedful.loop.style import Style
+from heedful.loop.why import Why
 
 
 class Counting(NamedTuple):
@@ -135,12 +153,24 @@ loop = Loop.create(Path("x.heedful"), encoding=infer(rows), items=rows, settings
 decision = loop.decide(["a"], person="p")
 shown: tuple[str, ...] = decision.shown
 report: Report = loop.report()
+evaluation: Evaluation = loop.evaluate("perceptron", alpha=0.1)
+style: Style = loop.style_of("p")
+prompt: str = style.prompt
+why: Why = loop.why(decision.id, "a")
+health: Health = loop.health()
+tried: Answer = loop.start_experiment("fair-pairs", share=0.2)
+experiment: Experiment = loop.experiment()
+formats: Mapping[str, Format] = FORMATS
+board: Leaderboard = leaderboard([{"model_a": "x", "model_b": "y", "winner": "model_a"}])
+best: str = board.models[int(board.order[0])]
 with Client("http://127.0.0.1:8710") as client:
     remote = client.create("x", rows, learner="fair-pairs", settings={"k": 3}, kinds={"price": "number"})
     names: tuple[str, ...] = remote.decide(["a"], person="p", prior={"a": 1.0}, context={"day": "mon"}).shown
     answer: Answer = remote.feedback(remote.decide(rows), clicks=["b"])
     answers: list[Answer] = remote.feedback_many([{"decision": "d1", "clicks": ["b"]}])
     remotely: Report = remote.report()
+    looked: Evaluation = remote.evaluate("perceptron")
+    liked: Style = remote.style_of("p")
     put: int = remote.put_items(rows)
     ranking: tuple[str, ...] = remote.rank(person="p")
     weights: dict[str, float] = remote.weights()

@@ -11,7 +11,7 @@ import pytest
 from command import Ended, heedful
 
 from heedful import Loop
-from heedful.loop.cluster_robust import paired
+from heedful.loop.cluster_robust import paired_difference
 from heedful.loop.records import plain
 from heedful.loop.report import Report
 from heedful.loop.simulation import Simulation
@@ -100,7 +100,7 @@ def test_thumbs_are_counted_by_arm_with_an_interval() -> None:
         assert share.high is not None
         assert 0.0 <= share.low < share.share < share.high <= 1.0
     people, up = (np.array(each) for each in zip(*given["learned"]))
-    by_hand = paired(up, people.astype(np.int64))
+    by_hand = paired_difference(up, people.astype(np.int64))
     assert by_hand is not None
     assert (thumbs.learned.low, thumbs.learned.high) == pytest.approx((max(by_hand.low, 0.0), by_hand.high))
     apart = thumbs.difference

@@ -205,10 +205,10 @@ def test_a_newer_server_may_say_more() -> None:
     from heedful.client import messages
     from heedful.loop.cluster_robust import Difference
     from heedful.loop.explain import Explanation, Moved, Part
-    from heedful.loop.interactions.comparison.standing import Left, Standing, Standings
+    from heedful.loop.interactions.comparison.standing import QuestionsLeft, Standing, Standings
     from heedful.loop.records import plain
     from heedful.loop.report import Arm, Counts, Report, Window
-    from heedful.loop.simulation import At, Measured
+    from heedful.loop.simulation import At, MeasuredRegret
 
     def more(said: Any) -> Any:
         if isinstance(said, list):
@@ -219,7 +219,7 @@ def test_a_newer_server_may_say_more() -> None:
         return {**{name: each if name in kept else more(each) for name, each in said.items()}, "new": 1}
 
     arm, apart = Arm(3, 2, None), Difference(0.1, 0.0, 0.2, 5)
-    measured = Measured(3, 0.5, None, "none", (At(1, 0.5, None),))
+    measured = MeasuredRegret(3, 0.5, None, "none", (At(1, 0.5, None),))
     window = Window(9, 8, arm, arm)
     report = Report(4, 3, True, None, 0, 0, arm, arm, apart, "", (window,), Counts(1, 0, 0, 0, 0), measured)
     moved = (Moved("e1", 2, "clicks", 0.5),)
@@ -235,7 +235,7 @@ def test_a_newer_server_may_say_more() -> None:
         {"grade": 2, "between": [None, 1.5]},
     )
     ranking = (Standing("a", 0.5, 0.1, 0.9, 1, 2, 3, False),)
-    left = Left(3, 1, 9, 99, "a few")
+    left = QuestionsLeft(3, 1, 9, 99, "a few")
     standing = Standings(3, "best", None, 2, 7, False, 0.5, "a", left, ranking, (("a", "b"), ("b", "c")))
     for said in (report, explanation, standing):
         reply = messages.Reply(200, {}, msgspec.json.encode(more(plain(said))))

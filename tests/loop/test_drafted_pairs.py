@@ -80,7 +80,7 @@ def test_clicks_by_position_alone_teach_nothing_on_average(looks: tuple[float, .
         for coins in itertools.product((0, 1), repeat=3):
             record = drafted((0, 1, 2, 3, 4), b, coins, 5)
             for slot, item in enumerate(record.shown):
-                D = learner.drafted(state, x, drafted_pairs(record), np.array([item]))
+                D = learner.draft_direction(state, x, drafted_pairs(record), np.array([item]))
                 total += looks[slot] * D
                 good += looks[slot] * (1.0 + (item == 2)) * D
             compared = compared or any(2 in pair for pair in pairs(record))

@@ -10,7 +10,7 @@ import pytest
 from heedful import Loop, Settings, infer
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines
-from heedful.loop.cluster_robust import paired
+from heedful.loop.cluster_robust import paired_difference
 from heedful.loop.records import plain
 from heedful.loop.simulation import Simulation
 from loops import bits, diverged, rows, small_loop, specs, values
@@ -322,21 +322,21 @@ def test_the_interval_of_paired_differences() -> None:
 
     rng = np.random.default_rng(0)
     d = rng.integers(-2, 2, 40).astype(float)
-    found = paired(d, np.arange(40), 4.0)
+    found = paired_difference(d, np.arange(40), 4.0)
     assert found is not None
     half = t.ppf(0.975, 39) * d.std(ddof=1) / np.sqrt(40)
     assert (found.by, found.high - found.by, found.by - found.low) == pytest.approx((d.mean(), half, half))
     assert found.people == 40
-    alike = paired(np.repeat(d[:10], 4), np.repeat(np.arange(10), 4), 4.0)
-    apart = paired(np.repeat(d[:10], 4), np.arange(40), 4.0)
+    alike = paired_difference(np.repeat(d[:10], 4), np.repeat(np.arange(10), 4), 4.0)
+    apart = paired_difference(np.repeat(d[:10], 4), np.arange(40), 4.0)
     assert alike is not None
     assert apart is not None
     assert alike.high - alike.low > 1.5 * (apart.high - apart.low)
-    alone = paired(d[:10], np.arange(10), 4.0)  # four of each are as one of each
+    alone = paired_difference(d[:10], np.arange(10), 4.0)  # four of each are as one of each
     assert alone is not None
     assert (alike.low, alike.high) == pytest.approx((alone.low, alone.high))
-    assert paired(d, np.zeros(40, np.int64), 4.0) is None
-    assert paired(np.zeros(40), np.arange(40), 4.0) is None
+    assert paired_difference(d, np.zeros(40, np.int64), 4.0) is None
+    assert paired_difference(np.zeros(40), np.arange(40), 4.0) is None
 
 
 # ---------------------------------------------------------------------------- manifest

@@ -39,7 +39,7 @@ def told(m: RatingModel, shown: list[int], person: str | None = "p", version: in
 
 
 def consumed(m: RatingModel, person: str) -> set[int]:
-    return set(m.consumed(m.shared, m.people.get(person)).tolist())
+    return set(m.consumed_items(m.shared, m.people.get(person)).tolist())
 
 
 def test_people_are_numbered_as_they_come() -> None:

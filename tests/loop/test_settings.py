@@ -250,9 +250,9 @@ def test_texts_are_kept_or_not() -> None:
     whole, less = manifest(), manifest(settings=Settings(store_text=False))
     assert whole.item_payload(row) == '{"id":"a","f0":1,"colour":"red","note":"a secret","other":"too"}'
     assert less.item_payload(row) == '{"id":"a","f0":1,"colour":"red"}'
-    assert whole.kept(row, ENCODING) == row
-    assert less.kept(row, ENCODING) is None
-    assert whole.kept(None, ENCODING) is None
+    assert whole.attributes_to_log(row, ENCODING) == row
+    assert less.attributes_to_log(row, ENCODING) is None
+    assert whole.attributes_to_log(None, ENCODING) is None
     assert manifest(encoding=TEXTS, settings=Settings(store_text=False)).item_payload({"id": "a", "text": "x"}) == (
         '{"id":"a"}'
     )
@@ -260,11 +260,11 @@ def test_texts_are_kept_or_not() -> None:
 
 def test_numbers_of_numpy_are_kept_as_numbers() -> None:
     row = {"id": "a", "f0": np.float32(1.5), "v": np.arange(2), "n": np.int64(3), "missing": math.nan}
-    assert manifest().kept(row, ENCODING) == {"id": "a", "f0": 1.5, "v": [0, 1], "n": 3, "missing": None}
+    assert manifest().attributes_to_log(row, ENCODING) == {"id": "a", "f0": 1.5, "v": [0, 1], "n": 3, "missing": None}
     for strange in (object(), 1j, len):
         with pytest.raises(ValueError, match="attributes: expected what JSON can say"):
-            manifest().kept({"id": "a", "x": strange}, ENCODING)
+            manifest().attributes_to_log({"id": "a", "x": strange}, ENCODING)
     loop: list[Any] = []
     loop.append(loop)
     with pytest.raises(ValueError, match="attributes: expected what JSON can say"):
-        manifest().kept({"id": "a", "x": loop}, ENCODING)
+        manifest().attributes_to_log({"id": "a", "x": loop}, ENCODING)

@@ -411,7 +411,7 @@ def test_each_is_drawn_and_its_claims_are_judged(folder: Path, name: str) -> Non
         assert line["rounds"] == [1, 2, 3]
         assert len(line["regret"]) == 3
     else:
-        assert {"panel": "Jura", "line": "BO", "paper": 0.254} in got.json["beside"]
+        assert {"panel": "Jura", "line": "BO", "paper": 0.254} in got.json["paper_numbers"]
     for kind in ("png", "svg"):
         assert (folder / "o" / f"nips2012-{name}.{kind}").stat().st_size > 1000
 

@@ -87,7 +87,7 @@ class CoactiveFold(Fold):
             return learner.step(state, D)
         x, y, chosen, weight = lesson
         if isinstance(y, Drafted):
-            return learner.step(state, learner.drafted(state, x, np.array(y.pairs), np.array(chosen)))
+            return learner.step(state, learner.draft_direction(state, x, np.array(y.pairs), np.array(chosen)))
         whole = [*chosen, *(j for j in order_shown(y).tolist() if j not in chosen)]
         ybar = np.array(chosen if getattr(learner, "partial", False) else whole, np.int64)
         if weight == 1.0:

@@ -136,7 +136,7 @@ class Survey(Form):
 
     name, hint, example = "likes", "which of them somebody likes", ["a"]
     schema = {"type": "array", "items": ITEM}  # noqa: RUF012
-    beside = {  # noqa: RUF012
+    more_fields = {  # noqa: RUF012
         "prices": {"type": "object", "additionalProperties": {"type": "number"}},
         "notes": {"type": "object", "additionalProperties": {"type": "string"}},
         "mood": {"enum": ["good", "bad"]},

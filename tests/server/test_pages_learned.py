@@ -280,7 +280,7 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
 
 
 def test_what_is_in_neither_kind_of_list_is_said(visitor: Visitor, folder: Path) -> None:
-    assert findings.excluded(report(Arm(9, 9, 0.5))) == ""
+    assert findings.excluded_sentence(report(Arm(9, 9, 0.5))) == ""
     with taught(folder / "cars.heedful", 9) as loop:
         for n in range(2):
             loop.record(["i0", "i1"], ["i1", "i0"], id=f"e{n}-seen")

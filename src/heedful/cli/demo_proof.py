@@ -33,14 +33,14 @@ def run(as_json: bool, plot: Path | None, seed: int = 0) -> None:
 
         print_json(plain(proof))
     else:
-        for title, parts in _told(proof):
+        for title, parts in _run_steps(proof):
             console().print(f"[bold]{title}[/]\n")
             print_parts(parts, apart=True)
     if plot is not None:
         _plot(plot, proof)
 
 
-def _told(proof: Proof) -> Iterator[tuple[str, list[Part]]]:
+def _run_steps(proof: Proof) -> Iterator[tuple[str, list[Part]]]:
     """Yield the title of each step and what came out, as lines and tables."""
     from heedful.loop.interactions.telling import Line, Table
 
@@ -55,8 +55,8 @@ def _told(proof: Proof) -> Iterator[tuple[str, list[Part]]]:
     told = Line(f"{100 * SAMPLED:g} % of lists are drawn at random, with a known probability: Settings(sampled=...).")
     yield f"2. What a log of {sizes.log:,} lists says with exploration", [told, *_log(proof.log, proof.log_true)]
     yield f"3. Shadow: what {sizes.shadow} lists would have been", _shadow(proof)
-    yield f"4. Plan: what {sizes.limit:,} lists would find", _planned(proof)
-    yield "5. Interleaving: whose items are clicked", _interleaved(proof)
+    yield f"4. Plan: what {sizes.limit:,} lists would find", _plan_parts(proof)
+    yield "5. Interleaving: whose items are clicked", _experiment_parts(proof)
     yield "6. The gate", [Line(_gate(trial)) for trial in proof.trials]
     yield "7. Rollback", [Line(_back(proof.rollback))]
 
@@ -101,7 +101,7 @@ def _shadow(proof: Proof) -> list[Part]:
     return [Table("Lists shown, and the candidate's", columns, tuple(rows), (0, 3)), Line(why)]
 
 
-def _planned(proof: Proof) -> list[Part]:
+def _plan_parts(proof: Proof) -> list[Part]:
     from heedful.loop.interactions.telling import Line, Table
 
     plan = proof.plan
@@ -117,7 +117,7 @@ def _planned(proof: Proof) -> list[Part]:
     return [Table("If a candidate won so many of the others", columns, tuple(rows)), Line(told)]
 
 
-def _interleaved(proof: Proof) -> list[Part]:
+def _experiment_parts(proof: Proof) -> list[Part]:
     """Return how the experiments ended, and the evidence at each look as a small chart."""
     from heedful.loop.interactions.telling import Line, Table
 

@@ -31,7 +31,8 @@ def check_option(engine: Engine) -> None:
 
 @contextmanager
 def distributing() -> Iterator[None]:
-    """Context manager: make a Failure of the error of a killed worker, or of a cluster that does not answer."""
+    """Context manager around work on an engine: if a worker is killed, or a cluster does not answer, raise Failure with
+    the error's text."""
     try:
         yield
     except (WorkerLost, ConnectionError) as error:

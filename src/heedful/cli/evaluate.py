@@ -129,7 +129,7 @@ def _of_loops(
             raise BadInput(f"{name}: expected a loop, got a file; a table is evaluated by itself")
     places, failures, found = [find_loop(name) for name in names], [], {}
     with distributing():
-        outcomes = map_loops(_evaluated, places, learners, alpha, own=own, engine=engine, jobs=jobs, tell=note)
+        outcomes = map_loops(_evaluation_parts, places, learners, alpha, own=own, engine=engine, jobs=jobs, tell=note)
         for number, value, error in outcomes:
             if error is None:
                 found[number] = value
@@ -149,7 +149,7 @@ def _of_loops(
         raise Failure(f"{len(failures)} of {len(names)} loops could not be evaluated")
 
 
-def _evaluated(loop: Loop, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part], list[str]]:
+def _evaluation_parts(loop: Loop, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part], list[str]]:
     """Return (the evaluation of `learners` on the log of `loop`, it as lines and tables to print, warnings)."""
     found = loop.evaluate(*learners, alpha=alpha)
     return found, loop.projection.interaction.tell_evaluation(found), loop.notes

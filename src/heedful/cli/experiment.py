@@ -25,7 +25,7 @@ def experiment(
     start: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME[:A=1,...]", help="Try this learner beside the loop's; `heedful learners` lists them."
+            metavar="NAME[:A=1,...]", help="Try this learner next to the loop's; `heedful learners` lists them."
         ),
     ] = None,
     share: Annotated[
@@ -78,7 +78,7 @@ def experiment(
         if start is not None:
             print_answers([loop.start_experiment(start, share=share or 0.0, frozen=frozen, alpha=alpha)], json)
         elif stop:
-            print_answers([_found(loop.stop_experiment)], json)
+            print_answers([_ask(loop.stop_experiment)], json)
         elif plan:
             part = 0.2 if share is None else share
             planned = loop.plan_experiment(part, days=14.0 if days is None else days, alpha=alpha)
@@ -88,7 +88,7 @@ def experiment(
             if apprentice is not None and not apprentice.serves:
                 _print(apprentice, _apprentice(apprentice, name), json)
                 return
-            found = _found(loop.experiment)
+            found = _ask(loop.experiment)
             _print(found, _experiment(found, name), json)
 
 
@@ -146,7 +146,7 @@ def promote(
         screen.print(f"To go back on this: heedful rollback {name} {before}", markup=False, soft_wrap=True)
 
 
-def _found(ask: Callable[[], T]) -> T:
+def _ask(ask: Callable[[], T]) -> T:
     """Return what `ask` returns. Raise BadInput if it raises LookupError, as there is no experiment."""
     try:
         return ask()

@@ -64,7 +64,7 @@ def export(
         _say(file, path, counts, json)
 
 
-def _say(file: str, path: Path, counts: Counter[str], json: bool, more: Mapping[str, Any] | None = None) -> None:
+def _say(file: str, path: Path, counts: Counter[str], json: bool, more: Mapping[str, object] | None = None) -> None:
     """Print how many lines of which kind were written, as JSON with the fields `more`."""
     told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) or "nothing"
     if json:

@@ -176,7 +176,7 @@ def _describe(done: Drawing, outcome: Outcome, quick: bool) -> dict[str, Any]:
         "seconds": done.seconds,
         "claims": claims,
         "panels": {panel.key: _lines(panel, outcome[panel.key]) for panel in one.panels if panel.key in outcome},
-        "beside": [{"panel": key, "line": label, "paper": value} for key, label, value in one.beside],
+        "paper_numbers": [{"panel": key, "line": label, "paper": value} for key, label, value in one.paper_numbers],
     }
 
 
@@ -251,7 +251,7 @@ def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
     """
     from rich.markup import escape
 
-    if one.beside:
+    if one.paper_numbers:
         _beside(one, described)
     table = new_table(f"{one.id}: {escape(one.title)}")
     for column in ("the paper says", "here", "found"):
@@ -274,7 +274,7 @@ def _beside(one: Figure, described: dict[str, Any]) -> None:
 
     `described` is the figure as --json prints it.
     """
-    paper = {(key, label): value for key, label, value in one.beside}
+    paper = {(key, label): value for key, label, value in one.paper_numbers}
     table = new_table(f"{one.title} (the paper's)")
     for column in ("", *described["panels"]):
         table.add_column(column, justify="right" if column else "left", overflow="fold")
@@ -283,8 +283,8 @@ def _beside(one: Figure, described: dict[str, Any]) -> None:
         for key, lines in described["panels"].items():
             mean, error = lines[label]["regret"][-1], lines[label]["stderr"][-1]
             scatter = "" if error is None else f" ± {error:.3f}"
-            beside = f" ({paper[key, label]:.3f})" if (key, label) in paper else ""
-            cells.append(f"{mean:.3f}{scatter}{beside}")
+            printed = f" ({paper[key, label]:.3f})" if (key, label) in paper else ""
+            cells.append(f"{mean:.3f}{scatter}{printed}")
         table.add_row(label, *cells)
     console().print(table)
 

@@ -120,7 +120,7 @@ def read_grid(path: Path) -> list[Cell]:
     ]
 
 
-def _experiment(where: str, data: Mapping[str, Any]) -> GridExperiment:
+def _experiment(where: str, data: Mapping[str, object]) -> GridExperiment:
     """Return the experiment that the grid's table `data` names.
 
     Raise ValueError, beginning with the name of the grid (`where`), if it names none, or several.

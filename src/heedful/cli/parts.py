@@ -21,7 +21,7 @@ NARROWEST, NARROW = 12, 20
 """The widths in characters to which a column of texts may be folded: so that all columns have room, and where a table
 is printed in pieces."""
 EDGE = 3
-"""How many characters a column takes beside its text."""
+"""How many characters a column takes in addition to its text."""
 
 
 def print_parts(parts: Sequence[Part], title: str = "", beyond: str = "--json has all", apart: bool = False) -> None:

@@ -74,9 +74,9 @@ def run_and_tell(request: SimulateRequest, prepared: PreparedExperiment) -> None
     from heedful.experiments.run import curve, difference
 
     setting = prepared.setting
-    beside = tuple(spec for spec in prepared.rules if spec not in request.learners)
+    baselines = tuple(spec for spec in prepared.rules if spec not in request.learners)
     with reading_input():
-        learners = {spec: setting.learner(spec) for spec in (*request.learners, *beside)}
+        learners = {spec: setting.learner(spec) for spec in (*request.learners, *baselines)}
     for spec in request.learners:
         if why := prepared.warn(learners[spec]):
             note(f"{spec}: {why}")
@@ -99,10 +99,10 @@ def run_and_tell(request: SimulateRequest, prepared: PreparedExperiment) -> None
     if request.plot:
         plot(request.plot, curves, learners, setting, prepared.title)
     if request.json:
-        rows = [_as_json(prepared, beside, spec, learners[spec], one) for spec, one in curves.items()]
+        rows = [_as_json(prepared, baselines, spec, learners[spec], one) for spec, one in curves.items()]
         print_json([row | _less(best, against.get(spec)) for spec, row in zip(curves, rows)])
     else:
-        table, remarks = _table(prepared, beside, learners, curves, (best, against))
+        table, remarks = _table(prepared, baselines, learners, curves, (best, against))
         console().print(table, remarks, sep="\n")
 
 
@@ -189,7 +189,7 @@ def _key(setting: Setting) -> str:
 
 
 def _as_json(
-    prepared: PreparedExperiment, beside: tuple[str, ...], spec: str, learner: Any, curve: Curve
+    prepared: PreparedExperiment, baselines: tuple[str, ...], spec: str, learner: Any, curve: Curve
 ) -> dict[str, object]:
     from heedful.experiments.run import bound, checkpoints
 
@@ -197,7 +197,7 @@ def _as_json(
     marks = checkpoints(curve.mean.size)
     bounds = [number(value) for value in bound(learner, setting, marks)]
     alone = curve.over == "nothing"
-    asked = {"asked_for": spec not in beside} if beside else {}
+    asked = {"asked_for": spec not in baselines} if baselines else {}
     return {
         "learner": spec,
         **prepared.conditions,
@@ -214,7 +214,7 @@ def _as_json(
 
 def _table(
     prepared: PreparedExperiment,
-    beside: tuple[str, ...],
+    baselines: tuple[str, ...],
     learners: dict[str, Any],
     curves: dict[str, Curve],
     against: Against,
@@ -223,7 +223,7 @@ def _table(
     for.
 
     `learners` and the averages of their runs, `curves`, are by name with parameters (spec); `prepared` is the
-    experiment. `beside` are the specs of learners that were run for comparison, and `against` is how much more regret
+    experiment. `baselines` are the specs of learners that were run for comparison, `against` is how much more regret
     the others had than the best of those.
     """
     from heedful.experiments.run import bound, checkpoints
@@ -235,7 +235,7 @@ def _table(
     seeds = len({scene.seed for scene in setting.scenes})
     title = f"Average {setting.measure} of rounds 1 to t: {prepared.title}, {seeds} seed{'s' * (seeds > 1)}"
     for some in (marks, {t for t in marks if str(t)[0] == "1"} | ends, {1} | ends):
-        table = _grid(title, curves, sorted(some), limits, beside, against)
+        table = _grid(title, curves, sorted(some), limits, baselines, against)
         if width(table) <= console().width:
             break
     with_bound = any(limit is not None for limit in limits.values())
@@ -250,7 +250,7 @@ def _grid(
     curves: dict[str, Curve],
     marks: list[int],
     limits: dict[str, float | None],
-    beside: tuple[str, ...],
+    baselines: tuple[str, ...],
     against: Against,
 ) -> Table:
     table = new_table(title)
@@ -265,13 +265,13 @@ def _grid(
         limit = limits[spec]
         cells = [_cell(one, t) for t in marks] + ["none" if limit is None else short(limit)] * with_bound
         if less:
-            cells.append(_signed(*less[spec]) if spec in less else "")
-        name = f"{spec}\n[dim]for comparison[/dim]" if spec in beside else spec
+            cells.append(_mean_with_error(*less[spec]) if spec in less else "")
+        name = f"{spec}\n[dim]for comparison[/dim]" if spec in baselines else spec
         table.add_row(name, *cells, f"{one.rounds_per_second:,.0f}")
     return table
 
 
-def _signed(mean: float, error: float) -> str:
+def _mean_with_error(mean: float, error: float) -> str:
     return f"{'+' if mean > 0 else ''}{short(mean)}" + ("" if error != error else f"\n[dim]±{error:.2g}[/dim]")
 
 

@@ -72,12 +72,12 @@ class DecisionOperations(Operations):
 
         Raise ValueError, LookupError or PermissionError if the request is wrong. A server that does not answer raises
         nothing."""
-        beside = {"person": person, "context": context}
+        about = {"person": person, "context": context}
         untold = None if after is None else self._untold.find(self.name, after)
         before = after if isinstance(after, Decision) else untold
         begins = after is None or (untold is not None and untold.telling is None)  # that one showed nothing
         how = {"repeats": repeats, "strict": strict, "after": None if begins else id_of(after)}
-        question = DecideRequest(self.name, candidates, features, prior, show, id, deferred, how, **beside)
+        question = DecideRequest(self.name, candidates, features, prior, show, id, deferred, how, **about)
         reason = "the server did not answer lately"
         if self._breaker.asks():
             until = self._clock() + self.timeout

@@ -32,7 +32,7 @@ class DecideRequest:
         id: str | None,
         deferred: bool,
         how: Mapping[str, object] | None = None,
-        **beside: object,
+        **fields: object,
     ) -> None:
         if show is not None:
             check_count("show", show)
@@ -41,8 +41,8 @@ class DecideRequest:
         self.id = new_id() if id is None else str(id)
         self._loop, self._prior, self._show, self.deferred = loop, prior, show, deferred
         self._strict, self._after = (how or {}).get("strict"), (how or {}).get("after")
-        self._beside = messages.present_fields(**beside)  # person and context
-        query = {**self._beside, **messages.present_fields(show=show, deferred=deferred or None, **(how or {}))}
+        self._fields = messages.present_fields(**fields)  # person and context
+        query = {**self._fields, **messages.present_fields(show=show, deferred=deferred or None, **(how or {}))}
         self._rows: npt.NDArray[np.float32] | None = None
         self._listed: list[object] | None = None
         if features is not None:
@@ -84,7 +84,7 @@ class DecideRequest:
         record = messages.present_fields(
             candidates=names if candidates is None else candidates,
             prior=self._prior,
-            **self._beside,
+            **self._fields,
             strict=self._strict,
         )
         order = [name for name in dict.fromkeys(caller_order(names, prior)) if name not in gone]

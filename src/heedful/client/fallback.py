@@ -124,8 +124,8 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
     said = messages.read(reply, DecisionReply)
     if said.id != id:
         raise ConnectionError(f"expected decision {describe(id)}, got {describe(said.id)}: an answer to somebody else")
-    beside: dict[str, Any] = {"predicted": said.predicted, "unknown": said.unknown}
-    return Decision(id, said.shown, said.probability, said.version, said.arm, said.seq, deferred=deferred, **beside)
+    optional: dict[str, Any] = {"predicted": said.predicted, "unknown": said.unknown}
+    return Decision(id, said.shown, said.probability, said.version, said.arm, said.seq, deferred=deferred, **optional)
 
 
 def caller_order(names: Sequence[str], prior: Prior) -> list[str]:

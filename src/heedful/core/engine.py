@@ -148,7 +148,7 @@ def map_tasks(function: Callable[..., Any], tasks: Iterable[Any], **how: Any) ->
 
 def run_tasks(
     function: Callable[..., Any],
-    tasks: Iterable[Any],
+    tasks: Iterable[object],
     *,
     engine: Engine = "serial",
     jobs: int | None = None,
@@ -217,7 +217,7 @@ class _Calls(NamedTuple):
             wrapped.__cause__ = error
             return Outcome(index, None, wrapped)
 
-    def call(self, index: int, task: Any) -> Any:
+    def call(self, index: int, task: object) -> Any:
         own = () if self.seed is None else (task_seed(self.seed, index),)
         return self.function(*self.shared, task, *own)
 
@@ -250,14 +250,14 @@ def _workers(engine: Engine, jobs: int | None, tasks: int) -> int:
         return 1
     most = cores()
     if engine == "ray":
-        ray = _connected()
+        ray = _ray_if_connected()
         most = int(ray.cluster_resources().get("CPU", 1)) if ray else tasks if "RAY_ADDRESS" in os.environ else most
     return min(jobs or most, tasks)
 
 
 def _start(engine: Engine, costs: Costs) -> float:
     if engine == "ray":
-        return costs.connected if _connected() else costs.ray
+        return costs.connected if _ray_if_connected() else costs.ray
     return costs.processes
 
 
@@ -348,7 +348,7 @@ def _on_ray_worker(key: str, boxed: Sequence[Any], index: int, task: object) -> 
     return _attempt(_kept[1], index, copy.deepcopy(task))
 
 
-def _connected() -> Any:
+def _ray_if_connected() -> Any:
     """Return the module ray if this process is connected to a cluster, otherwise None."""
     ray = sys.modules.get("ray")
     return ray if ray is not None and ray.is_initialized() else None

@@ -131,12 +131,12 @@ def unpack_arrays(content: bytes, name: str) -> tuple[dict[str, npt.NDArray[Any]
         arrays = load(content)
         length = int.from_bytes(content[:8], "little")
         manifest = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["heedful"])
-        return _checked(arrays, manifest, name)
+        return _check_digest(arrays, manifest, name)
     except (SafetensorError, KeyError, RecursionError, AttributeError, TypeError) as error:
         raise ValueError(f"{name}: expected a snapshot, got one that is damaged or of another kind: {error}") from None
 
 
-def _checked(
+def _check_digest(
     arrays: dict[str, npt.NDArray[Any]], manifest: dict[str, Any], name: object
 ) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """Return `arrays` and the rest of `manifest` after checking the checksum and the schema in it.
@@ -194,7 +194,7 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any
         raise ValueError(
             f"{file}: expected a snapshot, got a file that is damaged or of another kind: {error}"
         ) from None
-    return _checked(arrays, manifest, file)
+    return _check_digest(arrays, manifest, file)
 
 
 def arrays_of(state: object, name: str = "") -> dict[str, npt.NDArray[Any]]:

@@ -126,8 +126,8 @@ def _counts(path: Path, rows: int) -> list[int]:
     names = [stem + end for stem in (path.name, path.name.removesuffix(".gz")) for end in (".query", ".group")]
     side = next((path.with_name(name) for name in names if path.with_name(name).exists()), None)
     if side is None:
-        beside = " or ".join(dict.fromkeys(names))
-        raise ValueError(f"{path.name}: qid: expected qid:ID in every line or counts in {beside}, got neither")
+        files = " or ".join(dict.fromkeys(names))
+        raise ValueError(f"{path.name}: qid: expected qid:ID in every line or counts in {files}, got neither")
     counts: list[int] = []
     for number, line in numbered_lines(side):
         text = line.strip()

@@ -133,7 +133,7 @@ class CoactiveRanker(BaseEstimator):
         found: Array = finite_array("X", X, 2, self.n_features_in_).astype(np.float64) @ self._session.weights
         return found
 
-    def score(self, X: Any, y: Any, groups: Any = None) -> float:
+    def score(self, X: object, y: object, groups: object = None) -> float:
         """Return NDCG@k of the order by score, averaged over the groups with at least two rows and a relevance above 0.
 
         X (n, N): n rows of N features; y (n,): their relevance, 0 or more; `groups` (n,): the group of each row, None

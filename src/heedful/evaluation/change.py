@@ -88,13 +88,13 @@ def rise(values: npt.NDArray[Any]) -> Change:
     such value.
 
     `values` (n,): in [0, 1], in order of arrival. Raise ValueError if a value is not in [0, 1]."""
-    x = _checked(values)
+    x = _check_values(values)
     found = starts(x.size)
     if not found.size:
         return Change(0.0, 0, math.nan, _mean(x))
     firsts = np.concatenate([np.zeros_like(found), found // 2])  # of the values before each start
     twice = np.concatenate([found, found])
-    before, after = _mirrored(_segments(x, firsts, twice)), _segments(x, twice, np.full(twice.size, x.size))
+    before, after = _mirror(_segments(x, firsts, twice)), _segments(x, twice, np.full(twice.size, x.size))
     low, high = np.zeros(twice.size), np.ones(twice.size)
     for _ in range(STEPS):  # the log of the evidence is convex in p
         p = (low + high) / 2.0
@@ -111,7 +111,7 @@ def excess(values: npt.NDArray[Any], limit: float) -> Change:
 
     `values` (n,): in [0, 1], in order of arrival; `limit` is in [0, 1], too. Raise ValueError if a value is not in [0,
     1]."""
-    x = _checked(values)
+    x = _check_values(values)
     if not x.size:
         return Change(0.0, 0, math.nan, math.nan)
     found = np.concatenate([[0], starts(x.size)])
@@ -126,12 +126,12 @@ def interval(values: npt.NDArray[Any], alpha: float = 0.05) -> tuple[float, floa
     interval misses their average, at any time at all, with probability at most `alpha`; without values the result is
     (nan, 0, 1). Raise ValueError if a value is not in [0, 1], or unless 0 < alpha < 1."""
     check_alpha(alpha)
-    x = _checked(values)
+    x = _check_values(values)
     if not x.size:
         return math.nan, 0.0, 1.0
     sums, mean = _Sums(*(each[-1:] for each in _sums(x))), _mean(x)
     limit = math.log(2.0 / alpha)
-    return mean, _lowest(sums, mean, limit), 1.0 - _lowest(_mirrored(sums), 1.0 - mean, limit)
+    return mean, _lowest(sums, mean, limit), 1.0 - _lowest(_mirror(sums), 1.0 - mean, limit)
 
 
 def _lowest(sums: _Sums, mean: float, limit: float) -> float:
@@ -152,7 +152,7 @@ def _lowest(sums: _Sums, mean: float, limit: float) -> float:
 # ---------------------------------------------------------------------------- parts
 
 
-def _checked(values: npt.NDArray[Any]) -> Array:
+def _check_values(values: npt.NDArray[Any]) -> Array:
     x = np.asarray(values, np.float64)
     if x.ndim != 1 or not ((x >= 0.0) & (x <= 1.0)).all():
         raise ValueError("values: expected numbers from 0 to 1, got others")
@@ -183,7 +183,7 @@ def _segments(x: Array, firsts: npt.NDArray[np.int64], ends: npt.NDArray[np.int6
     return _Sums(*np.array([[each[-1] for each in _sums(x[first:end])] for first, end in parts]).T)
 
 
-def _mirrored(sums: _Sums) -> _Sums:
+def _mirror(sums: _Sums) -> _Sums:
     """Return the sums of the values 1 - x, from the sums of the values x."""
     return sums._replace(total=sums.n - sums.total)
 

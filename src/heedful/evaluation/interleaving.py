@@ -293,7 +293,7 @@ class Match(NamedTuple):
         if x not in (0.0, 0.5, 1.0):
             raise ValueError(f"x: expected 0, 1/2 or 1, got {x}")
         old = state.get(person, Person(0, 0, 0, np.zeros_like(LIMITS)))
-        net = _moved(old.net, np.sign(x - 0.5))
+        net = _step_net_wins(old.net, np.sign(x - 0.5))
         state[person] = Person(old.sessions + 1, old.wins + int(x == 1.0), old.losses + int(x == 0.0), net)
         return state
 
@@ -325,7 +325,7 @@ class Match(NamedTuple):
         )
 
 
-def _moved(net: Ints, step: Array | float) -> Ints:
+def _step_net_wins(net: Ints, step: Array | float) -> Ints:
     """Return people's wins minus losses after one more session of each, (..., J) for J limits at which they stop
     changing.
 
@@ -350,7 +350,7 @@ def _log_capital(logs: Array) -> Array:
     return capital
 
 
-# ---------------------------------------------------------------------------- before and beside the match
+# ---------------------------------------------------------------------------- before the match, and next to it
 
 
 class Plan(NamedTuple):
@@ -396,7 +396,7 @@ def plan(
             who = np.searchsorted(often, often[-1] * rng.random(runs), side="right")
         step = np.where(rng.random(runs) < rates[each, who], 1, -1) * (rng.random(runs) >= ties)
         before = net[each, who]
-        net[each, who] = after = _moved(before, step[:, None])
+        net[each, who] = after = _step_net_wins(before, step[:, None])
         logs += _log_factors(after) - _log_factors(before)
         capital = _log_capital(logs)
         now = (ended == 0) & (capital.max(axis=0) >= math.log(2.0 / match.alpha))

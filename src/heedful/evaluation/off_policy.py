@@ -180,7 +180,7 @@ def estimate(
     all of the log, whose probabilities are then wrong. Raise ValueError, naming the argument, if the shapes differ or
     rewards lie outside [0, 1].
     """
-    weights, rewards = _checked(weights, rewards)
+    weights, rewards = _check_tables(weights, rewards)
     n = len(rewards)
     if weights.max() > GREATEST:
         told = "a logged probability is next to 0, so that its weight has no number to count with"
@@ -214,7 +214,7 @@ def _numbers(people: Sequence[object]) -> Ints:
     return np.array([numbers.setdefault(each, len(numbers)) for each in people])
 
 
-def _checked(weights: object, rewards: object) -> tuple[Array, Array]:
+def _check_tables(weights: object, rewards: object) -> tuple[Array, Array]:
     w, r = np.asarray(weights, float), np.asarray(rewards, float)
     if r.ndim != 2 or not r.size:
         raise ValueError(f"rewards: expected decisions x slots, got shape {r.shape}")
@@ -287,7 +287,7 @@ def _peaks(bets: Sequence[Bets]) -> Array:
 def _higher(x: Array, m: Array) -> Bets:
     """Yield the log growth (rows, M) of the bet that the mean of n values `x` (n,) >= 0 is higher than each of M
     candidates `m` (M,)."""
-    for values, mean, variance in _known(x):
+    for values, mean, variance in _blocks_with_moments(x):
         gap = np.maximum(mean - m, 0.0)
         yield np.log1p(np.minimum(gap / (variance + gap * gap), HEADROOM / m) * (values - m))
 
@@ -295,14 +295,14 @@ def _higher(x: Array, m: Array) -> Bets:
 def _lower(x: Array, m: Array, most: float) -> Bets:
     """Yield the log growth (rows, M) of the bet that the mean of n values `x` (n,), from 0 to `most`, is lower than
     each of M candidates `m` (M,)."""
-    for values, mean, variance in _known(x):
+    for values, mean, variance in _blocks_with_moments(x):
         gap = np.maximum(m - mean, 0.0)
         yield np.log1p(
             np.minimum(gap / (variance + gap * gap), HEADROOM / np.maximum(most - m, HEADROOM)) * (m - values)
         )
 
 
-def _known(x: Array) -> Iterator[tuple[Array, Array, Array]]:
+def _blocks_with_moments(x: Array) -> Iterator[tuple[Array, Array, Array]]:
     """Yield blocks of n values x (n,), with the running mean and variance of all values before each one, (rows, 1)
     each.
     """

@@ -41,7 +41,7 @@ def probability(ranks: Ints, m: int, temperature: float) -> float:
     `ranks` (k,): the rank of each item of the list, in the order of the list, 0 for the best of the m items. The result
     is 0 if it is below 1e-308.
     """
-    left, each = _left(ranks, m, temperature)
+    left, each = _remaining_weights(ranks, m, temperature)
     return float(np.exp((np.log(each) - np.log(left)).sum()))
 
 
@@ -52,7 +52,7 @@ def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
     shown rather than the other, given the rest of the list. Weighted like this, both orders count as if they were
     equally likely. `ranks` (k,): the rank of each item of the list, 0 for the best of the `m` items.
     """
-    left, each = _left(ranks, m, temperature)
+    left, each = _remaining_weights(ranks, m, temperature)
     pairs = ranks.size // 2
     before, first, second = left[: 2 * pairs : 2], each[: 2 * pairs : 2], each[1 : 2 * pairs : 2]
     # Both orders remove the same two items, so the factors of all later items cancel.
@@ -88,11 +88,11 @@ def step_probabilities(ranks: Ints, m: int, temperature: float) -> Array:
     `ranks` (k,): the rank of each item of the list, in the order of the list, 0 for the best of the `m` items. The
     product of the result is the `probability` of the list.
     """
-    left, each = _left(ranks, m, temperature)
+    left, each = _remaining_weights(ranks, m, temperature)
     return np.asarray(each / left, np.float64)
 
 
-def _left(ranks: Ints, m: int, temperature: float) -> tuple[Array, Array]:
+def _remaining_weights(ranks: Ints, m: int, temperature: float) -> tuple[Array, Array]:
     """Return two sums of weights for each place of a list of k out of `m` items, (k,) each: (the weight of all items
     that are not in an earlier place, the weight of the item in this place).
 

@@ -42,7 +42,7 @@ DRAWN: dict[str, Callable[..., LowRank]] = {
     "uniform": uniform_ratings,
     "bernoulli": bernoulli_ratings,
 }
-"""The worlds with random ratings of Dadkhahi & Negahban 2018 ([A18]), by name; drawn anew for every seed."""
+"""The worlds with random ratings of Dadkhahi & Negahban 2018 ([A18]), by name; drawn again for every seed."""
 
 MEASURES = ("regret", "ndcg")
 """What is measured in a round: the best value on offer minus the mean value of the items shown, or the NDCG at `LENGTH`
@@ -160,7 +160,7 @@ def _range(name: str, worlds: Sequence[LowRank]) -> tuple[float, float]:
     return -margin, 1.0 + margin
 
 
-def _floor(world: Any, low: float) -> float:
+def _floor(world: object, low: float) -> float:
     """Return the value of an item that counts as no gain in the NDCG of a list: 0, or the lowest value of an item if
     that is negative.
 

@@ -65,7 +65,8 @@ class Belief(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Most probable part, 0 to 1, of the variance of utilities in which people differ; 1 with one person."""
+        """Most probable share of the variance of utilities that is due to differences between people, 0 to 1; 1 with
+        one person."""
         return self.nodes[0].hyper.share
 
     @property

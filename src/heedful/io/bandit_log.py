@@ -132,7 +132,7 @@ def evaluate_table(
     }
     weights |= {f"always {name}": importance((shown == name).astype(np.float64), log.probability) for name in always}
     found = [LearnerEvaluation(name, 0, {}, (_value(w, log, measure, alpha),)) for name, w in weights.items()]
-    found += _taught(log, measure, learners, alpha)
+    found += _learn(log, measure, learners, alpha)
     own = found[0].values[0]
     judged = [each._replace(values=(judge(each.values[0], own),)) for each in found[1:]]
     return Evaluation((found[0], *judged), (measure,), alpha, 0, "the log as it is")
@@ -146,7 +146,7 @@ def _value(weights: Array, log: BanditLog, measure: Measure, alpha: float) -> Va
     return weighted(measure, found, len(log.actions), people)
 
 
-def _taught(log: BanditLog, measure: Measure, learners: Sequence[str], alpha: float) -> Iterator[LearnerEvaluation]:
+def _learn(log: BanditLog, measure: Measure, learners: Sequence[str], alpha: float) -> Iterator[LearnerEvaluation]:
     """Yield how well each of `learners` would have done on the table `log`: the mean reward of what it would have
     shown.
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from heedful.core.validation import describe
 from heedful.io import serving_lines
-from heedful.io.line_schema import predicted, standardised_scores, time_of, unknown, within
+from heedful.io.line_schema import predictions_of, standardised_scores, time_of, unknown, within
 from heedful.loop import Loop, records
 from heedful.loop.log import Event, rollback_event
 from heedful.loop.packing import pack
@@ -292,7 +292,7 @@ class Importer:
         places = {name: j for j, name in enumerate(request.called)}
         shown = records.distinct("shown", record["shown"], least=0 if strange or not candidates else 1)
         within(shown, list(places))
-        probability, foreseen = record.get("probability"), predicted(record, len(shown))
+        probability, predictions = record.get("probability"), predictions_of(record, len(shown))
         kept = DecisionRecord(
             shown=tuple([places[name] for name in shown]),
             items=request.items,
@@ -307,7 +307,7 @@ class Importer:
             context=request.context,
             attributes=request.attributes,
             deferred=bool(record.get("deferred")),
-            predicted=() if foreseen is None else projection.interaction.read_predicted(foreseen),
+            predicted=() if predictions is None else projection.interaction.read_predicted(predictions),
             unknown=strange,
             rival=tuple(record.get("rival") or ()),
             after=self._page_before(record, {each.id: each.record for each, _ in decided}),

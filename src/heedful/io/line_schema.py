@@ -161,7 +161,7 @@ def _check_decision(record: Mapping[str, object]) -> None:
             raise ValueError(f"{name}: expected true or false, got {describe(record[name])}")
     if record.get("standardised"):
         standardised_scores(record, len(candidates))
-    predicted(record, len(shown))
+    predictions_of(record, len(shown))
     if record.get("after") is not None:
         records.check_id("after", record["after"])
     if record.get("rival") is not None:
@@ -266,7 +266,7 @@ def standardised_scores(record: Mapping[str, object], m: int) -> list[float]:
     return [records.check_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
 
 
-def predicted(record: Mapping[str, object], n: int) -> tuple[float, ...] | None:
+def predictions_of(record: Mapping[str, object], n: int) -> tuple[float, ...] | None:
     """Return what the line `record` says was predicted of each of the n items shown (grade, rating, ...); None if
     nothing.
 

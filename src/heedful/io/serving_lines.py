@@ -13,9 +13,9 @@ from heedful.loop.serving import (
     ExperimentRecord,
     PromotionRecord,
     check_can_start,
+    payload_if_repeated,
     read_experiment,
     read_promotion,
-    repeated,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def write(event: Event, log: Log) -> dict[str, Any]:
     return line | ({} if about is None else {"experiment": about.id})
 
 
-def read(projection: Projection, kind: str, id: str, record: Mapping[str, Any]) -> Event:
+def read(projection: Projection, kind: str, id: str, record: Mapping[str, object]) -> Event:
     """Return the event of the line `record`, whose form was checked, of this `kind` and `id`, without time and version.
 
     `projection` is the log of the loop with its model. Raise ValueError or LookupError if the loop cannot take it: a
@@ -73,7 +73,7 @@ def _experiment(projection: Projection, id: str, record: Mapping[str, Any]) -> E
     frozen = max(projection.published.version, 1) if record.get("frozen") else 0
     share, alpha = float(record.get("share", 0.0)), float(record.get("alpha", 0.05))
     about = ExperimentRecord(learner, version, record["against"], share, frozen, alpha)
-    payload = records.encode(about) if known is None else repeated(known, about)
+    payload = records.encode(about) if known is None else payload_if_repeated(known, about)
     return Event(0, "experiment", id, 0, None, None, 0, payload)
 
 

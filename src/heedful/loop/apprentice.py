@@ -2,7 +2,8 @@
 
 In a loop with the setting `apprentice` every decision shows the order of the caller's scores, or the candidates as they
 come if there are none, until the loop's learner is promoted. With each decision the log keeps the rank that the learner
-would have given to each item shown, before it learned from that order (`Interaction.beside`). From these, `look` counts
+would have given to each item shown, before it learned from that order (`Interaction.imitation_record`). From these,
+`look` counts
 
     pairs    of the first k items of a list, those that the caller's scores tell apart: the share that the learner puts
              in the same order; of a list of one item, whether it is the learner's first
@@ -107,8 +108,8 @@ def _in_words(found: Apprentice) -> str:
 
 
 def agreement_of(record: DecisionRecord, k: int) -> tuple[float, float] | None:
-    """Return (share of pairs that the learner put in the caller's order, 1 if it has the same first item else 0) of one
-    decision, by its first `k` items.
+    """Return how far the learner agrees with the caller's order in one decision, by its first `k` items: (the share of
+    pairs that both put in the same order, 1 if both have the same first item else 0).
 
     None if the decision was not made to be imitated, or the caller's scores tell no two items apart."""
     if record.arm != "imitated" or not record.shown:
@@ -134,7 +135,7 @@ class Tally:
         """Begin with no decision.
 
         Intervals miss with probability `alpha` / ((j + 1) (j + 2)) at most, where j is `beginning`: how many times
-        recent decisions have begun anew before; over all j this adds up to `alpha`."""
+        recent decisions have begun again before; over all j this adds up to `alpha`."""
         self._sequence = Drifting(alpha / ((beginning + 1) * (beginning + 2)))
         self._state = self._sequence.init((2,))
         self.decisions = 0

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heedful.loop.cluster_robust import Difference, difference, paired
+from heedful.loop.cluster_robust import Difference, difference, paired_difference
 from heedful.loop.log import Event
 from heedful.loop.records import FeedbackRecord
 
@@ -48,9 +48,9 @@ class Approval(NamedTuple):
     """the share of learned lists minus that of control lists; None if its interval cannot be computed"""
 
 
-class Approved:
+class ApprovalCounter:
     """Counter of thumbs up and down on learned and control lists: call `take` for each decision, in any order, then
-    `measured`."""
+    `approval`."""
 
     def __init__(self) -> None:
         self._given: list[tuple[bool, str | int, float]] = []  # (learned, who, 1.0 for up)
@@ -64,7 +64,7 @@ class Approved:
         particular."""
         self._given += [(learned, who, float(f.values[0] > 0.0)) for _, f in given if f.form == "thumb"]
 
-    def measured(self) -> Approval | None:
+    def approval(self) -> Approval | None:
         """Return the share of thumbs up on learned lists and on control lists, and its difference; None if no thumb was
         counted."""
         if not self._given:
@@ -80,6 +80,6 @@ class Approved:
 def _share(up: np.ndarray, people: np.ndarray) -> Share:
     if not up.size:
         return Share(0, 0, None, None, None)
-    found = paired(up, np.unique(people, return_inverse=True)[1])
+    found = paired_difference(up, np.unique(people, return_inverse=True)[1])
     low, high = (None, None) if found is None else (max(found.low, 0.0), found.high)
     return Share(up.size, int(up.sum()), float(up.mean()), low, high)

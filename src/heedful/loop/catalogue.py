@@ -194,7 +194,7 @@ class Catalogue:
         if self._apart:
             return self._numbers_apart(rows)
         with self._lock:
-            history, names = self._came_and_went(), self.called(rows.tolist())
+            history, names = self._came_and_went(), self.names_at(rows.tolist())
             numbers = history.numbers
             return np.array([numbers[n] if n in numbers else history.number(n) for n in names], np.int64)
 
@@ -235,7 +235,7 @@ class Catalogue:
             rows = tuple(map(self._standing.__getitem__, names))
         except KeyError:
             rows = self._read(names)
-        return self.numbers(rows), rows
+        return self.versions_at(rows), rows
 
     def _read(self, names: Sequence[str]) -> tuple[int, ...]:
         with self._lock:
@@ -244,14 +244,14 @@ class Catalogue:
             self._standing.update(zip(names, rows))
             return rows
 
-    def numbers(self, rows: Sequence[int]) -> tuple[int, ...]:
+    def versions_at(self, rows: Sequence[int]) -> tuple[int, ...]:
         """Return the versions of the items with these `rows`, in that order.
 
         A row is an index in the catalogue's array of features, a version the sequence number of the event that put the
         item on offer."""
         return tuple(map(self._versions.__getitem__, rows))
 
-    def called(self, rows: Sequence[int]) -> tuple[str, ...]:
+    def names_at(self, rows: Sequence[int]) -> tuple[str, ...]:
         """Return the names of the items with these `rows` (indices in the catalogue's array of features), in that
         order."""
         return tuple(map(self._names.__getitem__, rows))
@@ -309,7 +309,7 @@ class Catalogue:
         if row == len(self._features):
             grown = np.zeros((2 * row, self._n + 1))
             grown[:row] = self._features
-            self._features = grown  # whoever reads the old one at this moment finds all it asked for
+            self._features = grown  # a reader of the old one at this moment finds all it asked for
         self._features[row, :-1] = np.frombuffer(event.arrays or b"", "<f4")
         self._names.append(event.subject or "")
         self._versions.append(event.seq)

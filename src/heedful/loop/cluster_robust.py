@@ -77,7 +77,7 @@ def difference(scores: Array, learned: Bools, people: Ints) -> Difference | None
     return Difference(by, max(by - half, -1.0), min(by + half, 1.0), int(np.unique(people).size))
 
 
-def paired(differences: Array, people: Ints, most: float = 1.0) -> Difference | None:
+def paired_difference(differences: Array, people: Ints, most: float = 1.0) -> Difference | None:
     """Return the mean of n paired `differences` (n,), with its 95 % interval.
 
     Each difference lies between -`most` and `most`; `people` (n,) numbers the person whom it is from, from 0. The

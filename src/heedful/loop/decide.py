@@ -1,10 +1,9 @@
-"""From a request for a decision to the event that the log keeps.
+"""Decisions: a request is checked, a list is proposed, and the event for the log is made of both.
 
 `Decider.read` checks a request, `Decider.propose` makes the event of its decision from the published model, and
 `Decider.decision_of` returns the decision once the event is in the log. Nothing here writes to the log: `Loop.decide`
 submits the event and waits for it, the server submits those of many requests together. The file is long because the
-steps of a decision stand in their order: checked, drawn, proposed, recorded.
-"""
+steps of a decision stand in their order: checked, drawn, proposed, recorded."""
 
 from __future__ import annotations
 
@@ -70,10 +69,10 @@ class Decider:
 
     def read(
         self,
-        candidates: Any = None,
+        candidates: object = None,
         *,
         person: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
         show: int | None = None,
         id: str | None = None,
@@ -195,7 +194,7 @@ class Decider:
         places, size = tuple(made.shown.tolist()), made.shown.size
         carried = made.carried
         if arm == "imitated" and size:
-            carried = interaction.beside(model, state.shared, own, request, made.shown, rng)
+            carried = interaction.imitation_record(model, state.shared, own, request, made.shown, rng)
         if rival is not None and eligible is not None:
             rival = rival[np.isin(rival, eligible)]
         kept_names = () if rival is None else tuple([request.called[j] for j in rival[:size].tolist()])
@@ -253,14 +252,16 @@ class Decider:
         else:
             drafts = before.experiment == running.id
         if not drafts:
-            return None, theirs if before is None else _left(theirs, request, before)[0]
+            return None, theirs if before is None else _leave_out_earlier(theirs, request, before)[0]
         if running.own is None:
             ours = state.interaction.order(state.model, state.shared, own, request.x)
         else:
             ours = running.own.order(person, request.x)
         if before is None:
             return Pairing(running.id, ours, theirs, draft_generator(seed, id)), theirs
-        (ours, ours_above), (theirs, theirs_above) = (_left(each, request, before) for each in (ours, theirs))
+        (ours, ours_above), (theirs, theirs_above) = (
+            _leave_out_earlier(each, request, before) for each in (ours, theirs)
+        )
         rng = draft_generator(seed, before.first or id)
         rng.random(before.tossed)
         above = ours_above, theirs_above
@@ -348,7 +349,7 @@ class Decider:
         return to_decision(event.id, known)
 
 
-def _left(order: Ints, request: Request, before: EarlierPages) -> tuple[Ints, Ints]:
+def _leave_out_earlier(order: Ints, request: Request, before: EarlierPages) -> tuple[Ints, Ints]:
     """Return (ranking, above): a ranking of the m candidates that no earlier page showed (m,), and how many that one
     did show stand above each of them (m,).
 

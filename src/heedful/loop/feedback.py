@@ -1,10 +1,11 @@
-"""From feedback as the caller gives it to an event for the log. Nothing here writes to the log; see
-`heedful.loop.decide`."""
+"""Feedback as a caller gives it, checked and turned into an event for the log.
+
+Nothing here writes to the log; see `heedful.loop.decide`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -49,7 +50,7 @@ class FeedbackReader:
         self._forms = known_forms(projection.interaction)
 
     def read(
-        self, decision: object, id: object, time: object, form: Mapping[str, Any]
+        self, decision: object, id: object, time: object, form: Mapping[str, object]
     ) -> PendingEvent | Answer | UnknownDecision:
         """Check one piece of feedback and return the event to submit; nothing is written.
 

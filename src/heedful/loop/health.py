@@ -25,7 +25,7 @@ from heedful.data.frames import frame_of
 from heedful.evaluation.change import interval
 from heedful.loop.interactions.protocol import LoopModel, Step
 from heedful.loop.projection import Projection
-from heedful.loop.signals import Signal, Valued, Watched, one_person, rise_signal
+from heedful.loop.signals import Signal, Valued, WatchedLoop, one_person, rise_signal
 from heedful.loop.windows import windows
 
 Array = npt.NDArray[np.float64]
@@ -45,14 +45,9 @@ NO_OUTCOMES = "no answer says how a prediction came out"
 
 
 class Window(NamedTuple):
-    """Counts and errors of the feedback on some consecutive decisions: one point of each line over time. The first of
-    them was shown at `since`, the last at `until` (microseconds since 1970).
+    """Counts and errors of the feedback on some consecutive decisions, as one point of each line over time.
 
-    Of the `decisions`, `answered` have feedback so far. Those shown long enough ago to judge count in `settled`; of
-    these `unanswered` had none in time and `late` had it late; `delay` is the median delay in seconds. Of the pieces of
-    `feedback`, `empty` hold nothing to learn; `repeated` questions had been answered by the same person before,
-    `contradictory` of them differently. `error` is the mean error of predictions, 0 to 1; `alpha` and `slack` are those
-    of `Corrections`."""
+    The first of the decisions was shown at `since`, the last at `until`."""
 
     since: int
     """when the first was shown, in microseconds since 1970"""
@@ -222,14 +217,14 @@ def health(projection: Projection, alpha: float = 0.05) -> Health:
     check_between("alpha", alpha, 1e-6, 0.5)
     reading = _Reading(projection)
     reading.read()
-    return reading.told(alpha)
+    return reading.result(alpha)
 
 
 # ---------------------------------------------------------------------------- reading the log
 
 
 @dataclass(slots=True)
-class Shown:
+class ShownDecision:
     """A decision that was shown to `person` at `when`, and first answered at `first` (None: not yet); times in
     microseconds since 1970."""
 
@@ -240,7 +235,7 @@ class Shown:
     """when the first feedback came; None without any"""
 
 
-class Given(NamedTuple):
+class GivenFeedback(NamedTuple):
     """A piece of feedback with the numbers that are counted of it.
 
     `row` is the index of its decision, in the order shown; `time` is in microseconds since 1970. `empty`: nothing to
@@ -273,7 +268,7 @@ class _Reading:
     """Reads a log in order, while a new model learns from it, and collects the decisions shown and the feedback on
     them.
 
-    Call `read`, then `told` for the result."""
+    Call `read`, then `result`."""
 
     def __init__(self, projection: Projection) -> None:
         self._projection, self._interaction = projection, projection.interaction
@@ -283,8 +278,8 @@ class _Reading:
         """person -> question -> what the person answered to it last"""
         self._rows: dict[int, int] = {}
         """sequence number of a decision -> its index in `shown`"""
-        self.shown: list[Shown] = []
-        self.given: list[Given] = []
+        self.shown: list[ShownDecision] = []
+        self.given: list[GivenFeedback] = []
 
     def read(self) -> None:
         projection, waiting = self._projection, dict[int, str | None]()
@@ -309,7 +304,7 @@ class _Reading:
 
     def _show(self, seq: int, when: int, person: str | None) -> None:
         self._rows[seq] = len(self.shown)
-        self.shown.append(Shown(when, person))
+        self.shown.append(ShownDecision(when, person))
 
     def _take(self, step: Step) -> None:
         row = self._rows.get(step.decision.seq)
@@ -336,7 +331,7 @@ class _Reading:
         outcomes = interaction.outcomes(step.decision, step.feedback)
         repeated, contradictory = self._compare(person, interaction.claims(step))
         self.given.append(
-            Given(
+            GivenFeedback(
                 row, event.time, person, empty, repeated, contradictory, error, gains,
                 moved if math.isfinite(moved) else 0.0, tuple(outcomes),
             )
@@ -356,14 +351,14 @@ class _Reading:
 
     # ------------------------------------------------------------------------ what it says
 
-    def told(self, alpha: float) -> Health:
+    def result(self, alpha: float) -> Health:
         shown, given = self.shown, self.given
         late_after = self._projection.settings.late_after
         times = [each.when for each in shown] + [each.time for each in given]
         until = max(times, default=None)
         delays = [delay for each in shown if (delay := _delay(each)) is not None]
         name = quote(self._projection.path.name.removesuffix(".heedful"))
-        watched = Watched(name, self._projection.manifest.learner, late_after, alpha / SIGNALS)
+        watched = WatchedLoop(name, self._projection.manifest.learner, late_after, alpha / SIGNALS)
         corrections = _corrections([each.gains for each in given if each.gains is not None])
         bins, uncalibrated = self._calibration(alpha)
         return Health(
@@ -384,7 +379,7 @@ class _Reading:
         )
 
     def _windows(self, until: int, alpha: float | None) -> tuple[Window, ...]:
-        of: list[list[Given]] = [[] for _ in self.shown]
+        of: list[list[GivenFeedback]] = [[] for _ in self.shown]
         for each in self.given:
             of[each.row].append(each)
         limit = self._projection.settings.late_after
@@ -463,7 +458,9 @@ class _Reading:
 # ---------------------------------------------------------------------------- parts of it
 
 
-def signals(shown: Sequence[Shown], given: Sequence[Given], until: int, watched: Watched) -> tuple[Signal, ...]:
+def signals(
+    shown: Sequence[ShownDecision], given: Sequence[GivenFeedback], until: int, watched: WatchedLoop
+) -> tuple[Signal, ...]:
     """Run the six tests of the feedback (such as whether more of it is missing or late than before); return each with
     its evidence.
 
@@ -486,12 +483,12 @@ def signals(shown: Sequence[Shown], given: Sequence[Given], until: int, watched:
     return tuple(found)
 
 
-def _delay(shown: Shown) -> float | None:
+def _delay(shown: ShownDecision) -> float | None:
     """Return the seconds from a decision to its first feedback; None without feedback."""
     return None if shown.first is None else max(shown.first - shown.when, 0) / SECOND
 
 
-def _status(shown: Shown, until: int, limit: float) -> str | None:
+def _status(shown: ShownDecision, until: int, limit: float) -> str | None:
     """Return "in time", "late" or "none", by when the first feedback on a decision came.
 
     It is late after more than `limit` seconds, and none if it did not come within twice that. Return None if twice

@@ -81,7 +81,9 @@ def lessons(
     head = projection.log.last()[0]
     undone = projection.log.retractions()
     found = answers(projection.log, head + 1 if before is None else min(before, head + 1), person)
-    return tuple([_told(projection, event, decided, event.seq in undone) for event, decided in islice(found, limit)])
+    return tuple(
+        [_describe_lesson(projection, event, decided, event.seq in undone) for event, decided in islice(found, limit)]
+    )
 
 
 def answers(log: Log, before: int, person: str | None = None) -> Iterator[tuple[Event, Event]]:
@@ -138,7 +140,7 @@ def lesson_of(
     return model.lesson(context, feedback, extra)
 
 
-def _told(projection: Projection, event: Event, decided: Event, undone: bool) -> LessonTold:
+def _describe_lesson(projection: Projection, event: Event, decided: Event, undone: bool) -> LessonTold:
     decision, feedback = projection.decision(decided), records.decode_feedback(event.payload)
     record = decision.record
     names = decision.names

@@ -35,7 +35,14 @@ from heedful.loop.projection import AGAIN, PendingEvent, Projection, PublishedSt
 from heedful.loop.records import Answer, Decision
 from heedful.loop.request import Request, check_rows, encode_rows
 from heedful.loop.segments import Sealed
-from heedful.loop.serving import CALLER, ExperimentRecord, PromotionRecord, check_can_start, read_promotion, repeated
+from heedful.loop.serving import (
+    CALLER,
+    ExperimentRecord,
+    PromotionRecord,
+    check_can_start,
+    payload_if_repeated,
+    read_promotion,
+)
 from heedful.loop.settings import Manifest, Settings, built_learner, named_learners
 from heedful.storage import Address, Place, place_of
 
@@ -316,7 +323,7 @@ class Loop:
             except ValueError as error:
                 raise ValueError(f"row {i + 1}: {error}") from None
             arrays = encoded[i].astype("<f4").tobytes()
-            # The digest makes the id: the same version of an item is the same event, whoever sends it again.
+            # The digest makes the id: the same version of an item is the same event, whichever caller sends it again.
             digest = hashlib.blake2b(f"{name}\0{payload}".encode() + arrays, digest_size=12).hexdigest()
             if self._is_current(name, latest.get(name), digest):
                 continue
@@ -511,12 +518,12 @@ class Loop:
 
     def record(
         self,
-        candidates: Sequence[str | Mapping[str, Any]],
+        candidates: Sequence[str | Mapping[str, object]],
         shown: Sequence[str],
         *,
         id: str,
         person: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
         probability: float | None = None,
         time: int | str | None = None,
@@ -760,7 +767,7 @@ class Loop:
                 max(self.version, 1) if frozen else 0,  # event 1 is the loop's own
                 float(alpha),
             )
-            payload = records.encode(about) if known is None else repeated(known, about)
+            payload = records.encode(about) if known is None else payload_if_repeated(known, about)
             draft = Event(0, "experiment", event_id, now(), None, None, self.version, payload)
             [answer] = projection.submit_in_turn([PendingEvent(draft)])
             return answer

@@ -63,7 +63,7 @@ class LoggedDecision(NamedTuple):
     """the rows (m,) of the m candidates in the catalogue; None if they came with the request"""
 
 
-class _Left(msgspec.Struct, omit_defaults=True):
+class _LongFields(msgspec.Struct, omit_defaults=True):
     """The fields of a `DecisionRecord` that may be long, other than its lists of numbers: what is stored deflated in a
     long one. They mean the same there."""
 
@@ -75,11 +75,11 @@ class _Left(msgspec.Struct, omit_defaults=True):
     predicted: tuple[int | float, ...] = ()
 
 
-_LEFT = _Left.__struct_fields__
+_LEFT = _LongFields.__struct_fields__
 
 
 def pack(record: DecisionRecord, came: bytes) -> tuple[str, bytes | None]:
-    """Return (payload, arrays) of the event that logs a decision: JSON text, and the bytes stored beside it (None:
+    """Return (payload, arrays) of the event that logs a decision: JSON text, and the bytes stored with it (None:
     none).
 
     `record` is the decision, `came` the features that came with its request, as float32 bytes."""
@@ -90,11 +90,11 @@ def pack(record: DecisionRecord, came: bytes) -> tuple[str, bytes | None]:
     written = msgspec.json.encode(record)
     if LONG <= len(written) <= MOST:
         lists = [_differences(getattr(record, name)) for name in _LISTS]
-        left = _Left(*(getattr(record, name) for name in _LEFT))
+        left = _LongFields(*(getattr(record, name) for name in _LEFT))
         rest = b"".join([*(each.tobytes() for each in lists), msgspec.json.encode(left)])
         deflated = zlib.compress(rest, 1)
         told = Packed(len(deflated), tuple((each.dtype.str, each.size) for each in lists), len(rest))
-        record = msgspec.structs.replace(record, shown=(), items=(), **msgspec.structs.asdict(_Left()))
+        record = msgspec.structs.replace(record, shown=(), items=(), **msgspec.structs.asdict(_LongFields()))
     if LONG <= len(came) <= MOST and _is_sparse(came):
         told = msgspec.structs.replace(told, features=len(came))
         came = zlib.compress(came, 1)
@@ -119,10 +119,10 @@ def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[D
     record = msgspec.structs.replace(record, packed=None)
     deflated, came = came[: told.record], came[told.record :]
     if told.features:
-        came = _inflated(came, told.features)
+        came = _inflate(came, told.features)
     if not told.record:
         return record, came
-    rest, at = _inflated(deflated, told.rest), 0
+    rest, at = _inflate(deflated, told.rest), 0
     lists: dict[str, tuple[int, ...]] = {}
     for name, (kind, n) in zip(_LISTS, told.lists, strict=True):
         if kind not in _TYPES or n < 0 or len(rest) - at < n * int(kind[2]):
@@ -153,7 +153,7 @@ def _is_sparse(features: bytes) -> bool:
     return 2 * int(np.count_nonzero(numbers)) <= numbers.size
 
 
-def _inflated(deflated: bytes, n: int) -> bytes:
+def _inflate(deflated: bytes, n: int) -> bytes:
     """Return the `n` bytes that `deflated` holds. Raise ValueError if it holds another number of bytes, or is not
     deflated."""
     if not 0 <= n <= MOST:
@@ -171,4 +171,4 @@ def _inflated(deflated: bytes, n: int) -> bytes:
 
 
 _decode = decoder(DecisionRecord).decode
-_decode_left = decoder(_Left).decode
+_decode_left = decoder(_LongFields).decode

@@ -65,7 +65,7 @@ def earlier_pages(projection: Projection, after: object, person: str | None) -> 
         pages.append(page := before)
         if len(pages) > MOST_PAGES:
             raise ValueError(f"after: expected at most {MOST_PAGES} pages of a list, got more")
-    shown = frozenset(name for page in pages for name in _shown(page))
+    shown = frozenset(name for page in pages for name in _shown_names(page))
     last = pages[0]
     found = EarlierPages(last.id, last.record.arm, shown)
     if last.record.arm != "interleaved":
@@ -96,6 +96,6 @@ def page_before(projection: Projection, id: str, person: str | None) -> LoggedDe
     return found
 
 
-def _shown(page: LoggedDecision) -> list[str]:
+def _shown_names(page: LoggedDecision) -> list[str]:
     """Return the names of what a page shows, including items that were not on offer."""
     return [page.names[j] for j in page.record.shown] + [name for at, name in page.record.unknown if at >= 0]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data.frames import frame_of
-from heedful.loop.cluster_robust import Difference, paired
+from heedful.loop.cluster_robust import Difference, paired_difference
 from heedful.loop.windows import windows
 
 
@@ -73,7 +73,7 @@ class PredictionReport(NamedTuple):
         return frame_of(columns, package)
 
 
-class Scored(NamedTuple):
+class ScoredAnswer(NamedTuple):
     """One answer, with the score of the model's prediction (`score`, nan if nothing was predicted) and that of a simple
     baseline (`baseline`). Sorts by when the answer was given.
 
@@ -116,7 +116,7 @@ class Wording(NamedTuple):
 
 
 def prediction_report(
-    answers: Iterable[Scored], wording: Wording, most: float, details: dict[str, Any]
+    answers: Iterable[ScoredAnswer], wording: Wording, most: float, details: dict[str, Any]
 ) -> PredictionReport:
     """Return the report on how well `answers` were predicted; they come in any order.
 
@@ -132,7 +132,7 @@ def prediction_report(
     people = [numbers.setdefault(each.who, len(numbers)) for each, there in zip(found, known) if there]
     apart, unsaid = None, wording.no_prediction
     if known.any():
-        apart = paired((score - baseline)[known], np.array(people, np.int64), most)
+        apart = paired_difference((score - baseline)[known], np.array(people, np.int64), most)
         unsaid = wording.one_person if len(numbers) < 2 else wording.no_spread
     series = [
         PredictionWindow(

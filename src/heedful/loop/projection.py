@@ -220,7 +220,7 @@ class Projection:
         self.failed: dict[int, str] = {}
         """feedback that the learner failed on and the model leaves out: sequence number -> what went wrong, in words"""
         if self.log.unfinished():
-            with suppress(Owned):  # whoever owns the loop finishes that
+            with suppress(Owned):  # the owner of the loop finishes that
                 if left := self.forget_derived():
                     self.note(f"{', '.join(left)}: cannot be removed, and what was forgotten is still in it: remove it")
                 else:
@@ -423,7 +423,7 @@ class Projection:
                 return state, own
             if self.turn.acquire(blocking=False):
                 try:
-                    if self._stale:  # whoever was learning this was interrupted
+                    if self._stale:  # the thread that was learning this was interrupted
                         self.catch_up()
                 finally:
                     self.turn.release()
@@ -439,7 +439,7 @@ class Projection:
         person = self.interaction.person(person)
         state, own = self.reading(person)
         if self.interaction.lacks(state.shared, x):
-            self.catch_up()  # waits for whoever takes it in
+            self.catch_up()  # waits for the thread that takes it in
             state, own = self.reading(person)
         return state, own
 
@@ -579,9 +579,11 @@ class Projection:
             if durable and not group and self.settings.durable == "feedback" and self.waits_for_disk(repeated):
                 # Nothing was written, so nothing was waited for; what is repeated may be of a process that still waits.
                 self.log.sync()
-            self._stale = True  # until all of it is learned: whatever interrupts, the next one folds anew
+            self._stale = (
+                True  # until all of it is learned: whatever interrupts, the next one folds the whole log again
+            )
             self._learn([(i, event, drafts[i]) for i, event in zip(fresh, group.values())], answers)
-            if self._head > head:  # folded anew, the model has what other processes appended meanwhile
+            if self._head > head:  # folded again, the model has what other processes appended meanwhile
                 self.log.look_for_forgotten()
                 self.forget_cached()
             self._head = max(head, self._head)
@@ -631,11 +633,11 @@ class Projection:
 
         Each entry of `fresh` is (index in `answers`, the event with its sequence number, what was submitted)."""
         before = self._retractions
-        anew = any(
+        rebuilt = any(
             event.kind in ("rollback", "promote") or (event.kind == "undo" and event.target not in before)
             for _, event, _ in fresh
         )
-        if anew:
+        if rebuilt:
             self.rebuild()
         elif any(event.kind in KINDS for _, event, _ in fresh):
             self._direct(before)
@@ -644,13 +646,13 @@ class Projection:
             late = learned = False
             if event.kind == "feedback" and decision is not None and feedback is not None:
                 late = event.time - decision.since > 1e6 * self.settings.late_after
-                if anew:  # the fold has it already
+                if rebuilt:  # the fold has it already
                     learned = event.seq not in self.failed and self._says(event, decision, feedback)
                 elif (
                     not (learned := self.learn_one(self._model, event, decision, feedback)) and event.seq in self.failed
                 ):
                     self.rebuild()  # the lesson may have stopped half-way
-                    anew = True
+                    rebuilt = True
                 self._version = max(event.seq, self._version)
             elif event.kind == "undo":
                 learned = event.target not in before and self._retractions.undone.get(event.target or 0) == event.seq
@@ -659,11 +661,11 @@ class Projection:
                 learned = True
                 self._version = max(event.seq, self._version)
             elif event.kind == "item":
-                self._put(event, anew)
+                self._put(event, rebuilt)
             elif event.kind == "decision":
                 self._remember(event)
                 if self.imitates:
-                    self._watch(event, anew)
+                    self._watch(event, rebuilt)
             version = event.version if event.kind == "decision" else self._version
             reason = self.failed.get(event.seq) or (None if feedback is None else why_nothing_learned(feedback))
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
@@ -1086,7 +1088,7 @@ class Projection:
         everything.
         """
         if not self.log.store.owns:
-            return  # whoever owns the loop does
+            return  # the owner of the loop does
         try:
             self.snapshot()
         except (OSError, IncompleteModel) as error:

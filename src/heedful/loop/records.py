@@ -277,14 +277,14 @@ def new_id() -> str:
 
     Ids in the order of time stand side by side in the log's index; random ones would touch a page of the disk each.
     """
-    return f"{time.time_ns() // 1_000_000:012x}{_drawn(10).hex()}"
+    return f"{time.time_ns() // 1_000_000:012x}{_random_bytes(10).hex()}"
 
 
 _random: dict[str, Any] = {"bytes": b"", "at": 0}
 _drawing = threading.Lock()
 
 
-def _drawn(n: int) -> bytes:
+def _random_bytes(n: int) -> bytes:
     """Return `n` random bytes, taken from a buffer of bytes that the operating system was asked for at once."""
     with _drawing:
         at = _random["at"]

@@ -17,7 +17,7 @@ from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
 from heedful.loop import apprentice, records
 from heedful.loop.apprentice import Apprentice
-from heedful.loop.approval import Approval, Approved
+from heedful.loop.approval import Approval, ApprovalCounter
 from heedful.loop.cluster_robust import Difference, difference
 from heedful.loop.interactions.findings import interval, prediction_sentences, sentence
 from heedful.loop.interactions.protocol import Step
@@ -27,7 +27,7 @@ from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import PredictionReport
 from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
-from heedful.loop.simulation import Measured, Said, Simulation, Truth
+from heedful.loop.simulation import MeasuredRegret, SimulatedAnswer, Simulation, Truth
 from heedful.loop.windows import windows
 
 
@@ -117,7 +117,7 @@ class Report(NamedTuple):
     """learned and control lists over time, oldest first"""
     feedback: Counts
     """counts of the feedback"""
-    simulation: Measured | None
+    simulation: MeasuredRegret | None
     """the regret and its bound, if a simulated person teaches the loop; otherwise None"""
     prediction: PredictionReport | None = None
     """how well answers were predicted; None if this kind of feedback predicts nothing"""
@@ -144,11 +144,11 @@ class Report(NamedTuple):
         return frame_of(columns, package)
 
     def _repr_html_(self) -> str:
-        arms: list[Any] = [("learned", *self.learned), ("left alone", *self.control)]
+        arms: list[Any] = [("learned", *self.learned), ("control", *self.control)]
         title, columns = f"Report on {self.decisions:,} decisions", ["lists", "shown", "answered", "mean"]
         told = sentence(self.unsaid) if self.difference is None else interval(self.difference)
         if self.thumbs is not None:
-            shares = {"learned": self.thumbs.learned.share, "left alone": self.thumbs.control.share}
+            shares = {"learned": self.thumbs.learned.share, "control": self.thumbs.control.share}
             told += f" Thumbs up: {', '.join(f'{name} {x:.0%}' for name, x in shares.items() if x is not None)}."
         counts = self.feedback
         given = f"Feedback: {counts.given:,}, of them {counts.empty:,} with nothing to learn from, "
@@ -159,7 +159,7 @@ class Report(NamedTuple):
         return table(title, columns, arms, [told, *predicted, given, *imitates])
 
 
-class _Shown(NamedTuple):
+class _ScoredList(NamedTuple):
     """A learned or control list that was shown, and its score by the answers to it (None if they do not say)."""
 
     seq: int
@@ -195,9 +195,9 @@ def report(projection: Projection, last: int) -> Report:
         "" if found is not None else interaction.why_not_compared(learned, control, _level(lists), looked.forms),
         _series(lists),
         Counts(**looked.counts),
-        None if looked.truth is None else looked.truth.measured(looked.whole),
+        None if looked.truth is None else looked.truth.regret(looked.whole),
         prediction=None if looked.tally is None else looked.tally.report(),
-        thumbs=looked.approved.measured(),
+        thumbs=looked.approved.approval(),
         unknown=looked.unknown or None,
         apprentice=apprentice.look(projection),
     )
@@ -213,14 +213,14 @@ class _Look:
         self._state = projection.published
         self.tally = projection.interaction.tally()
         self._reader = projection.interaction.order_reader()
-        self.approved = Approved()
+        self.approved = ApprovalCounter()
         self._retractions = projection.log.retractions()
         self._activated: dict[int | None, int] = {}
         self._answers: dict[int | None, list[Event]] = {}
         self.decisions = self.imported = self.waiting = self.unknown = 0
         self.since: int | None = None
         self.whole = True
-        self.lists: list[_Shown] = []
+        self.lists: list[_ScoredList] = []
         self.forms: set[str] = set()
         self.counts = dict.fromkeys(Counts._fields, 0)
         known = projection.settings.keep_unshown and projection.interaction.keeps_unshown  # else the best is not
@@ -233,11 +233,11 @@ class _Look:
         elif event.kind == "feedback":
             self._answers.setdefault(event.target, []).append(event)
         elif event.kind == "decision":
-            self._decided(event)
+            self._add_decision(event)
         elif event.kind == "forget" and self.truth is not None:
             self.truth.disturb("somebody was forgotten")
 
-    def _decided(self, event: Event) -> None:
+    def _add_decision(self, event: Event) -> None:
         answers = self._answers.pop(event.seq, [])[::-1]
         given = [(each, records.decode_feedback(each.payload)) for each in answers if each.seq not in self._retractions]
         decision = self._ledger.decision(event)
@@ -255,7 +255,7 @@ class _Look:
             self.forms |= {feedback.form for _, feedback in given}
             self.approved.take(record.arm == "learned", decision.person or event.seq, given)
             score = self._ledger.interaction.score(decision, [feedback for _, feedback in given])
-            self.lists.append(_Shown(event.seq, when, record.arm == "learned", decision.person, score))
+            self.lists.append(_ScoredList(event.seq, when, record.arm == "learned", decision.person, score))
 
     def _count(
         self, undone: int, given: list[tuple[Event, FeedbackRecord]], decision: LoggedDecision, when: int
@@ -277,7 +277,7 @@ class _Look:
             order = None
             if truth is not None and lesson is not None and self._reader is not None:
                 order = self._reader.lesson(step.context, feedback, step.extra)
-            read.append(Said(event, feedback, order))
+            read.append(SimulatedAnswer(event, feedback, order))
         if truth is not None:
             truth.take(decision, projection.requests.context(decision).x, read, self._reader)
         if self.tally is not None:
@@ -292,19 +292,19 @@ class _Look:
 # ---------------------------------------------------------------------------- the arms
 
 
-def _arm(lists: Sequence[_Shown], learned: bool) -> Arm:
+def _arm(lists: Sequence[_ScoredList], learned: bool) -> Arm:
     arm = [each for each in lists if each.learned == learned]
     scores = [each.score for each in arm if each.score is not None]
     return Arm(len(arm), len(scores), sum(scores) / len(scores) if scores else None)
 
 
-def _series(lists: list[_Shown]) -> tuple[Window, ...]:
+def _series(lists: list[_ScoredList]) -> tuple[Window, ...]:
     """Return learned and control lists over time, in windows of about as many lists each, oldest first."""
     parts = [lists[start:end] for start, end in windows(len(lists))]
     return tuple([Window(part[-1].seq, part[-1].time, _arm(part, True), _arm(part, False)) for part in parts])
 
 
-def _difference(lists: Sequence[_Shown], low: float, high: float) -> Difference | None:
+def _difference(lists: Sequence[_ScoredList], low: float, high: float) -> Difference | None:
     """Return the mean score of learned lists minus that of control lists, with its interval; None if it cannot be
     computed.
 
@@ -320,7 +320,7 @@ def _difference(lists: Sequence[_Shown], low: float, high: float) -> Difference 
     return None if found is None else Difference(found.by * span, found.low * span, found.high * span, found.people)
 
 
-def _level(lists: Sequence[_Shown]) -> bool:
+def _level(lists: Sequence[_ScoredList]) -> bool:
     """Return whether all answered learned lists have one score and all answered control lists have one: no interval can
     be computed."""
     arms = [[each.score for each in lists if each.learned == arm and each.score is not None] for arm in (True, False)]

@@ -1,8 +1,7 @@
-"""From what a caller gives to what a learner takes: candidates and contexts become features, names become indices.
+"""Requests and feedback as arrays: candidates and contexts become features, names of items become indices.
 
 The file is long because a request has five forms (all items, names, mappings, arrays, search hits) that end in one
-`Request`, and feedback is resolved against the same names.
-"""
+`Request`, and feedback is resolved against the same names."""
 
 from __future__ import annotations
 
@@ -184,7 +183,7 @@ class Requests:
             came = self._query_rows([{"id": name} for name in called], called)
         encoded = self._context(context)
         given = self._scores(prior, len(called), called)
-        scores = _standardised(given)
+        scores = _standardise(given)
         kept_context = self._to_store("context", context)
         x = self._numbers(rows, came, encoded, scores)
         return Request(
@@ -245,11 +244,11 @@ class Requests:
         query = () if self._query is None else self._query.places.keys()
         return from_hits(candidates, prior, identifier, self.catalogue.current, query)
 
-    def _to_store(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    def _to_store(self, name: str, given: Mapping[str, object] | None) -> dict[str, Any] | None:
         """Return what the log keeps of `given`, attributes that came with a request in the field `name`; None if it
         keeps nothing."""
         try:
-            return self.manifest.kept(given, self.manifest.encoding)
+            return self.manifest.attributes_to_log(given, self.manifest.encoding)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
 
@@ -285,7 +284,7 @@ class Requests:
             try:
                 items, rows = self.catalogue.standing(candidates)
                 if 0 < len(set(rows)) == len(rows) <= records.MOST_CANDIDATES:
-                    return self.catalogue.called(rows), items, rows
+                    return self.catalogue.names_at(rows), items, rows
             except (KeyError, TypeError):
                 pass  # said below, by name
         asked = records.distinct("candidates", candidates)
@@ -536,7 +535,7 @@ class Requests:
                 whole[places.start : places.stop] = row[places.start : places.stop]
             row = whole
         text = given.text if self.manifest.settings.store_text else None
-        kept = self.manifest.kept(given.given, encoding)
+        kept = self.manifest.attributes_to_log(given.given, encoding)
         if not given.values:
             return FeedbackRecord("edit", [-1], base=base, text=text, given=kept), row
         order = [*decision.shown, *sorted(set(range(len(X))) - set(decision.shown))]
@@ -703,7 +702,7 @@ def _numbers(m: int) -> tuple[str, ...]:
     return tuple(map(str, range(m)))
 
 
-def _standardised(given: Sequence[float | None]) -> tuple[float, ...]:
+def _standardise(given: Sequence[float | None]) -> tuple[float, ...]:
     """Return the caller's scores `given` of m candidates, standardised to mean 0 and variance 1; () if there are none,
     or all are equal.
 

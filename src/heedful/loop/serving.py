@@ -149,7 +149,7 @@ def check_can_start(projection: Projection) -> None:
         raise ValueError(f"experiment: {projection.manifest.learner} imitates {CALLER} so far: promote it first")
 
 
-def repeated(known: Event, about: ExperimentRecord) -> str:
+def payload_if_repeated(known: Event, about: ExperimentRecord) -> str:
     """Return the payload to submit for an experiment whose id is in the log already, as the event `known`.
 
     It is the earlier payload if the caller asks for the same experiment, so that the event counts as a duplicate;

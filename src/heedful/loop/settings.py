@@ -218,7 +218,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         kept = row if self.settings.store_text else self._without_texts(row, self.encoding)
         return plain_json(kept)
 
-    def kept(self, row: Mapping[str, Any] | None, encoding: Encoding | None) -> dict[str, Any] | None:
+    def attributes_to_log(self, row: Mapping[str, object] | None, encoding: Encoding | None) -> dict[str, Any] | None:
         """Return what the log keeps of `row`, the attributes of a request or of a candidate that came with it, as plain
         values.
 
@@ -288,7 +288,7 @@ def built_learner(manifest: Manifest, named: Sequence[str] = ()) -> Any:
 
     If that is the user's own, a class in a Python file, `named` has to name it again as "FILE.py:Class", such as
     "mine.py:Ranker", because opening a log does not run code that only the log names. Others of the user's own may be
-    named beside it, to be tried in an experiment. Raise LookupError if the user's own learner is not named, and
+    named with it, to be tried in an experiment. Raise LookupError if the user's own learner is not named, and
     ValueError if another one is named in its place or the learner does not fit the loop."""
     spec = manifest.learner
     builtin = is_packaged(spec.strip().partition(":")[0])

@@ -58,7 +58,7 @@ class Signal(NamedTuple):
     """what to do next, as sentences"""
 
 
-class Watched(NamedTuple):
+class WatchedLoop(NamedTuple):
     """The loop whose feedback is tested, with the names that sentences use for it, and the false-alarm rate of each
     test."""
 
@@ -149,7 +149,7 @@ WORDS = {
 }
 
 
-def rise_signal(kind: str, values: Sequence[Valued], watched: Watched) -> Signal:
+def rise_signal(kind: str, values: Sequence[Valued], watched: WatchedLoop) -> Signal:
     """Return whether the mean of a series of values from 0 to 1 has risen, with the evidence.
 
     `kind` names the series ("unanswered", "late", ...: a key of `WORDS`); `values` are (value, person or None, time) in
@@ -168,7 +168,7 @@ def rise_signal(kind: str, values: Sequence[Valued], watched: Watched) -> Signal
         said = f"{_percent(change.after)} of {x.size:,} {words.of}: too few to compare."
     else:
         said = f"{_percent(change.before)} of {change.start:,} {words.of} before {day(since)}, "
-        said += f"{_percent(change.after)} of {x.size - change.start:,} since. {_weighed(change, rate)}"
+        said += f"{_percent(change.after)} of {x.size - change.start:,} since. {_evidence_text(change, rate)}"
     return Signal(
         kind,
         change.log_evidence >= -math.log(rate),
@@ -179,13 +179,13 @@ def rise_signal(kind: str, values: Sequence[Valued], watched: Watched) -> Signal
         x.size,
         people,
         change.before if found else None,
-        _known(change.after),
+        _none_if_nan(change.after),
         since,
         words.remedy.format(**told),
     )
 
 
-def one_person(given: Sequence[tuple[str | None, int]], watched: Watched) -> Signal:
+def one_person(given: Sequence[tuple[str | None, int]], watched: WatchedLoop) -> Signal:
     """Return whether one person gives more than half of the feedback, from the first on or since some moment.
 
     `given` has the person (None: nobody in particular) and the time, in microseconds since 1970, of each piece of
@@ -212,13 +212,14 @@ def one_person(given: Sequence[tuple[str | None, int]], watched: Watched) -> Sig
     since = given[change.start][1]
     alarm = log_e >= -math.log(rate) and people > 1
     part = f"of {len(given) - change.start:,} pieces of feedback since {day(since)}"
-    said = f"{_percent(change.after)} {part} come from {person}. {_weighed(change._replace(log_evidence=log_e), rate)}"
+    evidence = _evidence_text(change._replace(log_evidence=log_e), rate)
+    said = f"{_percent(change.after)} {part} come from {person}. {evidence}"
     if people == 1:
         said = f"All feedback comes from {person}: there is nobody to compare them with."
     else:
         remedy = f"Look at the lessons of {person}. If that is a crawler or a test, heedful forget {watched.loop} "
         remedy += f"{quote(person)} takes all of it out, and heedful rollback goes back to a version before it."
-    before = _known(change.before)
+    before = _none_if_nan(change.before)
     return Signal(
         "one person",
         alarm,
@@ -235,7 +236,7 @@ def one_person(given: Sequence[tuple[str | None, int]], watched: Watched) -> Sig
     )
 
 
-def _weighed(change: Change, rate: float) -> str:
+def _evidence_text(change: Change, rate: float) -> str:
     return f"Evidence {_evidence(change.log_evidence):.3g}; {1.0 / rate:,.0f} make an alarm."
 
 
@@ -244,7 +245,7 @@ def _evidence(log_evidence: float) -> float:
     return math.exp(min(log_evidence, math.log(1e300)))
 
 
-def _known(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 

@@ -1,4 +1,4 @@
-"""The true utility of simulated people, stored beside a loop, so that its regret can be compared with the theorems'
+"""The true utility of simulated people, stored with a loop, so that its regret can be compared with the theorems'
 bounds.
 
 A file `simulation.json` in the loop's folder holds what the simulated people want: utility weights w* by feature, and
@@ -86,7 +86,7 @@ class At(NamedTuple):
     """the theorem's bound on that; None if it does not apply"""
 
 
-class Measured(NamedTuple):
+class MeasuredRegret(NamedTuple):
     """The regret of a simulated loop: how far the true utility of its learned lists fell short of that of the best
     lists.
 
@@ -105,7 +105,7 @@ class Measured(NamedTuple):
     """the average regret over time, at most `POINTS` points, in order"""
 
 
-class Said(NamedTuple):
+class SimulatedAnswer(NamedTuple):
     """A piece of feedback of a simulated person, and the better ranking that follows from it as a training example."""
 
     event: Event
@@ -153,7 +153,7 @@ class Truth:
         """Note that the regret bounds do not apply to this log, because of `why`, unless a reason was noted already."""
         self._disturbed = self._disturbed or why
 
-    def take(self, decision: LoggedDecision, x: Floats, given: Sequence[Said], reader: Model | None) -> None:
+    def take(self, decision: LoggedDecision, x: Floats, given: Sequence[SimulatedAnswer], reader: Model | None) -> None:
         """Add one decision: compute the regret of its list and, for the bound, how much utility the feedback on it
         gained.
 
@@ -180,13 +180,13 @@ class Truth:
         seqs = [said.event.seq for said in given]
         self._rounds.append(_Round(decision.version, seqs, regret, gain, R, S, bool(record.prior)))
 
-    def measured(self, whole: bool) -> Measured:
+    def regret(self, whole: bool) -> MeasuredRegret:
         """Return the regret over the decisions given to `take`, and its bound.
 
         `whole` says whether they go back to the beginning of the log; otherwise there is no bound."""
         rounds = self._rounds[::-1]
         if not rounds:
-            return Measured(0, None, None, "no learned list was answered so far", ())
+            return MeasuredRegret(0, None, None, "no learned list was answered so far", ())
         t = np.arange(1, len(rounds) + 1)
         average = np.cumsum([each.regret for each in rounds]) / t
         marks = np.unique(np.geomspace(1, t.size, min(POINTS, t.size)).round().astype(np.int64))
@@ -199,7 +199,7 @@ class Truth:
                 bounds, unbound = None, "the theorem takes other parameters of the learner, for this person"
         limits = [None] * marks.size if bounds is None else bounds.tolist()
         curve = tuple([At(int(n), float(average[n - 1]), limit) for n, limit in zip(marks, limits)])
-        return Measured(len(rounds), float(average[-1]), limits[-1], unbound, curve)
+        return MeasuredRegret(len(rounds), float(average[-1]), limits[-1], unbound, curve)
 
     def _unbound(self, rounds: list[_Round], whole: bool) -> str:
         """Return the first hypothesis of Theorems 1, 5 and 6 of Shivaswamy & Joachims 2015 ([J15]) that `rounds`

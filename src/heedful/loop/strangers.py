@@ -1,4 +1,4 @@
-"""Decide requests that name candidates which are not on offer.
+"""Candidates that are not on offer: how a list with such items in it is made, logged and learned from.
 
 A request may name items that the loop does not know (unknown items), an item twice, none at all, or be the hits of a
 search engine. The known candidates are ranked. An unknown one keeps the place that the caller's score gives it, or
@@ -58,7 +58,7 @@ class Strangers(NamedTuple):
         orders = [tuple([number[j] for j in order if j in number]) for order in (self.learned, self.own)]
         return Strangers(tuple([self.names[j] for j in others]), *orders)
 
-    def told(self, places: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    def to_record(self, places: Sequence[int]) -> tuple[tuple[int, str], ...]:
         """Return (place in the list, name) of each candidate that is not on offer, as the log keeps it; -1 if it is not
         shown.
 

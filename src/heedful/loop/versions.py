@@ -28,7 +28,7 @@ def version_of(model_version: int, learner: Any) -> str:
 
     MODEL is `model_version`, that of the model of the loop's kind of feedback; LEARNER is the version that `learner`
     declares."""
-    parts = [_declared(part) or _digest(type(part).__module__) for part in _parts(learner)]
+    parts = [_declared_version(part) or _digest(type(part).__module__) for part in _parts(learner)]
     return ".".join([str(model_version), *filter(None, parts)])
 
 
@@ -49,7 +49,7 @@ def _parts(value: Any) -> Iterator[Any]:
             yield from _parts(part)
 
 
-def _declared(part: Any) -> str:
+def _declared_version(part: Any) -> str:
     """Return the version that a part of a learner declares in its class; "" if it declares none.
 
     A field called `version` is a hyperparameter and does not count."""

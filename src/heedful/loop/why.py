@@ -127,11 +127,11 @@ def why(projection: Projection, id: str, item: str, top: int = 10, budget: float
     """Return why the candidate `item` of the decision `id` had its score, with the `top` pieces of feedback that moved
     it most.
 
-    `projection` is the loop's log with its model. If that costs no more than `budget`, in updates of a small
-    perceptron, the model is made again without each piece of feedback in turn; otherwise the influence of one is by how
-    much it moved the score when it was learned. The cost is counted beforehand, from the log and the learner's
-    `lesson_cost`, so the same log always gives the same answer. Raise LookupError if there is no such decision, it was
-    forgotten, or the item was not a candidate."""
+    `projection` is the loop's log with its model. The influence of a piece of feedback is the score minus that of a
+    model made without it, if making all these models costs no more than `budget`, in updates of a small perceptron.
+    Otherwise it is by how much the score moved when the feedback was learned. The cost is counted beforehand, from the
+    log and the learner's `lesson_cost`, so the same log always gives the same answer. Raise LookupError if there is no
+    such decision, it was forgotten, or the item was not a candidate."""
     known = find_decision(projection, id)
     if item not in known.names:
         raise LookupError(f"item {item} is not among the candidates of decision {id}")

@@ -221,7 +221,7 @@ class Figure(NamedTuple):
     """the paper's claims about them"""
     note: str = ""
     """which data and sizes differ from the paper's"""
-    beside: tuple[tuple[str, str, float], ...] = ()
+    paper_numbers: tuple[tuple[str, str, float], ...] = ()
     """the numbers of the paper's table: (key of the panel, label of the line, number)"""
 
     def _repr_html_(self) -> str:

@@ -107,7 +107,7 @@ def steadier(panel: str, labels: Sequence[str]) -> Check:
 
     def check(outcome: Outcome) -> Verdict:
         averages = [average_regret(outcome[panel][label].regrets)[:, [9, -1]] for label in labels]
-        parts = [_steadier(values) for values in averages]
+        parts = [_test_steadier(values) for values in averages]
         worst = weakest(parts).found
         errors = [standard_error(values) for values in averages]
         listed = ", ".join(f"{label} {early:.2g} and {late:.2g}" for label, (early, late) in zip(labels, errors))
@@ -117,7 +117,7 @@ def steadier(panel: str, labels: Sequence[str]) -> Check:
     return check
 
 
-def _steadier(values: Array) -> Part:
+def _test_steadier(values: Array) -> Part:
     """Return the part of a claim that the second of paired values (runs x 2) varies less than the first: late + early
     and late - early are negatively correlated.
 

@@ -77,7 +77,7 @@ FUNCTIONS = (1, 2, 5, 10, 20, 40)
 HUNDRED, FEW = Size(100, 25), Size(100, 2)
 THOUSAND, SOME = Size(1000, 25), Size(40, 2)
 
-RIGHT = "Labels are the right ones: the paper's numbers, beside, are of others, see docs/nips2012.md."
+RIGHT = "Labels are the right ones: the paper's numbers, next to ours, are of others, see docs/nips2012.md."
 AS_PUBLISHED = (
     "Labels as published: MovieLens, Election and Jura have inverted ranks, and one sushi the features of another, see "
     "docs/nips2012.md."
@@ -102,15 +102,15 @@ def _lines(*labels: str) -> tuple[Line, ...]:
     return tuple(Line(label, (MODELS[label],), "") for label in labels)
 
 
-def _beside(table: Mapping[str, tuple[float, ...]], labels: tuple[str, ...]) -> tuple[tuple[str, str, float], ...]:
+def _printed(table: Mapping[str, tuple[float, ...]], labels: tuple[str, ...]) -> tuple[tuple[str, str, float], ...]:
     return tuple((key, label, value) for key, row in table.items() for label, value in zip(labels, row))
 
 
-def _cells(beside: tuple[tuple[str, str, float], ...]) -> list[Claim]:
+def _cells(printed: tuple[tuple[str, str, float], ...]) -> list[Claim]:
     """Return the claims that the numbers of a table of the paper, each as (key of the plot, label of the curve,
     number), are reproduced within .02.
     """
-    return [Claim(f"{key}, {label}: {value:.3f}.", (key,), near(key, label, value)) for key, label, value in beside]
+    return [Claim(f"{key}, {label}: {value:.3f}.", (key,), near(key, label, value)) for key, label, value in printed]
 
 
 # ---------------------------------------------------------------------------- the figures
@@ -118,8 +118,8 @@ def _cells(beside: tuple[tuple[str, str, float], ...]) -> list[Claim]:
 
 def _table1(labels: str) -> Figure:
     panels = tuple(_panel(world, _lines(*MODELS), HUNDRED, FEW, ERRORS, "bars", labels) for world in SETS)
-    beside = _beside(TABLE_1, PUBLISHED)
-    said = _cells(beside) if labels == "published" else []
+    printed = _printed(TABLE_1, PUBLISHED)
+    said = _cells(printed) if labels == "published" else []
     for key in SETS.values():
         said += [
             Claim(f"{key}: CP and CPU outperform SU and BO.", (key,), lower_than_all(key, (CP, CPU), (SU, BO))),
@@ -138,7 +138,7 @@ def _table1(labels: str) -> Figure:
             )
         )
     return Figure(
-        "nips2012/table1", PAPER, "Table 1: test error with 100 users", panels, tuple(said), _note(labels), beside
+        "nips2012/table1", PAPER, "Table 1: test error with 100 users", panels, tuple(said), _note(labels), printed
     )
 
 
@@ -157,9 +157,9 @@ def _table2(labels: str) -> Figure:
             ),
         ]
     note = "Processor time of one thread; what is tuned was tuned before, on others."
-    beside = _beside(TABLE_2, PUBLISHED)
+    printed = _printed(TABLE_2, PUBLISHED)
     return Figure(
-        "nips2012/table2", PAPER, "Table 2: training times (s) with 100 users", panels, tuple(said), note, beside
+        "nips2012/table2", PAPER, "Table 2: training times (s) with 100 users", panels, tuple(said), note, printed
     )
 
 
@@ -169,9 +169,9 @@ def _asking(labels: str) -> tuple[Panel, ...]:
 
 
 def _table3(labels: str) -> Figure:
-    beside = _beside(TABLE_3, ASKING)
+    printed = _printed(TABLE_3, ASKING)
     keys = tuple(SETS.values())
-    said = _cells(beside) if labels == "published" else []
+    said = _cells(printed) if labels == "published" else []
     said += [
         Claim("BALD always outperforms random sampling.", keys, wins(keys, (CPU, CP, SU), "B", "R", 0, 15)),
         Claim(
@@ -182,7 +182,7 @@ def _table3(labels: str) -> Figure:
     ]
     return Figure(
         "nips2012/table3", PAPER, "Table 3: test error after ten questions, at most 1000 users",
-        _asking(labels), tuple(said), _note(labels), beside,
+        _asking(labels), tuple(said), _note(labels), printed,
     )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ SCALED = (
     "PRank's thresholds move by 1, so its result depends on the length of x. Here every instance has length 1, as they "
     "are and with an intercept, a feature that is 1, for those without thresholds."
 )
-RULE = "Widrow-Hoff's eta is 1 / R^2 by rule, R the length of the longest instance; beside it the best of five."
+RULE = "Widrow-Hoff's eta is 1 / R^2 by rule, R the length of the longest instance; next to it the best of five."
 
 LOSS = Measure("average rank loss of rounds 1 to t", AVERAGE.of)
 TOTAL = Measure("cumulative rank loss", CUMULATIVE.of)

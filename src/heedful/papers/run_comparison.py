@@ -111,7 +111,7 @@ def split(
     train: int,
     pool: int = 0,
     test: int = 0,
-    apart: Mapping[str, Any] = {},
+    apart: Mapping[str, object] = {},
 ) -> Split:
     """Split the answers of `people` random people of `data` (of all, if there are fewer), drawn from `seed`: the pairs
     of each person are divided at random, independently of other people's.

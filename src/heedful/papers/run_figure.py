@@ -295,9 +295,11 @@ def distribution(panel: Panel, sources: Sources) -> dict[str, LineResult]:
 
 
 def horizons(panel: Panel, size: Size) -> dict[str, LineResult]:
-    """Run the plot of Lemma 3 of [J15] and return the results of its curves by label: the average regret of one run of
-    T rounds on the lemma's stream, for about 30 lengths T up to `size.rounds` (1 x lengths), with the bound 2 / sqrt T.
-    """
+    """Run the plot of Lemma 3 of [J15], by which the average regret of T rounds can be no lower than 2 / sqrt T; return
+    the results of its curves by label.
+
+    Each curve has the average regret (1 x lengths) of single runs of different lengths T: about 30 lengths, up to
+    `size.rounds`. The feedback is that of the stream in the proof of the lemma."""
     ran = {}
     for line in panel.lines:
         lengths = log_spaced(size.rounds, 30)

@@ -29,7 +29,7 @@ KEPT = 1_000_000_000
 
 
 class Workers(NamedTuple):
-    """Where the runs of a figure are done."""
+    """The workers that do the runs of a figure: how many work at a time, and by which engine."""
 
     jobs: int = 1
     """how many runs are done at a time"""

@@ -109,11 +109,11 @@ def one_holds(parts: Sequence[Part]) -> Conclusion:
     number of parts; FAILS if all fail; else OPEN.
 
     Raise ValueError for a part that has a `low`."""
-    against = all_hold([_contrary(part) for part in parts])
+    against = all_hold([_contradict(part) for part in parts])
     return {HOLDS: FAILS, FAILS: HOLDS, OPEN: OPEN}[against]
 
 
-def _contrary(part: Part) -> Part:
+def _contradict(part: Part) -> Part:
     """Return the part of a claim that a difference is not below the `high` of `part`. Raise ValueError if the part has
     a `low`."""
     if part.low > -math.inf:

@@ -38,7 +38,7 @@ class Guarantee(NamedTuple):
 NONE = Guarantee("", np.empty(0), np.empty(0))
 
 
-def guaranteed_regret(learner: Any, user: Any, setting: Setting, measure: Measure, marks: Array) -> Guarantee:
+def guaranteed_regret(learner: Any, user: object, setting: Setting, measure: Measure, marks: Array) -> Guarantee:
     """Return the theoretical bound on the regret of `learner`, as the quantity `measure`, at the rounds `marks` (n,),
     taught by the simulated person `user` in `setting` (the environments and what they share), for alpha-informative
     feedback without slack.

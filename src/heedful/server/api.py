@@ -19,10 +19,10 @@ from heedful.loop.records import plain
 from heedful.loop.settings import check_learner
 from heedful.server.auth import refuse_scope
 from heedful.server.codecs import check_list
-from heedful.server.decisions import accepted, outcome
+from heedful.server.decisions import answer_fields, outcome
 from heedful.server.events import stream
 from heedful.server.loops import MAIN, loop_name
-from heedful.server.manifest import found, naming
+from heedful.server.manifest import loop_maker, naming
 from heedful.server.request import ApiRequest
 from heedful.storage import Closed, Damaged
 
@@ -39,7 +39,7 @@ async def new_loop(request: ApiRequest) -> object:
     if given.get("learner") is not None:
         with about_learner():
             check_learner(check_packaged(given["learner"]))
-    make = found({key: value for key, value in given.items() if key != "name"})
+    make = loop_maker({key: value for key, value in given.items() if key != "name"})
     worker = await request.service.loops.create(request.caller.tenant, name, make)
     with worker:
         return await worker.run(partial(about, worker.loop, name))
@@ -133,7 +133,7 @@ async def activate(request: ApiRequest) -> object:
     given = require(request.given, "decision")
     answer = await request.worker.run(partial(request.loop.activate, given["decision"], time=given.get("time")))
     request.note("activate", outcome(answer))
-    return accepted(answer)
+    return answer_fields(answer)
 
 
 async def undo(request: ApiRequest) -> object:
@@ -143,7 +143,7 @@ async def undo(request: ApiRequest) -> object:
         refuse_scope(request.caller, "admin")
     answer = await request.worker.run(partial(request.loop.undo, given["event"], id=given.get("id")))
     request.note("undo", outcome(answer))
-    return accepted(answer)
+    return answer_fields(answer)
 
 
 def is_rule(loop: Loop, event: object) -> bool:
@@ -158,7 +158,7 @@ async def rollback(request: ApiRequest) -> object:
         partial(request.loop.rollback, given["to"], id=given.get("id"), reason=given.get("reason") or "")
     )
     request.note("rollback", outcome(back.answer))
-    return plain(back) | {"answer": accepted(back.answer)}
+    return plain(back) | {"answer": answer_fields(back.answer)}
 
 
 async def forget(request: ApiRequest) -> object:
@@ -211,7 +211,7 @@ async def correct_style(request: ApiRequest) -> object:
     person = given.pop("person", None)
     answer = await request.worker.run(partial(request.loop.correct_style, person, **given))
     request.note("style", outcome(answer))
-    return accepted(answer)
+    return answer_fields(answer)
 
 
 # ---------------------------------------------------------------------------- trying another learner
@@ -223,13 +223,13 @@ async def start_experiment(request: ApiRequest) -> object:
     with about_learner(("experiment", "share", "frozen", "alpha", "id")):
         answer = await request.worker.run(partial(request.loop.start_experiment, **given))
     request.note("experiment", outcome(answer))
-    return accepted(answer)
+    return answer_fields(answer)
 
 
 async def stop_experiment(request: ApiRequest) -> object:
     answer = await request.worker.run(partial(request.loop.stop_experiment, id=request.given.get("id")))
     request.note("stop", outcome(answer))
-    return accepted(answer)
+    return answer_fields(answer)
 
 
 async def experiment(request: ApiRequest) -> object:
@@ -248,7 +248,7 @@ async def promote(request: ApiRequest) -> object:
     with about_learner(("promote", "force", "by", "reason", "id")):
         made = await request.worker.run(partial(request.loop.promote, **given))
     request.note("promote", outcome(made.answer))
-    return plain(made) | {"answer": accepted(made.answer)}
+    return plain(made) | {"answer": answer_fields(made.answer)}
 
 
 async def promotions(request: ApiRequest) -> object:

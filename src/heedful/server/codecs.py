@@ -52,7 +52,7 @@ _PLAIN = msgspec.msgpack.Decoder(plain_values())
 
 
 class Limits(NamedTuple):
-    """The limits of a request."""
+    """Limits of the size of a request, and of the time that it may take to arrive."""
 
     body: int = 8 * 2**20
     """the most bytes of a body"""

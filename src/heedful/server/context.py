@@ -114,7 +114,7 @@ class ServerContext:
         return self._turns.setdefault((tenant, what), asyncio.Lock())
 
     async def read(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, which decodes a large body, from the only thread that does so.
+        """Run `work`, which decodes a large body, in the one thread that does so, and return its result.
 
         No other thread runs while a body is decoded. So after each one the next waits for `REST` times as long as that
         took."""

@@ -83,7 +83,7 @@ async def take_feedback(request: ApiRequest) -> dict[str, Any] | list[dict[str, 
     if type(given) is not list:
         answer = await worker.feedback(given, request.large)
         request.note("feedback", outcome(answer))
-        return accepted(answer)
+        return answer_fields(answer)
     request.service.authenticator.spend(request.caller, len(given))
     if request.large or len(given) <= FEW:  # a large body has the turn of its tenant already
         answers = await worker.feedback_many(given, request.large)
@@ -106,7 +106,7 @@ def outcome(answer: Answer) -> str:
     return "late" if answer.late and answer.status == "applied" else answer.status
 
 
-def accepted(answer: Answer) -> dict[str, Any]:
+def answer_fields(answer: Answer) -> dict[str, Any]:
     """Return the `answer` to an event as JSON fields.
 
     Raise Problem (409), with the answer in it, if it is a rejection: of the kind "lost-decision" if the event's

@@ -191,7 +191,7 @@ class Front(App):
         async def look(i: int) -> None:
             try:
                 await asyncio.wait_for(
-                    asyncio.shield(asyncio.ensure_future(_done(self._hosts[i].ready.remote()))), PATIENCE
+                    asyncio.shield(asyncio.ensure_future(_await_reference(self._hosts[i].ready.remote()))), PATIENCE
                 )
                 self._down.discard(i)
             except (self._gone, TimeoutError):
@@ -205,7 +205,7 @@ class Front(App):
         while True:
             message: Any = await receive()
             if message["type"] == "lifespan.startup":
-                await asyncio.gather(*(_done(host.ready.remote()) for host in self._hosts))
+                await asyncio.gather(*(_await_reference(host.ready.remote()) for host in self._hosts))
                 self._watching = asyncio.create_task(self._watch())
                 await send({"type": "lifespan.startup.complete"})
             else:
@@ -213,7 +213,7 @@ class Front(App):
                     self._watching.cancel()
                 for host in self._hosts:
                     with suppress(self._gone, TimeoutError):
-                        await asyncio.wait_for(_done(host.end.remote()), 15.0)
+                        await asyncio.wait_for(_await_reference(host.end.remote()), 15.0)
                     with suppress(Exception):
                         self._ray.kill(host)
                 await self.service.stop()
@@ -221,7 +221,7 @@ class Front(App):
                 return
 
 
-async def _done(reference: Any) -> Any:
+async def _await_reference(reference: Any) -> Any:
     return await reference
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.protocol import Interaction
 
 
-def found(given: Mapping[str, Any]) -> Callable[[Place], Loop]:
+def loop_maker(given: Mapping[str, object]) -> Callable[[Place], Loop]:
     """Return a function that creates a loop at the place it is given, from the JSON fields `given` of a request.
 
     The fields name the learner, the items, the encodings and the settings. The function raises ValueError, naming the

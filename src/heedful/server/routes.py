@@ -137,7 +137,7 @@ ROUTES = (
           schema.Undo, schema.Answer, headers=_KEY),
     Route("POST", f"{_ONE}/rollback", "admin", "Go back to an earlier version of the model", api.rollback,
           schema.Rollback, schema.RolledBack, headers=_KEY),
-    Route("POST", f"{_ONE}/experiments", "admin", "Try a learner beside the one that serves", api.start_experiment,
+    Route("POST", f"{_ONE}/experiments", "admin", "Try a learner next to the one that serves", api.start_experiment,
           experiments.StartExperiment, schema.Answer, headers=_KEY),
     Route("POST", f"{_ONE}/experiments/stop", "admin", "End the experiment that is running", api.stop_experiment,
           experiments.StopExperiment, schema.Answer, headers=_KEY, missing="not-found"),

@@ -150,7 +150,7 @@ def _forms_by_kind() -> str:
 def _fields() -> list[tuple[str, Any, Any]]:
     """Return (name, type with JSON schema, default) of the fields of all forms of feedback."""
     schemas = {
-        name: schema for form in FORMS.values() for name, schema in {form.name: form.schema, **form.beside}.items()
+        name: schema for form in FORMS.values() for name, schema in {form.name: form.schema, **form.more_fields}.items()
     }
     return [(name, Annotated[Any, Meta(extra_json_schema=dict(schema))], UNSET) for name, schema in schemas.items()]
 
@@ -208,7 +208,7 @@ class Evaluate(_Body):
             list[Annotated[str, Meta(max_length=500)]],
             Meta(
                 max_length=10,
-                description="beside the loop's own; NAME@VERSION is frozen at that version; NAME@VERSION.. "
+                description="next to the loop's own; NAME@VERSION is frozen at that version; NAME@VERSION.. "
                 "and NAME@2026-01-31T12:00:00Z.. begin to learn there",
                 examples=[["second-order:epsilon=0.1"]],
             ),

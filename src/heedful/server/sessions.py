@@ -25,7 +25,7 @@ FRESH, HOLDS = 1.0, 5.0
 events that stays open."""
 
 
-class _Seen(NamedTuple):
+class _CachedSession(NamedTuple):
     """A session, as it was last read from the database."""
 
     prefix: str
@@ -48,7 +48,7 @@ class Sessions:
         Raise Damaged, a ValueError, if `server.db` is something else, is damaged, or was written by a newer heedful."""
         self._database = open_database(home)
         self._idle, self._clock = idle, clock
-        self._seen: dict[bytes, _Seen] = {}  # good ones alone
+        self._seen: dict[bytes, _CachedSession] = {}  # good ones alone
 
     def create(self, prefix: str, *, instead_of: str | None = None) -> str:
         """Begin a session with the key of this `prefix` and return its token, which is not stored and cannot be had
@@ -87,7 +87,7 @@ class Sessions:
         except OSError:  # sessions stay valid until the file can be read
             return True
 
-    def _find(self, token: str, digest: bytes, within: float) -> _Seen | None:
+    def _find(self, token: str, digest: bytes, within: float) -> _CachedSession | None:
         now, seen = self._clock(), self._seen.get(digest)
         if seen is None or not 0 <= now - seen.at < within:
             try:
@@ -101,14 +101,14 @@ class Sessions:
                 self._seen[digest] = seen
         return seen if seen is not None and seen.ends > self._now() else None
 
-    def _look(self, token: str, digest: bytes, now: float) -> _Seen | None:
+    def _look(self, token: str, digest: bytes, now: float) -> _CachedSession | None:
         if len(token) != LENGTH or not token.isascii():
             return None
         with self._database.reading(WAIT) as connection:
             if connection is None:
                 return None
             row = connection.execute("SELECT prefix, ends FROM sessions WHERE digest = ?", [digest]).fetchone()
-        return None if row is None else _Seen(str(row[0]), int(row[1]), now)
+        return None if row is None else _CachedSession(str(row[0]), int(row[1]), now)
 
     def end(self, token: str) -> None:
         """End the session of this token, if there is one."""

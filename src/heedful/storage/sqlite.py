@@ -143,7 +143,7 @@ class Database:
                 "a newer heedful wrote it; upgrade heedful to open it"
             )
         there = _objects(connection)
-        known = _known(schema, max(found, 0))
+        known = _expected_objects(schema, max(found, 0))
         may = known | _STATISTICS
         wrong = [f"{about[0]} {name!r:.100}" for name, about in there.items() if about != may.get(name)]
         wrong += [f"no table {name!r}" for name, about in known.items() if about[0] == "table" and name not in there]
@@ -267,7 +267,7 @@ def _objects(connection: Connection) -> Objects:
 
 
 @lru_cache
-def _known(schema: Schema, version: int) -> Objects:
+def _expected_objects(schema: Schema, version: int) -> Objects:
     """Return what `_objects` finds in an undamaged file of this version of the schema, by creating one in memory."""
     with closing(sqlite3.connect(":memory:")) as connection:
         for statement in [statement for step in schema.steps[:version] for statement in step]:

@@ -117,7 +117,7 @@ class GridExperiment(Experiment):
 
     @abstractmethod
     def check(
-        self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
+        self, where: str, folder: Path, data: Mapping[str, object], grid: Mapping[str, object]
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
         """Check the table `data` of a grid, and return (paths of the data files, the values that a result depends on).
 
@@ -127,7 +127,7 @@ class GridExperiment(Experiment):
         """
 
     @abstractmethod
-    def blank(self, decided: Mapping[str, Any]) -> Setting:
+    def blank(self, decided: Mapping[str, object]) -> Setting:
         """Return a setting without simulated environments, in which learners can be made just to see whether their text
         is valid.
 
@@ -135,7 +135,9 @@ class GridExperiment(Experiment):
         """
 
     @abstractmethod
-    def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
+    def setting(
+        self, files: tuple[str, ...], decided: Mapping[str, object], user: str, seeds: Sequence[int]
+    ) -> Setting:
         """Return the setting (the simulated environments and what they share) in which the learners of a grid run with
         one simulated user, given as text `user`, and these `seeds`.
 
@@ -144,7 +146,7 @@ class GridExperiment(Experiment):
         """
 
 
-def check_keys(where: str, table: Mapping[str, Any], keys: Mapping[str, type]) -> None:
+def check_keys(where: str, table: Mapping[str, object], keys: Mapping[str, type]) -> None:
     """Raise ValueError, naming the key, if `table` has a key that is not in `keys`, or a value that is not of its type
     there.
 

@@ -64,7 +64,7 @@ class Items(GridExperiment):
         files = matching_files(where, "catalogue", folder, [data["catalogue"]], one=True)
         return tuple(map(str, files)), {"kind": "catalogue", "sha256": checksums(files), "people": people}
 
-    def blank(self, decided: Mapping[str, Any]) -> Setting:
+    def blank(self, decided: Mapping[str, object]) -> Setting:
         from heedful.experiments.coactive import COACTIVE
         from heedful.experiments.setting import blank_setting
         from heedful.spaces.ranking import Ranking

@@ -59,7 +59,7 @@ class Letor(GridExperiment):
         return PreparedExperiment(setting, f"{user}, {setting.rounds:,} queries", {"user": user})
 
     def check(
-        self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
+        self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, object]
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
         files = matching_files(where, "letor", folder, data["letor"], one=False)
         return tuple(map(str, files)), {"kind": "letor", "sha256": checksums(files), "k": grid.get("k", 5)}

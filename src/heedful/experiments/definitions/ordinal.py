@@ -41,8 +41,8 @@ class Ordinal(GridExperiment):
     syntax = 'ordinal = "..."'
     grid_help = (
         "Grades, without users, where regret is the rank loss: "
-        'data = {ordinal = "films.csv", target = "rating", scale = "unit"}; a constant predictor is run beside. There, '
-        "too: order, map, without, missing."
+        'data = {ordinal = "films.csv", target = "rating", scale = "unit"}; a constant predictor is run for '
+        "comparison. There, too: order, map, without, missing."
     )
     keys: ClassVar[Mapping[str, type]] = {"ordinal": str} | {key: type(value) for key, value in DEFAULTS.items()}
     answers = "grades"
@@ -114,7 +114,7 @@ class Ordinal(GridExperiment):
         )
 
     def check(
-        self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
+        self, where: str, folder: Path, data: Mapping[str, object], grid: Mapping[str, object]
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
         files = matching_files(where, "ordinal", folder, [data["ordinal"]], one=True)
         decided = DEFAULTS | {key: data[key] for key in DEFAULTS if key in data}
@@ -122,7 +122,7 @@ class Ordinal(GridExperiment):
             decided[key] = [check_text(where, key, value) for value in decided[key]]
         return tuple(map(str, files)), {"kind": "ordinal", "sha256": checksums(files)} | decided
 
-    def blank(self, decided: Mapping[str, Any]) -> Setting:
+    def blank(self, decided: Mapping[str, object]) -> Setting:
         from heedful.experiments.ordinal import ORDINAL
         from heedful.experiments.setting import blank_setting
         from heedful.spaces.ordinal import Ranks

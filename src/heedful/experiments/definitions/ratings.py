@@ -33,7 +33,7 @@ class Ratings(GridExperiment):
     rounds = "25,000, or as many as there are"
     syntax = 'ratings = "..."'
     grid_help = (
-        'Ratings, without users, simple rules beside: data = {ratings = "ml-100k", repeats = true} or '
+        'Ratings, without users, with simple rules for comparison: data = {ratings = "ml-100k", repeats = true} or '
         '{ratings = "gaussian:noise=0.5"}; there, too: slate, warm, twice, densest, columns = {user = "who", '
         'item = "dish", rating = "stars"}.'
     )
@@ -69,7 +69,7 @@ class Ratings(GridExperiment):
         measure: Annotated[
             str, Option("regret; or ndcg: NDCG@5 of the best five, of which the first are shown.")
         ] = "regret",
-        simple: Annotated[bool, Option("Whether simple rules are run beside, for comparison.", negatable=True)] = True,
+        simple: Annotated[bool, Option("Whether simple rules are run too, for comparison.", negatable=True)] = True,
         user_column: Annotated[str, Option("Where a table has the users.", metavar="COLUMN")] = "",
         item_column: Annotated[str, Option("Where a table has the items.", metavar="COLUMN")] = "",
         rating_column: Annotated[str, Option("Where a table has the ratings.", metavar="COLUMN")] = "",

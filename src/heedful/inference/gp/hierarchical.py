@@ -267,10 +267,10 @@ def _maximise_from_sums(K: Array, people: PerUserPosteriors, nu0: float, kappa0:
     a, A = pull_sums(people)
     pull = S @ a
     new = (U * m + pull) / max(U + kappa0, 1.0)
-    beside = np.column_stack([pull, new - m, new])
+    factors = np.column_stack([pull, new - m, new])
     of_these = np.array([[0.0, -1.0, 0.0], [-1.0, U, 0.0], [0.0, 0.0, kappa0]])
     cov = S @ A @ S
-    cov += beside @ of_these @ beside.T
+    cov += factors @ of_these @ factors.T
     cov += U * S
     cov += nu0 * K
     cov += cov.T.copy()

@@ -141,12 +141,11 @@ class MarginalLikelihood:
         return ResponseNoise(width, lapse, self.random)
 
     def at(self, x: Array) -> tuple[float, Array, QuadratureNode]:
-        """Return log evidence plus log prior at the hyperparameters x, its gradient (4,), and a node with the posterior
-        there.
+        """Evaluate the hyperparameters x: return (log evidence plus log prior, its gradient (4,), a node with the
+        posterior there).
 
         x (4,): log spread, logit share, logit lapse rate, log tie width. Of the gradient, only the components of
-        hyperparameters that are learned (`free`) are valid. The node has weight 1.
-        """
+        hyperparameters that are learned (`free`) are valid. The node has weight 1."""
         c2, share = float(np.exp(2.0 * x[0])), _expit(x[1])
         noise = self.noise_at(x)
         slope = np.zeros(4)

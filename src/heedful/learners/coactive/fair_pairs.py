@@ -139,7 +139,7 @@ class FairPairs(NamedTuple):
             better, worse, weights = fair_pairs(y.shown, y.start, y.swapped, clicked, self.swap)
             self.space.add_pairs(out, w, x, better, worse, weights)
 
-    def drafted(self, state: FairPairsState, x: Floats, pairs: Ints, feedback: Ints) -> Array:
+    def draft_direction(self, state: FairPairsState, x: Floats, pairs: Ints, feedback: Ints) -> Array:
         """Return the gradient (N,), for N features, of `feedback` (clicked candidates) on a list in which something
         other than this learner put pairs of neighbours in either order with probability 1/2, such as two rankers that
         pick in turns (team draft).

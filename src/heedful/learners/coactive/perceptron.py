@@ -82,8 +82,10 @@ class PreferencePerceptron(NamedTuple):
         return self.finish_round(state)
 
     def finish_round(self, state: PerceptronState) -> PerceptronState:
-        """Return the state after the last part of a round, when its update direction was added to `state.pending`: the
-        round is counted and, if it completes a batch, the sum of the batch is added to the weights."""
+        """Finish a round: add the update directions of a batch to the weights if the round completes it, and return the
+        state with one round more.
+
+        The update direction of the round has been added to `state.pending` before."""
         t = state.t + 1
         if self.batch > 1 and t % self.batch == 0:
             state.w[:] += state.pending
@@ -234,8 +236,9 @@ class ExponentiatedPerceptron(NamedTuple):
         return 1.0 / (2.0 * self.bound * math.sqrt(float(self.horizon if self.horizon > 0 else t)))
 
     def finish_round(self, state: ExponentiatedState) -> ExponentiatedState:
-        """Return the state after the last part of a round, when learning rate times update direction was added to
-        `state.theta`: the round is counted, and the weights are computed from theta."""
+        """Finish a round: compute the weights from theta, and return the state with one round more.
+
+        The learning rate times the update direction of the round has been added to `state.theta` before."""
         if self.signed:
             signed_weights(state.theta, state.w)
         else:
@@ -312,8 +315,9 @@ class ConvexPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def finish_round(self, state: ConvexState) -> ConvexState:
-        """Return the state after the last part of a round, when its scaled update direction was added to the weights:
-        the round is counted, and the weights are projected onto the ball |w| <= `radius`."""
+        """Finish a round: project the weights onto the ball |w| <= `radius`, and return the state with one round more.
+
+        The scaled update direction of the round has been added to `state.w` before."""
         norm = math.sqrt(squared_norm(state.w))
         if norm > self.radius:
             state.w[:] *= self.radius / norm

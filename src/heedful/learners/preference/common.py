@@ -234,8 +234,8 @@ def update_state(
     """
     before = state.said.of(x.user).size
     state = with_answer(learner, state, x, y, feedback)
-    anew = state.said.of(x.user).size // every > before // every
-    refine_sites(learner, state, x.user, 200 if anew else 1, anew and learn_noise)
+    due = state.said.of(x.user).size // every > before // every
+    refine_sites(learner, state, x.user, 200 if due else 1, due and learn_noise)
     return state._replace(t=state.t + 1)
 
 

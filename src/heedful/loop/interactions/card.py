@@ -12,12 +12,10 @@ PREDICTED = ("predicted", "grades", "ratings", "chances")
 
 
 class Prediction(NamedTuple):
-    """The texts on what a decision predicts for each item that it shows: its name, meaning and range."""
+    """What a decision predicts for each item that it shows: its name and range."""
 
     name: str
     """the name of the predicted quantity, as the heading of a column: "rating\""""
-    meaning: str
-    """what the number is, in one line"""
     low: float | None = None
     """the least value; None if there is none"""
     high: float | None = None

@@ -137,7 +137,7 @@ def interval(apart: Difference, hint: str = "") -> str:
     return f"Difference: {by}{hint} (95 % confidence interval: {low} to {high})."
 
 
-def examined(report: Report) -> str:
+def lists_sentence(report: Report) -> str:
     """Return a sentence on the lists that `report` is about: how many, whether all or only the newest, since when."""
     since = ""
     if report.since is not None:
@@ -156,7 +156,7 @@ def clusters(apart: Difference | None, answers: str = "Answers") -> tuple[str, .
     return (f"{answers} of one person resemble each other, so the interval counts people: {people}.",)
 
 
-def excluded(report: Report, imported: str = BY_THE_PAGE) -> str:
+def excluded_sentence(report: Report, imported: str = BY_THE_PAGE) -> str:
     """Return a sentence on the lists and answers that the table of learned and control lists leaves out; "" if there
     are none.
 
@@ -197,8 +197,8 @@ def compare_arms(
         compare(report, card, control),
         tuple(rows) if any(row.shown for row in rows) else (),
         arms_picture(report, card, axis),
-        excluded(report, imported),
-        notes=(examined(report), *notes, *clusters(report.difference)),
+        excluded_sentence(report, imported),
+        notes=(lists_sentence(report), *notes, *clusters(report.difference)),
     )
 
 
@@ -257,12 +257,12 @@ def arms_picture(report: Report, card: Card, axis: str | tuple[float, float]) ->
 
 
 def mean_points(arms: Sequence[Arm]) -> tuple[float | None, ...]:
-    """Return the points of a line: the mean score of one sort of lists in each window of time, None for windows without
-    a point.
+    """Return the points of a line in a picture: the mean score of some lists in each window of time, None for a window
+    without a point.
 
-    `arms` has the counts of these lists (the learned ones, or those of the control) in each window. Neighbouring
-    windows are joined until they hold at least `EACH` answered lists; the mean of these is the value at the last
-    window."""
+    `arms` has the counts and the mean score of these lists in each window: of the learned lists, or of those of the
+    control (in the caller's order). A point needs at least `EACH` answered lists. Windows with fewer are joined with
+    the next ones, and the point stands at the last of them."""
     found: list[float | None] = [None] * len(arms)
     step, began, part = -(-len(arms) // POINTS), 0, list[tuple[int, float]]()
     for i, arm in enumerate(arms):

@@ -46,10 +46,10 @@ _NUMBER: Json = {"type": "number", "minimum": -1e100, "maximum": 1e100}
 
 def _of_items(schema: Json) -> Json:
     """Return the JSON schema of an object whose keys are names of items and whose values follow `schema`."""
-    return {"type": "object", "propertyNames": _named(ITEM), "additionalProperties": schema, "minProperties": 1}
+    return {"type": "object", "propertyNames": _without_type(ITEM), "additionalProperties": schema, "minProperties": 1}
 
 
-def _named(schema: Json) -> Json:
+def _without_type(schema: Json) -> Json:
     return {name: value for name, value in schema.items() if name != "type"}
 
 
@@ -98,7 +98,7 @@ class Form(ABC):
     """a value of that field, as JSON, for items named a, b, c"""
     schema: ClassVar[Json] = {}
     """the JSON schema of that field"""
-    beside: ClassVar[Mapping[str, Json]] = {}
+    more_fields: ClassVar[Mapping[str, Json]] = {}
     """JSON fields that may come together with the field `name`, each with its JSON schema"""
     names_unshown: ClassVar[bool] = False
     """whether feedback may name candidates that were not shown"""
@@ -152,7 +152,7 @@ class Form(ABC):
 
     def say(self, line: Mapping[str, object]) -> str:
         """Return feedback in a few words, from its JSON fields `line`, as `write` returns them."""
-        told = [f"{name} {line[name]}" for name in (self.name, *self.beside) if line.get(name) is not None]
+        told = [f"{name} {line[name]}" for name in (self.name, *self.more_fields) if line.get(name) is not None]
         return ", ".join(told)
 
     def tell(self, lesson: LessonTold) -> str:
@@ -172,7 +172,7 @@ class Clicks(Form):
 
     name, hint, example = "clicks", "items that were clicked, in the order of the clicks", ["b"]
     schema: ClassVar[Json] = _ITEMS
-    beside: ClassVar[Mapping[str, Json]] = {"chain": _ITEMS}
+    more_fields: ClassVar[Mapping[str, Json]] = {"chain": _ITEMS}
 
     def needs_items(self, given: Feedback) -> bool:
         """Return whether the feedback `given` has a click."""
@@ -311,7 +311,7 @@ class Edit(Form):
 
     name, hint, example = "edit", "the corrected text, or the attributes that were changed", "a corrected text"
     schema: ClassVar[Json] = {"anyOf": [{"type": "string"}, {"type": "object"}]}
-    beside: ClassVar[Mapping[str, Json]] = {"nearest": {"type": "boolean"}, "item": ITEM}
+    more_fields: ClassVar[Mapping[str, Json]] = {"nearest": {"type": "boolean"}, "item": ITEM}
     names_unshown = True
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
@@ -380,7 +380,7 @@ class Thumb(Form):
 
     name, hint, example = "thumb", "up or down, on what was shown or on an item", "up"
     schema: ClassVar[Json] = {"enum": ["down", "up"]}
-    beside: ClassVar[Mapping[str, Json]] = {"item": ITEM}
+    more_fields: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         """Return the thumb `value` ("up" or "down") as the feedback value +1 or -1, with the item named in `given`, if
@@ -420,7 +420,7 @@ class Action(Form):
 
     name, hint, example = "action", "what was done with an item", "buy"
     schema: ClassVar[Json] = dict(ITEM)
-    beside: ClassVar[Mapping[str, Json]] = {"item": ITEM}
+    more_fields: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
         """Return the action named `value`, on the item in the field `item` of `given`.
@@ -692,20 +692,20 @@ def parse_feedback(given: Mapping[str, object], forms: Mapping[str, Form] = FORM
     - none or several of the `forms` are named,
     - there is another field, which the form does not have,
     - a value is not valid."""
-    form, beside = None, set[str]()
+    form, others = None, set[str]()
     for name, value in given.items():
         if value is None:
             continue
         if name not in forms:
-            beside.add(name)
+            others.add(name)
         elif form is None:
             form = forms[name]
         else:
             raise ValueError(f"feedback: expected one of {', '.join(forms)}, got {form.name} and {name}")
     if form is None:
-        got = f"got {describe(min(beside, key=str))}" if beside else "got none of them"
+        got = f"got {describe(min(others, key=str))}" if others else "got none of them"
         raise ValueError(f"feedback: expected one of {', '.join(forms)}, {got}")
-    if beside and (extra := beside - form.beside.keys()):
-        allowed = ", ".join((form.name, *form.beside))
+    if others and (extra := others - form.more_fields.keys()):
+        allowed = ", ".join((form.name, *form.more_fields))
         raise ValueError(f"feedback: expected {allowed}, got another field: {describe(min(extra, key=str))}")
     return form.parse(given[form.name], given)

@@ -124,10 +124,10 @@ def propose_list(
             shown, carried = match.draft(size)
         ranking = match.a
         if asked.arm == "sampled":
-            shown, carried = _sampled(ranking, size, settings.temperature, rng)
+            shown, carried = _sample_list(ranking, size, settings.temperature, rng)
         by_caller = np.array_equal(shown, order) if ours == theirs else control
         possible, chance = ours == theirs or not control, match.probability(shown)
-        likely = _mixed(shares, settings.temperature, ranking, shown, by_caller, possible, chance)
+        likely = _mix_arms(shares, settings.temperature, ranking, shown, by_caller, possible, chance)
     elif imitated:
         likely = 1.0
     elif shares.sampled == 0.0 or not size:
@@ -135,12 +135,12 @@ def propose_list(
     else:
         ranking = model.order(shared, own, request.x)
         if asked.arm == "sampled":
-            shown, carried = _sampled(ranking, size, settings.temperature, rng)
+            shown, carried = _sample_list(ranking, size, settings.temperature, rng)
         by_caller = np.array_equal(shown, order) if ours == theirs else control
         chance = float(np.array_equal(shown, ranking[:size])) if draws[1] is None else draws[1](ranking, shown)
         tells = draws[1] is not None or not isinstance(y, tuple) or shares.sampled == 1.0
         possible = ours == theirs or not control
-        likely = _mixed(shares, settings.temperature, ranking, shown, by_caller, possible, chance) if tells else None
+        likely = _mix_arms(shares, settings.temperature, ranking, shown, by_caller, possible, chance) if tells else None
     kept = None
     if request.features is not None and not settings.keep_unshown and size < m:
         kept = sorted(shown.tolist())  # in the caller's order: sums come out the same, bit for bit
@@ -149,13 +149,13 @@ def propose_list(
         probability=likely,
         carried=carried,
         predicted=() if predict is None else tuple(predict(shared, own, request.x[shown]).tolist()),
-        unknown=() if strangers is None else strangers.told((theirs if control else ours) or ()),
+        unknown=() if strangers is None else strangers.to_record((theirs if control else ours) or ()),
         kept=kept,
         of=0 if kept is None else m,
     )
 
 
-def _sampled(ranking: Ints, size: int, temperature: float, rng: np.random.Generator) -> tuple[Ints, dict[str, Any]]:
+def _sample_list(ranking: Ints, size: int, temperature: float, rng: np.random.Generator) -> tuple[Ints, dict[str, Any]]:
     """Return (a list of `size` candidates drawn at random around a ranking, what the log keeps of the draw).
 
     `ranking` (m,): the indices of m candidates, best first. The draw is Plackett-Luce over ranks at this `temperature`:
@@ -200,7 +200,7 @@ def _probability(
     return control * float(same) + (1.0 - control) * chance
 
 
-def _mixed(
+def _mix_arms(
     shares: Shares, temperature: float, ranking: Ints, shown: Ints, by_caller: bool, learned: bool, chance: float
 ) -> float | None:
     """Return the probability of showing the list `shown` in a loop that draws a share of its lists at random; None if
@@ -252,11 +252,12 @@ PLACES = 3
 def place_weights(
     interaction: Interaction[Any], models: Sequence[LoopModel], step: Step
 ) -> tuple[Floats, Floats, Floats] | None:
-    """Return importance weights with which a list drawn at random tells how often other rankings are chosen at their
-    first three places; None if it cannot.
+    """Return weights with which one list drawn at random counts in estimates of how other rankings would do at their
+    first three places; None if it does not count.
 
-    Compared are the rankings that L `models` make of the same candidates, without the random swaps of neighbours that
-    some learners make. The three arrays returned are:
+    What is estimated is how often people would choose the item at a place. The rankings are those that L `models` make
+    of the same candidates, without the random swaps of neighbours that some learners make. The three arrays returned
+    are:
     - weights by item and place (L, 3): 1 / the probability that the draw puts the item shown at this place there if the
       model's ranking has the same item there, otherwise 0
     - weights by all places so far (L, 3): 1 / the probability of drawing the items shown down to this place if the

@@ -440,7 +440,7 @@ class Interaction(Protocol[M]):
 
     @classmethod
     def arrange(
-        cls, rows: Sequence[Mapping[str, Any]], identifier: str | None, context: Encoding | None
+        cls, rows: Sequence[Mapping[str, object]], identifier: str | None, context: Encoding | None
     ) -> tuple[Encoding, Encoding | None, Sequence[tuple[str, str]]] | None:
         """Return (the encoding of the items `rows`, that of requests, the pairs of columns that are crossed) if this
         kind makes all three itself; None if not.
@@ -450,7 +450,7 @@ class Interaction(Protocol[M]):
         return None
 
     @classmethod
-    def check_items(cls, manifest: Manifest, rows: Sequence[Mapping[str, Any]]) -> None:
+    def check_items(cls, manifest: Manifest, rows: Sequence[Mapping[str, object]]) -> None:
         """Raise ValueError, with the number of the row from 1 and the column, if one of `rows` cannot be an item of a
         loop with this `manifest`; nothing beyond what the encoding refuses in most kinds."""
         return
@@ -540,7 +540,7 @@ class Interaction(Protocol[M]):
         form = next(iter(self.forms.values()))
         return "answers", {form.name: form.example}
 
-    def empty(self, given: Mapping[str, Any]) -> str:
+    def empty(self, given: Mapping[str, object]) -> str:
         """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
 
         It continues the message "nothing in it to learn"; "" if there is nothing to add."""
@@ -592,7 +592,7 @@ class Interaction(Protocol[M]):
         Only the state that all people share is changed. Kinds with `imitates` have to define it."""
         return False
 
-    def beside(
+    def imitation_record(
         self, model: M, shared: Any, own: Person | None, request: Request, shown: Ints, rng: np.random.Generator
     ) -> dict[str, Any]:
         """Return what the log keeps of a decision that is shown in the caller's order and from which the learner is to
@@ -732,7 +732,7 @@ class Interaction(Protocol[M]):
         """Raise ValueError if a loop of this kind cannot show `show` items at once."""
         return
 
-    def check_context(self, context: Mapping[str, Any]) -> None:
+    def check_context(self, context: Mapping[str, object]) -> None:
         """Raise ValueError, naming the attribute, if the `context` of a request makes no sense in a loop of this
         kind."""
         return
@@ -765,7 +765,7 @@ class Interaction(Protocol[M]):
 
     # ------------------------------------------------------------------------ taking feedback
 
-    def form(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def form(self, given: Mapping[str, object]) -> Mapping[str, Any]:
         """Return the JSON fields `given` of feedback, renamed or converted into a form that this kind of loop takes."""
         return given
 
@@ -897,8 +897,8 @@ class Interaction(Protocol[M]):
         return ()
 
     def places(self, models: Sequence[M], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        """Return importance weights with which a list drawn at random tells how often other rankings are chosen at
-        their first three places; None if it cannot.
+        """Return weights with which one list drawn at random counts in estimates of how other rankings would do at
+        their first three places; None if it does not count.
 
         The rankings are those of L `models`; `step` is one piece of feedback with the decision that it answers. The
         three arrays are

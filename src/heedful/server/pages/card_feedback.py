@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from heedful.loop import Loop, records
 from heedful.loop.records import Answer
-from heedful.server.decisions import accepted, outcome
+from heedful.server.decisions import answer_fields, outcome
 from heedful.server.pages.card_order import Hand
 from heedful.server.pages.formatting import SEEN
 from heedful.server.pages.page import Visit
@@ -54,7 +54,7 @@ async def write_answer(
         visit.note("decision", "imported")
     answer = await visit.worker.feedback({"decision": decision, "id": event, **fields})
     visit.note("feedback", outcome(answer))
-    accepted(answer)
+    answer_fields(answer)
     return decision, answer
 
 

@@ -85,7 +85,7 @@ def fields_of(form: Form) -> tuple[Field, ...]:
     others."""
     return (
         _field(form.name, form.schema, True),
-        *[_field(name, schema, schema is ITEM) for name, schema in form.beside.items()],
+        *[_field(name, schema, schema is ITEM) for name, schema in form.more_fields.items()],
     )
 
 
@@ -118,7 +118,7 @@ def _kind(schema: Json) -> tuple[str, tuple[str, ...]]:
 def _constant(form: Form) -> object:
     """Return the single value that a form of feedback can have; None if it can have several."""
     values = form.schema.get("enum", ())
-    return values[0] if len(values) == 1 and not form.beside else None
+    return values[0] if len(values) == 1 and not form.more_fields else None
 
 
 # ---------------------------------------------------------------------------- what was posted

@@ -16,7 +16,7 @@ from heedful.io.exports import Exporter
 from heedful.loop import Loop
 from heedful.loop.history import LessonTold
 from heedful.server.api import whole
-from heedful.server.decisions import accepted
+from heedful.server.decisions import answer_fields
 from heedful.server.pages.card_feedback import take_back
 from heedful.server.pages.card_selection import compares_pairs, lacks_weights
 from heedful.server.pages.cards import with_titles
@@ -108,7 +108,7 @@ async def undo(visit: Visit) -> Response:
     """Handle the button that undoes a piece of feedback, whose id is in the field `event` of the form; show the page of
     what the loop learned again."""
     query = LessonQuery.of(visit.form)
-    accepted(await take_back(visit, visit.form.get("event", "")))
+    answer_fields(await take_back(visit, visit.form.get("event", "")))
     if not visit.scripted:
         return back(f"{visit.base}/learned{query.query()}#lessons")
     return await _render(visit, query, said="Undone: it counts as if it had never been given.")

@@ -44,7 +44,7 @@ ENDED = "This link does not work, or no longer: ask the sender for another."
 FULL = "This link was made for {} people, and that many have begun: ask the sender for another."
 PERSON_RATE, LINK_RATE, BEGIN_RATE, LOOK_RATE = (20.0, 100.0), (100.0, 500.0), (1.0, 50.0), (200.0, 5000.0)
 """Rate limits, (requests per second, requests at once): of one participant; of a link's visitors who have not begun; of
-those who begin; of visitors of a ranking, with its pictures."""
+people who begin; of visitors of a ranking, with its pictures."""
 OWN_RATE, UNDO_RATE = (0.1, 10.0), (1.0, 20.0)
 """Rate limits for taking answers back, (per second, at once): of one participant, and of all participants of a link.
 Undoing is expensive, so one participant alone cannot use up the limit of the link."""

@@ -23,7 +23,7 @@ from heedful.loop.records import new_id
 from heedful.loop.serving import CALLER, NOT_INTERLEAVED
 from heedful.loop.settings import candidate_manifest
 from heedful.server.api import MOST_LEARNERS, check_known
-from heedful.server.decisions import accepted, outcome
+from heedful.server.decisions import answer_fields, outcome
 from heedful.server.keys import mask_prefix
 from heedful.server.pages.card_selection import compares_pairs
 from heedful.server.pages.evaluation_view import EvaluationView, evaluation_view
@@ -76,17 +76,17 @@ async def show(visit: Visit) -> Response:
     For a script that asks for an evaluation, only that part of the page is rendered."""
     shown = Shown(said=SAID.get(visit.query.get("said", ""), ""))
     if "learner" in visit.query:
-        shown = await _evaluated(visit, shown)
+        shown = await _with_evaluation(visit, shown)
         if visit.scripted and "hx-history-restore-request" not in visit.request.headers:
             # 200 even if it was refused: htmx shows nothing else, and the part itself says why
             return render(visit, "proof_evaluation.html", shown=shown)
     if "plan" in visit.query:
-        shown = await _planned(visit, shown)
+        shown = await _with_plan(visit, shown)
     refused = shown.unevaluated or shown.unstarted
     return await _render(visit, shown, 422 if refused else 200)
 
 
-async def _evaluated(visit: Visit, shown: Shown) -> Shown:
+async def _with_evaluation(visit: Visit, shown: Shown) -> Shown:
     """Return a copy of `shown`, the content of the page, with the evaluation of the learners that the query names, or
     with the reason why that was refused."""
     try:
@@ -102,7 +102,7 @@ async def _evaluated(visit: Visit, shown: Shown) -> Shown:
     return shown._replace(evaluation=evaluation_view(found))
 
 
-async def _planned(visit: Visit, shown: Shown) -> Shown:
+async def _with_plan(visit: Visit, shown: Shown) -> Shown:
     """Return a copy of `shown`, the content of the page, with the plan of an experiment by the numbers in the query, or
     with the reason why that was refused."""
     try:
@@ -134,7 +134,7 @@ async def start(visit: Visit) -> Response:
     except ValueError as error:
         return await _render(visit, Shown(unstarted=_refusal(error)), 422)
     visit.note("experiment", outcome(answer))
-    accepted(answer)
+    answer_fields(answer)
     return back(f"{visit.base}/proof?said=started#experiment")
 
 
@@ -145,7 +145,7 @@ async def stop(visit: Visit) -> Response:
     except LookupError as error:
         return await _render(visit, Shown(unstarted=_refusal(error)), 422)
     visit.note("stop", outcome(answer))
-    accepted(answer)
+    answer_fields(answer)
     return back(f"{visit.base}/proof?said=stopped#experiment")
 
 
@@ -175,7 +175,7 @@ async def promote(visit: Visit) -> Response:
     except ValueError as error:
         return await _render(visit, Shown(unpromoted=_refusal(error)), 422)
     visit.note("promote", outcome(made.answer))
-    accepted(made.answer)
+    answer_fields(made.answer)
     return back(f"{visit.base}/proof?said=promoted#promote")
 
 

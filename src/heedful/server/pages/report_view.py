@@ -10,7 +10,7 @@ from heedful.loop.interactions import findings
 from heedful.loop.interactions.findings import Stroke, count
 from heedful.loop.report import Report
 from heedful.loop.signals import duration
-from heedful.loop.simulation import Measured
+from heedful.loop.simulation import MeasuredRegret
 from heedful.server.pages.charts import Picture, chart
 from heedful.server.pages.formatting import share
 
@@ -80,7 +80,7 @@ def wasted_answers(report: Report, late_after: float, contradiction: str) -> lis
 # ---------------------------------------------------------------------------- what only a simulation knows
 
 
-def truth(found: Measured) -> Truth:
+def truth(found: MeasuredRegret) -> Truth:
     """Return the mean regret of the simulation `found` in words and as a chart, with the bound that a theorem sets for
     its learner, if one holds."""
     if found.regret is None:

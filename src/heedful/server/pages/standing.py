@@ -89,7 +89,7 @@ class Summary(NamedTuple):
     """sentences on people whose answers look odd"""
 
 
-class _Cached(NamedTuple):
+class _CachedRanking(NamedTuple):
     """A ranking in the cache."""
 
     version: int
@@ -102,7 +102,7 @@ class _Cached(NamedTuple):
     """the ranking"""
 
 
-_cache: WeakKeyDictionary[Loop, dict[str, _Cached]] = WeakKeyDictionary()  # by segment: its people come and go
+_cache: WeakKeyDictionary[Loop, dict[str, _CachedRanking]] = WeakKeyDictionary()  # by segment: its people come and go
 _tasks: WeakKeyDictionary[Loop, dict[str, asyncio.Task[None]]] = WeakKeyDictionary()
 
 
@@ -143,7 +143,7 @@ async def _compute(worker: LoopWorker, people: Sequence[str] | None, segment: st
         began = time.monotonic()
         found = await worker.read(partial(summarise, worker.loop, people))
         now = time.monotonic()
-        _cache[worker.loop][segment] = _Cached(version, now, now - began, found)
+        _cache[worker.loop][segment] = _CachedRanking(version, now, now - began, found)
 
 
 def _is_answered(loop: Loop, people: Sequence[str] | None) -> bool:

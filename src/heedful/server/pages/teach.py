@@ -13,7 +13,7 @@ from heedful.core.validation import describe
 from heedful.loop import records
 from heedful.loop.interactions.card import Card, Scale
 from heedful.loop.records import Answer
-from heedful.server.decisions import accepted
+from heedful.server.decisions import answer_fields
 from heedful.server.events import always, stream
 from heedful.server.pages import fields_widget, scale_widget, session
 from heedful.server.pages.card_feedback import earlier_answers, take_back, write_answer
@@ -227,7 +227,7 @@ async def undo(visit: Visit) -> Response:
     the cards of the page again."""
     given, person = visit.form, person_of(visit.form)
     event = records.check_id("event", given.get("back") or given.get("event", ""))  # an action's button has `back`
-    accepted(await take_back(visit, event))
+    answer_fields(await take_back(visit, event))
     hand = await hand_of(visit, visit.form, person)
     told = await visit.read(_lesson, visit, event)
     return await _respond(visit, hand, person, Reply(f"Taken back: “{told}”."))

@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
     """whether the page explains this item"""
 
 
-class Explained(NamedTuple):
+class ItemExplanation(NamedTuple):
     """The explanation of one item's score in a decision, with links to those of the other items shown."""
 
     title: str
@@ -66,11 +66,11 @@ async def show(visit: Visit) -> Response:
     path = f"{visit.base}/why"
     found = None
     if decision:
-        found = await visit.read(_explained, visit.loop, path, check_id("decision", decision), item)
+        found = await visit.read(_explain_item, visit.loop, path, check_id("decision", decision), item)
     return render(visit, "why.html", tab="learned", path=path, decision=decision, item=item, found=found)
 
 
-def _explained(loop: Loop, path: str, id: str, item: str) -> Explained:
+def _explain_item(loop: Loop, path: str, id: str, item: str) -> ItemExplanation:
     """Return the explanation of the score of `item` in the decision `id`; if `item` is "", of the first item shown.
 
     `path` is the path of the page, for links. Raise LookupError if the decision is not in the log, showed nothing, or
@@ -99,7 +99,9 @@ def _explained(loop: Loop, path: str, id: str, item: str) -> Explained:
         for name in names[:LINKS]
     ]
     rest = max(len(names) - LINKS, 0)
-    return Explained(named.item, moment(known.since), known.person, tuple(shown), rest, tuple(lines), tuple(tables))
+    return ItemExplanation(
+        named.item, moment(known.since), known.person, tuple(shown), rest, tuple(lines), tuple(tables)
+    )
 
 
 PAGES = (Page("GET", "/loops/{loop}/why", ("read",), show),)

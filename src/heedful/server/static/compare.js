@@ -3,7 +3,7 @@
 (() => {
   const KEPT = `heedful-unsent ${location.pathname}`, LONGEST = 8000, SEEN = 400;
   const again = document.getElementById("again"), refused = document.getElementById("refused");
-  const beside = document.getElementById("so-far");
+  const soFar = document.getElementById("so-far");
   let sending = false, looking = false, lookAgain = false, since = 0;
 
   const ask = () => document.getElementById("ask");
@@ -86,15 +86,15 @@
 
   // What is known so far takes a while to find out where there is much: one look at a time, after the question.
   async function look() {
-    if (!beside) return;
+    if (!soFar) return;
     if (looking) { lookAgain = true; return; }
     looking = true;
     do {
       lookAgain = false;
       try {
-        const answer = await fetch(beside.dataset.from, { headers: { "HX-Request": "true" }, credentials: "same-origin" });
-        if (answer.ok) beside.innerHTML = await answer.text();
-        lookAgain = lookAgain || Boolean(beside.querySelector("[data-stale]"));
+        const answer = await fetch(soFar.dataset.from, { headers: { "HX-Request": "true" }, credentials: "same-origin" });
+        if (answer.ok) soFar.innerHTML = await answer.text();
+        lookAgain = lookAgain || Boolean(soFar.querySelector("[data-stale]"));
       } catch { break; }
       await wait(600);
     } while (lookAgain);

@@ -153,7 +153,7 @@ class Coactive(Interaction[Model]):
             return "likes it", {"thumb": "up"}
         return "would rather have another", {"better": ["ITEM"]}
 
-    def empty(self, given: Mapping[str, Any]) -> str:
+    def empty(self, given: Mapping[str, object]) -> str:
         """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
 
         It continues "nothing in it to learn"; numbers (ratings, grades) teach only if two items have different ones."""
@@ -219,11 +219,11 @@ class Coactive(Interaction[Model]):
         There are two known reasons: each list had a single item, with nothing to compare it with; or all lists were in
         the caller's order, in which no neighbours are swapped. `newest` holds counts of that feedback; `thumbs` is a
         sentence saying that thumbs would change the model, "" if the learner takes none."""
-        looked, alone, said, control = newest
-        if looked and alone == looked:
+        looked = newest.looked
+        if looked and newest.alone == looked:
             told = "each list showed a single item, and a click or an action on the only one compares it with nothing"
             return told, thumbs or "Lists of two or more do."
-        if looked and said and control == looked:
+        if looked and newest.said and newest.control == looked:
             told = "all of it is about lists that were left in your own order, in which nothing was swapped"
             return told, "Feedback on learned lists does."
         return None
@@ -359,8 +359,8 @@ class Coactive(Interaction[Model]):
         return told
 
     def places(self, models: Sequence[Model], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        """Return importance weights with which a list drawn at random tells how often the rankings of other models are
-        chosen at their first three places.
+        """Return weights with which one list drawn at random counts in estimates of how other rankings would do at
+        their first three places; None if it does not count.
 
         `heedful.loop.interactions.lists.place_weights` describes the result and the arguments: the L `models`, and
         `step`, one piece of feedback with the decision that it answers."""

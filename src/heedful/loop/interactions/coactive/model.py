@@ -42,7 +42,7 @@ class Lesson(NamedTuple):
     """the factor of the learner's step: 1, or the size of an action's weight"""
 
 
-class Drafted(NamedTuple):
+class DraftedList(NamedTuple):
     """The list that two learners drafted in turns (team draft); a learner learns only from pairs of neighbours in
     it."""
 
@@ -169,10 +169,10 @@ class Model:
         person: Person | None = None
         if self.shrink > 0.0 and context.person is not None:
             before = self.people.get(context.person) or Person(self._first(), 0, version)
-            # A state of its own: whoever decides at this moment may be reading the old one.
+            # A state of its own: a decision made at this moment may be reading the old one.
             person = Person(copy_arrays(before.state), before.lessons + 1, version)
-            person = person._replace(state=_learned(self._own, person.state, self._seen_by(person, lesson)))
-        self.shared = _learned(self.learner, self.shared, lesson)
+            person = person._replace(state=_learn(self._own, person.state, self._seen_by(person, lesson)))
+        self.shared = _learn(self.learner, self.shared, lesson)
         if person is not None and context.person is not None:
             self.people[context.person] = person
         return True
@@ -242,7 +242,7 @@ class Model:
         weight = 1.0
         if form == "action":
             weight = abs(feedback.values[0])
-            if feedback.values[0] < 0.0:  # all that was shown beside it is better
+            if feedback.values[0] < 0.0:  # everything else that was shown is better
                 chosen = [j for j in record.shown if j != chosen[0]]
         if not chosen or weight == 0.0:
             return None
@@ -280,18 +280,18 @@ class Model:
         without random parts, or None if nothing can be learned from clicks on it."""
         if self._proposal is None:
             return displayed
-        made = self._made(record, displayed)
+        made = self._rebuild_proposal(record, displayed)
         if made is not None:
             return made
-        if record.arm == "interleaved" and hasattr(self.learner, "drafted"):
+        if record.arm == "interleaved" and hasattr(self.learner, "draft_direction"):
             pairs = drafted_pairs(record)
-            return Drafted(pairs) if len(pairs) else None
+            return DraftedList(pairs) if len(pairs) else None
         # Nothing was swapped there: which of two neighbours is better cannot be told from where they stood.
         return (
             None if record.arm in ("control", "sampled", "interleaved", "imitated") else self._plain(record, displayed)
         )
 
-    def _made(self, record: DecisionRecord, displayed: Ints) -> Any:
+    def _rebuild_proposal(self, record: DecisionRecord, displayed: Ints) -> Any:
         """Return the learner's proposal of a logged decision, made from what `record` keeps of it.
 
         Return None if the record keeps no parts of a proposal, or those of another learner. `displayed` are the indices
@@ -311,7 +311,7 @@ class Model:
         plain: Callable[[Ints], Any] | None = getattr(self.learner, "plain", None)
         if plain is not None:
             return plain(displayed)
-        return None if record is None else self._made(record, displayed)
+        return None if record is None else self._rebuild_proposal(record, displayed)
 
     # ------------------------------------------------------------------------ keeping
 
@@ -336,7 +336,7 @@ def _order(learner: Any, state: Any, x: Floats) -> Ints:
     return order
 
 
-def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
+def _learn(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
     """Return the state of `learner` after it has learned from the training example `lesson`, starting from `state`."""
     if isinstance(lesson, Thumb):
         # At margin m the chance of this thumb is sigma(m): a logistic step, along phi of what was shown.
@@ -349,8 +349,8 @@ def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
         if not learner.space.adjusted:
             D[-1] = 0.0
         return learner.step(state, D)
-    if isinstance(lesson.y, Drafted):
-        D = learner.drafted(state, lesson.x, lesson.y.pairs, lesson.feedback)
+    if isinstance(lesson.y, DraftedList):
+        D = learner.draft_direction(state, lesson.x, lesson.y.pairs, lesson.feedback)
         return learner.step(state, D)
     if lesson.weight == 1.0:
         return learner.update(state, lesson.x, lesson.y, lesson.feedback)

@@ -30,10 +30,10 @@ def explanation(told: Explanation) -> list[Part]:
 
     They hold the features that put its first item before the second, and the feedback that moved the lead."""
     other = "an item of average features" if told.second is None else told.second
-    return scored(told, f"{told.first} before {other}, by {signed(told.margin)}", "it", "tells the two apart")
+    return explain_score(told, f"{told.first} before {other}, by {signed(told.margin)}", "it", "tells the two apart")
 
 
-def scored(told: Explanation, head: str, what: str, moved: str) -> list[Part]:
+def explain_score(told: Explanation, head: str, what: str, moved: str) -> list[Part]:
     """Return the explanation `told` of a score as lines and tables: first the line `head`, then the features, then the
     feedback.
 

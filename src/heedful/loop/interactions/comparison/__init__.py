@@ -76,7 +76,7 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ manifest a loop
 
     @classmethod
-    def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
+    def choose(cls, given: Mapping[str, object], learner: str | None) -> KindChoice:
         """Return the learner and settings that the options of `heedful init` for loops of choices stand for.
 
         `given` holds the values of the options; the option --goal ("best" if it is not given) becomes the setting
@@ -151,7 +151,7 @@ class Comparison(Interaction[ChoiceModel]):
                 title="Choices",
                 answer="choice",
                 question="Which of these is better?",
-                prediction=Prediction("chance", "how likely each is to be chosen", 0, 1),
+                prediction=Prediction("chance", 0, 1),
                 score="how often what was likeliest was chosen",
                 measure="Share of answers that were predicted",
                 measure_help="How often the item that was likeliest to be chosen was chosen.",
@@ -176,7 +176,7 @@ class Comparison(Interaction[ChoiceModel]):
         The answer is that the first of the items named `shown` is better; `model` is not used."""
         return "prefers the first", {"choice": "first"} if len(shown) == 2 else {"better": [shown[0]]}
 
-    def empty(self, given: Mapping[str, Any]) -> str:
+    def empty(self, given: Mapping[str, object]) -> str:
         """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
 
         It continues "nothing in it to learn". The model still notes that the question was asked."""
@@ -291,7 +291,7 @@ class Comparison(Interaction[ChoiceModel]):
 
     # ------------------------------------------------------------------------ taking feedback
 
-    def form(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def form(self, given: Mapping[str, object]) -> Mapping[str, Any]:
         """Return the JSON fields of the feedback `given`; a list of names in the field `edit` moves to `better`, as it
         is a better order."""
         if isinstance(given.get("edit"), list | tuple):

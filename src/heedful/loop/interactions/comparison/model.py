@@ -24,7 +24,6 @@ from heedful.spaces.comparison import EQUAL, UNSURE, Answer, ComparisonPool
 if TYPE_CHECKING:
     from heedful.inference.gp.posterior import Posterior
     from heedful.inference.gp.response_noise import UserNoise
-    from heedful.inference.gp.stopping import AnswerSites
 
 Array = npt.NDArray[np.float64]
 
@@ -88,11 +87,11 @@ class ChoiceModel(Numbered[ChoiceState]):
             return shared.learned
         kept, state = self._ready
         if kept is not shared:
-            state = self._joined(shared._replace(learned=own_copy(shared.learned)))
+            state = self._with_all_items(shared._replace(learned=own_copy(shared.learned)))
             self._ready = shared, state
         return state
 
-    def _joined(self, shared: ChoiceState) -> Any:
+    def _with_all_items(self, shared: ChoiceState) -> Any:
         """Return the learner's state after it has taken in all items of `shared`, whose arrays may be overwritten."""
         if shared.known == shared.n:
             return shared.learned
@@ -112,19 +111,6 @@ class ChoiceModel(Numbered[ChoiceState]):
 
         `shared` is the learner's state for all people."""
         return shared.users if person is None else int(person.state.user)
-
-    def seen(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> AnswerSites | None:
-        """Return the answers of a person with their approximate likelihoods (sites of expectation propagation).
-
-        In the result items are indices into `numbers` (m,), item numbers that rise. `shared` is the state of all
-        people. Return None if there are no answers, if they are about other items too, or if the learner does not keep
-        them."""
-        if person is None or not hasattr(self.learner, "answers_of"):
-            return None
-        seen: AnswerSites | None = self.learner.answers_of(self.ready(shared), int(person.state.user))
-        if seen is None or not np.isin(seen.rows.pairs, numbers).all():
-            return None
-        return seen._replace(rows=seen.rows._replace(pairs=numbers.searchsorted(seen.rows.pairs)))
 
     def noise(self, shared: ChoiceState, person: Person) -> UserNoise | None:
         """Return the estimate of how noisily `person` answers; None if there is none, as only some learners estimate
@@ -200,7 +186,7 @@ class ChoiceModel(Numbered[ChoiceState]):
         if heard is None:
             return False
         shared = self._own()
-        state = self._joined(shared)
+        state = self._with_all_items(shared)
         name, users = context.person or "", shared.users
         person = self.people.get(name)
         if person is None:
@@ -233,7 +219,7 @@ class ChoiceModel(Numbered[ChoiceState]):
         things = shared.things
         if number == len(things):
             things = np.concatenate([things, np.zeros_like(things)])
-        things[number] = features  # beyond what whoever reads these arrays looks at
+        things[number] = features  # beyond what readers of these arrays look at
         self.shared = shared._replace(things=things, n=number + 1)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import PredictionReport, Scored, Wording, prediction_report
+from heedful.loop.prediction_report import PredictionReport, ScoredAnswer, Wording, prediction_report
 from heedful.loop.records import FeedbackRecord
 
 WORDING = Wording(
@@ -28,7 +28,7 @@ class ChoiceTally:
     """Collects the predictions of logged decisions and the choices that came, in any order, for the report."""
 
     def __init__(self) -> None:
-        self._scored: list[Scored] = []
+        self._scored: list[ScoredAnswer] = []
         self._by_chance: list[float] = []  # scores of answers to questions that chance picked
         self._equal = self._unsure = 0
 
@@ -48,7 +48,7 @@ class ChoiceTally:
                 self._unsure += 1
             elif record.predicted:
                 right, guess = share(record.predicted, record.shown.index(best)), 1.0 / len(record.shown)
-                self._scored.append(Scored(event.seq, i, event.time, who, right, guess))
+                self._scored.append(ScoredAnswer(event.seq, i, event.time, who, right, guess))
                 self._by_chance += [right] if record.arm == "control" else []
 
     def report(self) -> PredictionReport:

@@ -48,7 +48,7 @@ def propose_question(
     m = len(request.x)
     strangers = request.strangers
     if m < 2 and strangers is not None:
-        return _unasked(m, strangers, size)
+        return _propose_unknown(m, strangers, size)
     size = min(size, m)
     order = request.x.argsort()
     numbers: Ints = request.x[order]
@@ -67,7 +67,7 @@ def propose_question(
         shown=shown,
         probability=probability,
         predicted=() if chances is None else tuple([float(f"{chance:.6g}") for chance in chances.tolist()]),
-        unknown=() if strangers is None else strangers.told(()),  # no question is about them
+        unknown=() if strangers is None else strangers.to_record(()),  # no question is about them
         kept=shown.tolist(),
         of=m + (0 if strangers is None else len(strangers.names)),
     )
@@ -77,7 +77,7 @@ def _size(asked: Question) -> int:
     return 2 if asked.request.show is None else asked.request.show
 
 
-def _unasked(m: int, strangers: Strangers, size: int) -> Proposal:
+def _propose_unknown(m: int, strangers: Strangers, size: int) -> Proposal:
     """Return a proposal for a request with `m` < 2 known candidates and some unknown ones, from which nothing can be
     learned.
 
@@ -86,7 +86,7 @@ def _unasked(m: int, strangers: Strangers, size: int) -> Proposal:
     return Proposal(
         shown=np.arange(sum(j < 0 for j in places)),
         probability=1.0,
-        unknown=strangers.told(places),
+        unknown=strangers.to_record(places),
         kept=list(range(m)),
         of=m + len(strangers.names),
     )

@@ -50,7 +50,7 @@ class Standing(NamedTuple):
     """whether it cannot be told from the next item: the probability that it is better is below 90 %"""
 
 
-class Left(NamedTuple):
+class QuestionsLeft(NamedTuple):
     """An estimate of how many more questions have to be asked until the ranking is certain enough."""
 
     about: int
@@ -85,7 +85,7 @@ class Standings(NamedTuple):
     order"""
     favourite: str
     """goal "best": the item with the highest probability of being the best; "ranking": the first"""
-    left: Left
+    left: QuestionsLeft
     """an estimate of how many more questions have to be asked"""
     ranking: tuple[Standing, ...]
     """all items, best first"""
@@ -127,15 +127,15 @@ def standings(projection: Projection, person: str | None, people: Sequence[str] 
     order = numbers.argsort()
     names, numbers = [offered[i][0] for i in order.tolist()], numbers[order]
     whose = _people(state, person, own) if people is None else [state.people[n] for n in people if n in state.people]
-    posterior = _believed(model, state, whose, numbers)
+    posterior = _mean_utilities(model, state, whose, numbers)
     found = standing(posterior, at=SURE)
     verdict = stop_at(posterior, goal, found, at=SURE)
     left = estimate_remaining(posterior.whole(), goal, at=SURE, stop=verdict)
     users, first = [one.state.user for one in whose], found.order.tolist()
     return Standings(
         state.version, goal, person, len(whose), sum(one.lessons for one in whose), verdict.stop, verdict.sure,
-        names[verdict.item], Left(left.about, left.low, left.high, left.most, str(left)),
-        _ranked(found, names, _asked(model, state, users, numbers)),
+        names[verdict.item], QuestionsLeft(left.about, left.low, left.high, left.most, str(left)),
+        _standings(found, names, _count_pairs(model, state, users, numbers)),
         tuple([tuple([names[i] for i in first[a : b + 1]]) for a, b in found.alike]),
     )  # fmt: skip
 
@@ -149,7 +149,9 @@ def _people(state: PublishedState, person: str | None, own: Person | None) -> li
     return list(state.people.copy().values())
 
 
-def _believed(model: ChoiceModel, state: PublishedState, people: list[Person], numbers: Ints) -> Posterior | Mixture:
+def _mean_utilities(
+    model: ChoiceModel, state: PublishedState, people: list[Person], numbers: Ints
+) -> Posterior | Mixture:
     """Return the posterior of the mean of the utilities of `people`, for the items with the numbers `numbers` (m,).
 
     `model` and `state` are the loop's model and its published state. Without people it is the posterior for a new
@@ -168,7 +170,7 @@ def _believed(model: ChoiceModel, state: PublishedState, people: list[Person], n
     return Posterior(mean / len(people), cov / len(people) ** 2)
 
 
-def _asked(model: ChoiceModel, state: PublishedState, users: list[int], numbers: Ints) -> Ints:
+def _count_pairs(model: ChoiceModel, state: PublishedState, users: list[int], numbers: Ints) -> Ints:
     """Return, for each of the items `numbers` (m,), in how many of the pairs that `users` were asked about it occurs
     (m,).
 
@@ -178,7 +180,7 @@ def _asked(model: ChoiceModel, state: PublishedState, users: list[int], numbers:
     return np.bincount(items.ravel(), minlength=int(numbers.max()) + 1)[numbers]
 
 
-def _ranked(found: Found, names: list[str], asked: Ints) -> tuple[Standing, ...]:
+def _standings(found: Found, names: list[str], asked: Ints) -> tuple[Standing, ...]:
     """Return the items of the ranking `found`, best first, as `Standing`s.
 
     `names` and `asked`, how many pairs each occurred in, are in the order of the posterior's m items (m,)."""

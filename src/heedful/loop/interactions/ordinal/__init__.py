@@ -144,7 +144,7 @@ class Ordinal(Interaction[GradingModel]):
                 title="Grades",
                 answer="grade",
                 question=f"How relevant is each of these, from 1 to {self._k}?",
-                prediction=Prediction("grade", "the grade predicted of each that is shown", 1, self._k),
+                prediction=Prediction("grade", 1, self._k),
                 score="how high what was preferred stood (1: first, 0.5: second)",
                 widget=Widget("scale", Scale("grade", 1, self._k, whole=True)),
                 badge=f"grades 1–{self._k}",
@@ -198,7 +198,7 @@ class Ordinal(Interaction[GradingModel]):
         `context` is the decision with its candidates' features and the caller's scores."""
         return model.imitate(context)
 
-    def beside(
+    def imitation_record(
         self,
         model: GradingModel,
         shared: object,
@@ -211,13 +211,13 @@ class Ordinal(Interaction[GradingModel]):
         learn.
 
         These are "ranks", the ranks that the learner would give to the items shown, and "scores", the caller's scores,
-        which have to be grades from 1 to k. The parameters are those of `Interaction.beside`. Raise ValueError if a
-        score is no grade."""
+        which have to be grades from 1 to k. The parameters are those of `Interaction.imitation_record`. Raise
+        ValueError if a score is no grade."""
         for name, score in zip(request.called, request.scores):
             if score is not None and (not 1 <= score <= self._k or score != int(score)):
                 expected = f"expected the grade, a whole number from 1 to {self._k}, of what the learner imitates"
                 raise ValueError(f"prior[{describe(name)}]: {expected}, got {score:g}")
-        return super().beside(model, shared, own, request, shown, rng)
+        return super().imitation_record(model, shared, own, request, shown, rng)
 
     def columns(self, model: GradingModel) -> Columns | None:
         """Return how the grades that `model` learns from become columns of numbers, for compiled code: items, and a
@@ -439,8 +439,8 @@ class Ordinal(Interaction[GradingModel]):
         return list_chances(self, models, step, [False] * len(models))
 
     def places(self, models: Sequence[GradingModel], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        """Return importance weights with which a list drawn at random tells how often the rankings of other models are
-        chosen at their first three places.
+        """Return weights with which one list drawn at random counts in estimates of how other rankings would do at
+        their first three places; None if it does not count.
 
         `heedful.loop.interactions.lists.place_weights` describes the result and the arguments: the L `models`, and
         `step`, one piece of feedback with the decision that it answers."""

@@ -11,7 +11,7 @@ import numpy as np
 from heedful.learners.ordinal.perceptrons import ConstantRank
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import PredictionReport, Scored, Wording, prediction_report
+from heedful.loop.prediction_report import PredictionReport, ScoredAnswer, Wording, prediction_report
 from heedful.loop.records import FeedbackRecord
 
 MEDIAN = "the median grade so far"
@@ -56,7 +56,7 @@ class GradeTally:
         found = sorted(self._compared, key=lambda each: (each[0].seq, each[1]))
         medians = self._medians([event.seq for event, *_ in found])
         scored = [
-            Scored(event.seq, place, event.time, who, float(abs(predicted - given)), float(abs(median - given)))
+            ScoredAnswer(event.seq, place, event.time, who, float(abs(predicted - given)), float(abs(median - given)))
             for (event, place, who, predicted, given), median in zip(found, medians)
         ]
         exact = float(np.mean([each.score == 0.0 for each in scored])) if scored else None

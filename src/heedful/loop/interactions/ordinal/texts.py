@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from heedful.core.formatting import brief, short, signed
-from heedful.loop.interactions.coactive.texts import scored
+from heedful.loop.interactions.coactive.texts import explain_score
 from heedful.loop.interactions.findings import (
     MISTAKES,
     Findings,
     Verdict,
     clusters,
     count,
-    examined,
-    excluded,
+    excluded_sentence,
+    lists_sentence,
     prediction_picture,
     prediction_sentences,
 )
@@ -32,7 +32,7 @@ def explanation(told: Explanation) -> list[Part]:
     """Return the explanation `told` of a predicted grade as lines and tables.
 
     They hold the grade, the item's score with the thresholds between grades around it, and the terms of the score."""
-    parts = scored(told, _grade(told), "that", "moved it")
+    parts = explain_score(told, _grade(told), "that", "moved it")
     rows = [(part.name, brief(part.weight), brief(part.first), signed(part.counts)) for part in told.features]
     features = Table("What put it there", ("feature", "weight", "value", "counts"), tuple(rows))
     return [features if isinstance(part, Table) and part.columns[0] == "feature" else part for part in parts]
@@ -57,11 +57,11 @@ def findings(report: Report, found: PredictionReport) -> Findings:
     return Findings(
         _verdict(found),
         picture=prediction_picture(found),
-        excluded=excluded(
+        excluded=excluded_sentence(
             report, "noted without a prediction, or imported: grades of those teach, and are not compared"
         ),
         notes=(
-            examined(report),
+            lists_sentence(report),
             "Each grade is compared with what was predicted when its list was shown, before it was known. People who "
             "see a prediction may be drawn towards it: grades given on the page may be nearer than others.",
             "The median grade so far is the median of all grades that came before; at first the middle of the scale.",

@@ -74,7 +74,7 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ manifest a loop
 
     @classmethod
-    def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
+    def choose(cls, given: Mapping[str, object], learner: str | None) -> KindChoice:
         """Return the learner and settings that the options of `heedful init` for loops of ratings stand for.
 
         `given` holds the values of the options; the option --ratings LOW..HIGH becomes the setting `ratings`, (lowest,
@@ -162,13 +162,13 @@ class Rating(Interaction[RatingModel]):
                 title="Ratings",
                 answer="rating",
                 question=f"How much do you like each of these, from {low:g} to {high:g}?",
-                prediction=Prediction("rating", "the rating expected of each that is shown", low, high),
+                prediction=Prediction("rating", low, high),
                 score="the mean rating of what was shown",
                 widget=Widget("scale", Scale("rating", low, high, selects=True, actions=weights, hidden=usual)),
                 badge=f"ratings {low:g} to {high:g}".replace("-", "−"),
                 weights=False,
                 measure="Mean rating",
-                measure_help="Of what was shown, by those who rated it.",
+                measure_help="Of what was shown, by the people who rated it.",
                 contradiction="would predict a rating more than a quarter of the scale away",
                 arms=("learned choice", "control (your score, or chance)"),
                 settings=(
@@ -191,7 +191,7 @@ class Rating(Interaction[RatingModel]):
         low, high = self.span()
         return f"rates it, {low:g} to {high:g}", {"rating": {shown[0]: high}}
 
-    def empty(self, given: Mapping[str, Any]) -> str:
+    def empty(self, given: Mapping[str, object]) -> str:
         """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
 
         It continues "nothing in it to learn"; ratings of items that are withdrawn by now teach nothing."""
@@ -287,7 +287,7 @@ class Rating(Interaction[RatingModel]):
 
         Actions count as a rating once their weights sum to 1. `model` holds the learner, `shared` its state for all
         people, `own` the person's number, None for a new person."""
-        return set(model.consumed(shared, own).tolist())
+        return set(model.consumed_items(shared, own).tolist())
 
     def own_answers(self, shared: RatingState, own: Person | None) -> dict[int, str]:
         """Return what the person answered about each item, in words, by item number: "said 4" or "looked at".

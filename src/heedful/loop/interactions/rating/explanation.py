@@ -40,7 +40,7 @@ def explain_rating(learner: str, decision: LoggedDecision, context: Context, pas
     name, number = decision.names[first], int(context.x[first])
     person = own_state(model.people, decision.person)
     rating = rating_prediction(model, person, number)
-    moved = _moved(model, past, decision, name, number) if rating.expected is not None else ()
+    moved = _find_evidence(model, past, decision, name, number) if rating.expected is not None else ()
     arm, margin = decision.record.arm, 0.0 if rating.expected is None else rating.expected
     because = _because(learner, arm, rating)
     parts = tuple(_parts(model, person, number, margin))
@@ -95,13 +95,13 @@ def rating_prediction(model: RatingModel, person: Person | None, number: int) ->
     return RatingPrediction(
         None if found is None else float(found[0]),
         None if spreads is None else spreads[0],
-        *_tally(said, _linked(said.of_item, said.after_item, number)),
-        *_tally(said, _linked(said.of_user, said.after_user, user)),
+        *_tally(said, _follow_links(said.of_item, said.after_item, number)),
+        *_tally(said, _follow_links(said.of_user, said.after_user, user)),
         *_tally(said, [p for p in [place_of(said, user, number) if user >= 0 else -1] if p >= 0]),
     )
 
 
-def _linked(newest: Ints, after: Ints, one: int) -> list[int]:
+def _follow_links(newest: Ints, after: Ints, one: int) -> list[int]:
     """Return the rows, in the table of ratings, of one person or of one item, from its linked list.
 
     `newest` has the first row for each person or item, `after` the next row for each row; `one` is the number of the
@@ -153,7 +153,7 @@ def _parts(model: RatingModel, person: Person | None, number: int, margin: float
         yield Part("kept within the range", 1.0, left, 0.0, left)
 
 
-def _moved(
+def _find_evidence(
     model: RatingModel, past: Past[RatingModel], known: LoggedDecision, name: str, number: int
 ) -> tuple[Moved, ...]:
     """Return the feedback on an item, and by the person of a decision, from which the expected rating was computed, the
@@ -185,7 +185,7 @@ def _moved(
     return tuple(sorted(moved, key=lambda each: -abs(each.by)))
 
 
-def _raw(model: RatingModel, learned: Any, person: Person | None, number: int) -> float:
+def _raw(model: RatingModel, learned: object, person: Person | None, number: int) -> float:
     """Return the rating of the item `number` that the state `learned` of the model's learner expects of `person`; 0 if
     it predicts none."""
     found = model.ratings(model.shared._replace(learned=learned), person, np.array([number]))

@@ -1,7 +1,7 @@
 """The model of a loop of ratings: the learner's state of all people and items, folded from the log.
 
 People are numbered by their first feedback in the log, items by their first appearance. Thus a log without a person's
-feedback folds as if they had never been there, and an item has the same number whoever rates it. A person without a
+feedback folds as if they had never been there, and an item has the same number for everybody. A person without a
 name gets a new number every time.
 
 What a person has said of an item adds up, a rating as 1, an action as its weight; from a sum of 1 on the item is
@@ -76,7 +76,7 @@ class RatingModel(Numbered[RatingState]):
         person's number, None for a new person."""
         return SlateContext(shared.users if person is None else person.state.user, numbers)
 
-    def consumed(self, shared: RatingState, person: Person | None) -> Ints:
+    def consumed_items(self, shared: RatingState, person: Person | None) -> Ints:
         """Return the numbers of the items that this person has rated, or acted on with weights that sum to 1.
 
         `shared` is the state for all people, `person` the person's number, None for a new person."""

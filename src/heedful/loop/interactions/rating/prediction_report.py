@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.loop.cluster_robust import Difference, paired
+from heedful.loop.cluster_robust import Difference, paired_difference
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import PredictionReport, Scored, Wording, prediction_report
+from heedful.loop.prediction_report import PredictionReport, ScoredAnswer, Wording, prediction_report
 from heedful.loop.records import FeedbackRecord, plain
 
 Array = npt.NDArray[np.float64]
@@ -101,17 +101,17 @@ class RatingTally:
         self._given.sort()
         compared = [(each, mean) for each, mean in zip(self._given, self._item_means()) if each.shown]
         scored = [
-            Scored(
+            ScoredAnswer(
                 each.seq, each.place, each.time, each.who,
                 math.nan if each.predicted is None else abs(each.predicted - each.given), abs(mean - each.given),
             )
             for each, mean in compared
         ]  # fmt: skip
         mean = float(np.mean([each.given for each, _ in compared])) if compared else None
-        details = {"mean": mean, "picked": plain(self._picked())}
+        details = {"mean": mean, "picked": plain(self._compare_picks())}
         return prediction_report(scored, WORDING, self._high - self._low, details)
 
-    def _picked(self) -> Picked | None:
+    def _compare_picks(self) -> Picked | None:
         """Return the mean rating of one item of a control list, selected by prediction, by popularity, or at random.
 
         Control lists are those that the model did not make. Return None if none of them has two or more rated
@@ -134,7 +134,7 @@ class RatingTally:
         if not found:
             return None
         learned, most, chance = np.array(found).T
-        apart = paired(learned - most, np.array(people, np.int64), self._high - self._low)
+        apart = paired_difference(learned - most, np.array(people, np.int64), self._high - self._low)
         return Picked(len(found), float(learned.mean()), float(most.mean()), float(chance.mean()), apart)
 
     def _item_means(self) -> list[float]:

@@ -25,7 +25,7 @@ def left(model: RatingModel, shared: Any, own: Person | None, asked: Question) -
     request = asked.request
     if asked.repeats or own is None:
         return None
-    there = np.flatnonzero(~np.isin(request.x, model.consumed(shared, own)))
+    there = np.flatnonzero(~np.isin(request.x, model.consumed_items(shared, own)))
     if there.size == 0 and request.strangers is None:
         expected = f"expected one that {asked.person} has not consumed, got {len(request.x)} that were"
         raise ValueError(f"candidates: {expected}; repeats shows them again")
@@ -95,7 +95,7 @@ def propose_slate(
         predicted=()
         if ratings is None
         else tuple([min(max(float(f"{rating:.6g}"), low), high) for rating in ratings.tolist()]),
-        unknown=() if strangers is None else strangers.told(strange),
+        unknown=() if strangers is None else strangers.to_record(strange),
         kept=shown.tolist(),
         of=len(request.called) + (0 if strangers is None else len(strangers.names)),
     )

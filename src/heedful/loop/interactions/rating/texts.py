@@ -50,7 +50,7 @@ def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
     )
 
 
-def _picked(picked: dict[str, Any]) -> str:
+def _pick_sentences(picked: dict[str, Any]) -> str:
     """Return sentences that compare ratings of the model's first choice with those of the most popular item.
 
     `picked` is a `prediction_report.Picked` as JSON."""
@@ -85,5 +85,5 @@ def findings(report: Report, found: PredictionReport, card: Card, control: float
         by = count(found.answers, "rating")
         mean = f"What was shown is rated {number(found.details['mean'])} on average, on a scale from {scale}, by {by}."
         told = told._replace(verdict=told.verdict._replace(more=(mean, *told.verdict.more)))
-    picked = () if found.details["picked"] is None else (_picked(found.details["picked"]),)
+    picked = () if found.details["picked"] is None else (_pick_sentences(found.details["picked"]),)
     return told._replace(sections=(prediction_section(found, picked),) if found.answers else ())

@@ -202,7 +202,7 @@ class Routing(Coactive):
                 title="Routing",
                 answer="thumb",
                 question="Was the answer of this model good?",
-                prediction=Prediction("thumb", "how probable a thumb up is for the answer of each", 0, 1),
+                prediction=Prediction("thumb", 0, 1),
                 score="thumbs up, less cost weight times cost",
                 badge="routes",
                 widget=Widget("fields"),
