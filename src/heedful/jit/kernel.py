@@ -250,7 +250,7 @@ def add_rows(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
         raise ValueError(f"n_features: expected {X.shape[1]}, as many as the context has features, got {out.size}")
     [rows] = coef.nonzero()
     if rows.size:
-        products = coef[rows, None] * X.take(rows, axis=0)
+        products = coef.take(rows)[:, None] * X.take(rows, axis=0)
         # numpy adds rows one after the other, but a single column pairwise, as it adds along a row
         added = np.add.reduce(products, axis=0) if X.shape[1] > 1 else 0.0 + np.add.accumulate(products)[-1]
         out += scale * added

@@ -366,10 +366,10 @@ class _Lists:
         self._who: list[Hashable] = []
         self._scores: list[Sequence[float]] = []
         """for each decision its score by each measure"""
-        self._rows: list[Floats] = []
-        """for each decision the weight pi / mu of each learner"""
-        self._least = 1.0
-        """the smallest probability with which any of the lists was shown"""
+        self._chances: list[Floats] = []
+        """for each decision pi of each learner"""
+        self._logged: list[float] = []
+        """for each decision mu"""
         self._claimed = True
         """whether all of the lists are imported, so that another system said with which probability each was shown"""
 
@@ -385,22 +385,23 @@ class _Lists:
         self._counted.add(decision.seq)
         self._who.append(who)
         self._scores.append(scores)
-        self._rows.append(importance(pi, mu))
-        self._least = min(self._least, mu)
+        self._chances.append(pi)
+        self._logged.append(mu)
         self._claimed = self._claimed and decision.record.arm == "imported"
 
     def found(self) -> list[_ListValue]:
         """Return each measure with its values, if a list had one: if it was answered, its probability is known, and
         this kind of feedback says how likely a learner would show it."""
-        if not self._rows:
+        if not self._logged:
             none = np.zeros((0, self._learners))
             return [_ListValue(each, none, none[:, 0], [], None) for each in self._measures if self._always]
-        scores, most = np.array(self._scores), 1.0 / self._least if self._claimed else None
+        scores, most = np.array(self._scores), 1.0 / min(self._logged) if self._claimed else None
+        weights = importance(np.array(self._chances), np.array(self._logged)[:, None])
         told = []
         for j, measure in enumerate(self._measures):
             low, high = min(measure.low, scores[:, j].min()), max(measure.high, scores[:, j].max())
             ranged = measure._replace(low=float(low), high=float(high if high > low else low + 1.0))
-            told.append(_ListValue(ranged, np.array(self._rows), scores[:, j], self._who, most))
+            told.append(_ListValue(ranged, weights, scores[:, j], self._who, most))
         return told
 
 

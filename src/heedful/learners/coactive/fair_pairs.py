@@ -137,7 +137,8 @@ class FairPairs(NamedTuple):
             for i in range(min(self.space.positions(), feedback.size)):
                 clicked[feedback[i]] = True
             better, worse, weights = fair_pairs(y.shown, y.start, y.swapped, clicked, self.swap)
-            self.space.add_pairs(out, w, x, better, worse, weights)
+            if better.size:
+                self.space.add_pairs(out, w, x, better, worse, weights)
 
     def draft_direction(self, state: FairPairsState, x: Floats, pairs: Ints, feedback: Ints) -> Array:
         """Return the gradient (N,), for N features, of `feedback` (clicked candidates) on a list in which something
@@ -186,14 +187,18 @@ class FairPairs(NamedTuple):
             return float(learned[:size] == seen)
         total = 0.0
         for start in (0, 1):
-            p, expected = 0.5, learned.copy()
-            for i in range(start, min(depth - 1, size), 2):
-                if seen[i] == learned[i + 1]:  # swapped, also where the person saw only the upper one
-                    expected[i], expected[i + 1] = learned[i + 1], learned[i]
-                    p *= self.swap
-                else:
-                    p *= 1.0 - self.swap
-            total += p if expected[:size] == seen else 0.0
+            p, end = 0.5, start
+            if seen[:start] == learned[:start]:
+                for i in range(start, min(depth - 1, size), 2):
+                    upper, lower = learned[i : i + 2]
+                    if seen[i : i + 2] == [lower, upper][: size - i]:  # also where the person saw only the upper one
+                        p *= self.swap
+                    elif seen[i : i + 2] == [upper, lower][: size - i]:
+                        p *= 1.0 - self.swap
+                    else:
+                        break
+                    end = i + 2
+                total += p if seen[end:] == learned[end:size] else 0.0
         return total
 
     def order(self, y: PerturbedRanking) -> Ints:

@@ -232,7 +232,7 @@ def list_chances(
     record, x, _ = step.context
     if record.unknown or record.of or not record.shown:
         return None
-    shown = np.array(record.shown, np.int64)
+    shown, seen = np.array(record.shown, np.int64), list(record.shown)
     found = np.empty(len(models))
     for j, (model, drawn) in enumerate(zip(models, draws)):
         own = own_state(model.people, interaction.person(step.decision.person))
@@ -241,7 +241,7 @@ def list_chances(
         if chance_of is not None:
             found[j] = chance_of(order, shown)
         else:
-            found[j] = np.nan if drawn else float(np.array_equal(order[: shown.size], shown))
+            found[j] = np.nan if drawn else float(order[: shown.size].tolist() == seen)
     return found
 
 

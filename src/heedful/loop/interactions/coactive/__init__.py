@@ -351,7 +351,7 @@ class Coactive(Interaction[Model]):
         start, weights = found
         chosen = step.feedback.chosen
         told = []
-        for p, weight in enumerate(weights.tolist()):
+        for p, weight in enumerate(weights):
             at = start + 2 * p
             upper, lower = (j in chosen for j in record.shown[at : at + 2])
             if upper != lower and weight > 0.0:
@@ -574,7 +574,7 @@ def swapped_pairs(context: Context, feedback: FeedbackRecord, swap: float) -> tu
     start, weights = found
     place = {j: i for i, j in enumerate(feedback.chosen)} if feedback.form == "better" else None
     better, worse, kept = [], [], []
-    for p, weight in enumerate(weights.tolist()):
+    for p, weight in enumerate(weights):
         upper, lower = record.shown[start + 2 * p : start + 2 * p + 2]
         if place is None:
             ahead = (upper in feedback.chosen) - (lower in feedback.chosen)
@@ -587,7 +587,7 @@ def swapped_pairs(context: Context, feedback: FeedbackRecord, swap: float) -> tu
     return (np.array(better), np.array(worse), np.array(kept)) if kept else None
 
 
-def _pairs(record: DecisionRecord, swap: float) -> tuple[int, Array] | None:
+def _pairs(record: DecisionRecord, swap: float) -> tuple[int, list[float]] | None:
     """Return (position of the first random pair in a list, weight 1 / (2 P) of each pair); None if there are no such
     pairs.
 
@@ -597,17 +597,15 @@ def _pairs(record: DecisionRecord, swap: float) -> tuple[int, Array] | None:
     if record.arm == "sampled":
         weights = pair_weights(np.array(said["ranks"], np.int64), said["candidates"], said["temperature"])
         other = 0.5 / (1.0 - 0.5 / weights)
-        return 0, np.where(np.maximum(weights, other) <= MOST_WEIGHT, weights, 0.0)
+        return 0, np.where(np.maximum(weights, other) <= MOST_WEIGHT, weights, 0.0).tolist()
     if record.arm == "interleaved":
         # A coin turned a round's two items around, unless the second side wanted the first item, too.
         teams, ranks = said["teams"], said["ranks"]
-        turned = [ranks[teams[i + 1]][i + 1] < ranks[teams[i + 1]][i] for i in range(0, n - 1, 2)]
-        return 0, np.array(turned, np.float64)
+        return 0, [float(ranks[teams[i + 1]][i + 1] < ranks[teams[i + 1]][i]) for i in range(0, n - 1, 2)]
     start = said.get("start", -1)
-    if record.arm != "learned" or start < 0:
+    if record.arm != "learned" or start < 0 or swap == 0.0:  # 0: of a learner whose file is not here any more
         return None
-    swapped = np.array(said["swapped"], np.bool_)[: max((n - start) // 2, 0)]
-    return start, 0.5 / np.where(swapped, swap, 1.0 - swap)
+    return start, [0.5 / (swap if swapped else 1.0 - swap) for swapped in said["swapped"][: max((n - start) // 2, 0)]]
 
 
 # ---------------------------------------------------------------------------- feedback as an order

@@ -83,6 +83,8 @@ class Model:
         probe = self.probe = learner.propose(self.shared, np.zeros((2, n)), generators(0)[2])
         self._proposal: type | None = type(probe) if isinstance(probe, tuple) else None
         self._fields: dict[str, Any] = probe._asdict() if isinstance(probe, tuple) else {}  # type: ignore[attr-defined]
+        self._parts = list(self._fields.items())[1:]
+        self._named = [name for name, _ in self._parts]
         self._partial = bool(getattr(learner, "partial", False))
 
     def _first(self) -> Any:
@@ -296,9 +298,9 @@ class Model:
 
         Return None if the record keeps no parts of a proposal, or those of another learner. `displayed` are the indices
         of the candidates shown."""
-        if self._proposal is None or record.arm != "learned" or list(record.proposal) != list(self._fields)[1:]:
+        if self._proposal is None or record.arm != "learned" or list(record.proposal) != self._named:
             return None
-        fields = {name: _like(like, record.proposal[name]) for name, like in list(self._fields.items())[1:]}
+        fields = {name: _like(like, record.proposal[name]) for name, like in self._parts}
         y = self._proposal(displayed, **fields)
         seen: Callable[[Any, int], Any] | None = getattr(self.learner, "truncate", None)
         return seen(y, displayed.size) if seen is not None else y
