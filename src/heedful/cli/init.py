@@ -40,14 +40,14 @@ def _kinds() -> list[type[Interaction[Any]]]:
 
 def _default_learners() -> str:
     """Return the default of --learner in words: the usual one, then those of other kinds of loops."""
-    of = [f"{each.default_learner} with --{each.options[0].name}" for each in _kinds()]
+    of = [f"{each.default_learner} with {each.options[0].flag}" for each in _kinds()]
     return "; ".join([default_learner(Settings()), ", ".join(of)])
 
 
 def _other_actions() -> str:
     """Return in words how kinds of loops write an --action that do not write it as usual."""
     of = [each for each in _kinds() if each.action_syntax != Interaction.action_syntax]
-    return "".join(f"; with --{each.options[0].name} {each.action_syntax}" for each in of)
+    return "".join(f"; with {each.options[0].flag} {each.action_syntax}" for each in of)
 
 
 def init(
@@ -212,12 +212,13 @@ def _kind_made(given: Mapping[str, object]) -> type[Interaction[Any]] | None:
     """
     made = [each for each in _kinds() if given[each.options[0].name]]
     if len(made) > 1:
-        first, second = (each.options[0].name for each in made[:2])
-        raise BadInput(f"--{second}: expected none with --{first}, got it")
+        first, second = (each.options[0].flag for each in made[:2])
+        raise BadInput(f"{second}: expected none with {first}, got it")
     for each in _kinds():
-        first, *more = [option.name for option in each.options]
-        if each not in made and (option := next((name for name in more if given[name]), "")):
-            raise BadInput(f"--{option}: expected --{first} with it, got none")
+        first, *more = each.options
+        alone = [] if each in made else [other.flag for other in more if given[other.name] not in (None, False)]
+        if alone:
+            raise BadInput(f"{alone[0]}: expected {first.flag} with it, got none")
     return made[0] if made else None
 
 
@@ -228,12 +229,12 @@ def _check_fit(made: type[Interaction[Any]], others: Mapping[str, object], *, ki
     """
     if not made.by_number:
         return
-    option = made.options[0].name
+    option = made.options[0].flag
     for other, there in others.items():
         if there:
-            raise BadInput(f"{other}: expected none with --{option}, which knows items by their names alone, got it")
+            raise BadInput(f"{other}: expected none with {option}, which knows items by their names alone, got it")
     if kind and not made.looks_at_items(features):
-        wanted = f"none with --{option}, which looks at no features"
+        wanted = f"none with {option}, which looks at no features"
         if made.item_features == "asked":
             wanted = "--features with it, as items are known by their names alone"
         raise BadInput(f"--kind: expected {wanted}, got it")
