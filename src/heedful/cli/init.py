@@ -215,10 +215,10 @@ def _kind_made(given: Mapping[str, object]) -> type[Interaction[Any]] | None:
         first, second = (each.options[0].flag for each in made[:2])
         raise BadInput(f"{second}: expected none with {first}, got it")
     for each in _kinds():
-        first, *more = each.options
+        own, *more = each.options
         alone = [] if each in made else [other.flag for other in more if given[other.name] not in (None, False)]
         if alone:
-            raise BadInput(f"{alone[0]}: expected {first.flag} with it, got none")
+            raise BadInput(f"{alone[0]}: expected {own.flag} with it, got none")
     return made[0] if made else None
 
 
@@ -267,10 +267,15 @@ def _create(
             raise Failure(str(error)) from error
         seen = columns.pop("features")
         crossed = _split_crosses(cross, requests or [], rows)
-        kind = interaction_type(default_learner(told) if learner is None else learner, told)
         around = requested or _around(context, requests, [a for a, _ in crossed])
+        kind = interaction_type(default_learner(told, around) if learner is None else learner, told)
         said = None if query is None else declare(query)
         if (arranged := kind.arrange(rows, columns["identifier"], around)) is not None:
+            for option, there in (("--cross", cross), ("--kind", columns["kinds"])):
+                if there:
+                    raise BadInput(f"{option}: expected none in {kind.loop}, which encodes columns itself, got it")
+            if requested is not None and context is not None:
+                raise BadInput("--context: expected none where another option says what comes with a request, got it")
             encoding, around, crosses = arranged
         else:
             if not kind.looks_at_items(seen):

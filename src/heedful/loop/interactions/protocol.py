@@ -439,6 +439,13 @@ class Interaction(Protocol[M]):
             )
 
     @classmethod
+    def learner_for(cls, context: Encoding | None) -> str:
+        """Return the learner, with its parameters, of a loop of this kind if none is named.
+
+        `context` is the encoding of requests, None if there is none. In most kinds it is `default_learner`."""
+        return cls.default_learner
+
+    @classmethod
     def arrange(
         cls, rows: Sequence[Mapping[str, Any]], identifier: str | None, context: Encoding | None
     ) -> tuple[Encoding, Encoding | None, Sequence[tuple[str, str]]] | None:

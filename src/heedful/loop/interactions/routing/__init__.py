@@ -8,6 +8,7 @@ because it answers all methods of `Interaction` in which routes differ."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -98,6 +99,18 @@ class Routing(Coactive):
         weight = 0.0 if weight is None else table.check_weight("--cost-weight", weight)
         context = None if size is None else table.embeddings(size)
         return KindChoice(learner, {"cost_weight": weight}, context)
+
+    @classmethod
+    def learner_for(cls, context: Encoding | None) -> str:
+        """Return the learner, with its parameters, of a loop of routes if none is named: with long embeddings it takes
+        smaller steps.
+
+        AdaGrad moves each weight by up to the rate, so the log-odds of prompts like the last one by up to rate times
+        the sum of the |x_i|, which for E numbers of length 1 is about 0.8 sqrt(E). `context` is the encoding of
+        requests, None if there is none."""
+        columns = context.columns if isinstance(context, Encoding) else ()  # what is none is refused later
+        size = sum(column.size for column in columns if isinstance(column, Vector))
+        return f"pairwise-logistic:rate={min(0.3, round(3.0 / math.sqrt(size), 3)) if size else 0.3}"
 
     @classmethod
     def arrange(
@@ -305,6 +318,21 @@ class Routing(Coactive):
         one = asked._replace(request=request)
         made = propose_list(drawing, shared, own, one, settings, draws, rng, model.approvals)
         return made._replace(carried=made.carried | {"charges": self._costs.charge(request.x[made.shown]).tolist()})
+
+    # ------------------------------------------------------------------------ taking feedback
+
+    def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
+        """Return why `feedback` cannot answer a decision that showed the models `shown` (indices); None if it can.
+
+        A thumb and an edit judge the answer of one model, which was shown; a choice is between two."""
+        if feedback.form == "thumb":
+            if not feedback.chosen and len(shown) != 1:
+                return f"item: expected the model whose answer is judged, as {len(shown)} were shown, got none"
+            if feedback.chosen and feedback.chosen[0] not in shown:
+                return "item: expected a model that was shown, as only its answer was seen, got another"
+        if feedback.form == "choice" and len(shown) != 2:
+            return f"choice: expected a decision that shows two models, got one that shows {len(shown)}"
+        return None
 
     # ------------------------------------------------------------------------ looking back
 
