@@ -810,5 +810,5 @@ def test_credit_of_numbers(tmp_path: Path, make: Any) -> None:
 
 
 def test_the_kinds_that_interleave_are_those_that_rank() -> None:
-    assert {kind.name for kind in KINDS} == {"coactive", "ordinal", "rating", "comparison", "best-worst"}
+    assert {kind.name for kind in KINDS} == {"coactive", "ordinal", "rating", "comparison", "routing", "best-worst"}
     assert naive is not None

@@ -429,12 +429,13 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         screen.print(_table("The context", manifest.context))
     if whole:
         n, crossed = len(loop.feature_names), "crosses included, " if manifest.crosses else ""
-        screen.print(
+        told = (
             f"{n:,} features, {crossed}your own score the last. All of this is frozen: an item has the same features "
-            "for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND.",
-            markup=False,
-            soft_wrap=True,
         )
+        told += "for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND."
+        if interaction.arranges:
+            told = f"{n - 1:,} features, crosses included. All of this is frozen, but for the values of the items."
+        screen.print(told, markup=False, soft_wrap=True)
     for told in interaction.introduce():
         screen.print(told, markup=False, soft_wrap=True)
     if manifest.settings.apprentice:

@@ -347,6 +347,9 @@ class Interaction(Protocol[M]):
     """whether a decision or an update takes milliseconds, so that a server runs it in another thread"""
     splits_items: bool = False
     """whether an item whose features change becomes a new item, with a number of its own"""
+    arranges: bool = False
+    """whether it makes the encodings of items and requests itself (`arrange`), so that users do not say how columns are
+    encoded or crossed"""
     takes_prior: bool = True
     """whether a request may give a score of the caller for each candidate"""
     folds_items: bool = False

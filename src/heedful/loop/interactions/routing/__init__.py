@@ -65,7 +65,8 @@ class Routing(Coactive):
     setting = "cost_weight"
     forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
     model_type: type[Any] = RouteModel
-    takes_prior = interleaves = corrects_lists = imitates = False
+    arranges = True
+    takes_prior = interleaves = corrects_lists = imitates = linear = False
     options = (
         LoopOption("route", "Choose a model for each prompt; FILE has the models and their cost."),
         LoopOption(
@@ -293,6 +294,7 @@ class Routing(Coactive):
 
     def check_show(self, show: object) -> None:
         """Raise ValueError unless `show`, the number of models to show, is 1, or 2 to choose between."""
+        check_count("show", show)
         if show not in (1, 2):
             raise ValueError(f"show: expected 1, or 2 to choose between, in {self.loop}, got {describe(show)}")
 
@@ -459,33 +461,30 @@ class Routing(Coactive):
         return [CHEAPEST, *(f"{ALWAYS}{name}" for name in items if len(items) <= FEW and name in self._models)]
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the measures of predictions by which learners are compared: the squared error of predicted thumbs, and
-        the cost of what they would choose."""
+        """Return the measures of predictions by which learners are compared: the squared error of predicted answers,
+        and the cost of what they would choose."""
         about = (
             "Squared error is that of the predicted probability of a thumb up and the thumb (1 or 0, of an edit the "
-            "share that was left), each before it was learned from."
+            "share that was left), or of the probability that the chosen of two answers is chosen and 1; each before "
+            "it was learned from."
         )
         cost = "Cost is the mean cost of the models that would have been chosen, over the prompts that were answered."
         return (
-            Measure("squared error", about, "no thumb was given", "More thumbs.", 0.0, 1.0, False),
+            Measure("squared error", about, "no answer was judged", "More thumbs.", 0.0, 1.0, False),
             Measure("cost", cost, "no answer of a single model was judged", "More thumbs.", 0.0, 0.0, False),
         )
 
     def compare(self, models: Sequence[Any], step: Step) -> Sequence[Compared | None]:
-        """Return (the squared error of the thumb that each of the L `models` predicts, the cost of the model that each
-        would have chosen); (None, None) if `step` has no thumb on one answer.
+        """Return (the squared error of the answer that each of the L `models` predicts, the cost of the model that each
+        would have chosen); None for what `step` says nothing of.
 
         `step` is one piece of feedback with the decision that it answers. A policy whose model was no candidate has no
         cost."""
         shown, x, person = step.context.record.shown, step.context.x, step.decision.person
-        judged = _judged(shown, step.feedback)
-        if judged is None:
-            return (None, None)
-        j, thumb = judged
         own = [own_state(model.people, person) for model in models]
-        predicted = [model.approvals(model.shared, each, x[[j]])[0] for model, each in zip(models, own)]
-        error = Compared(np.square(np.array(predicted) - thumb)[:, None], np.ones(1))
-        if len(shown) != 1:
+        missed = _missed(models, own, x, shown, step.feedback)
+        error = None if missed is None else Compared(np.square(missed)[:, None], np.ones(1))
+        if len(shown) != 1 or _judged(shown, step.feedback) is None:
             return error, None
         prices = self._costs.price(x)
         chosen = [model.order(model.shared, each, x)[:1] for model, each in zip(models, own)]
@@ -580,7 +579,7 @@ class Routing(Coactive):
         return bool(chosen and over and margins[chosen[0]] < max(margins[over]))
 
     def error(self, model: Any, step: Step) -> float | None:
-        """Return the squared error of the predicted thumb in `step`; None if it is no thumb."""
+        """Return the squared error of what was predicted of the feedback in `step`; None if nothing was."""
         return Interaction.error(self, model, step)
 
     def gains(self, model: Any, shared: object, own: Person | None, step: Step) -> tuple[float, float] | None:
@@ -605,6 +604,23 @@ def _because(arm: str, margin: float) -> str:
     if arm == "imported":
         return "somebody else chose this model; the margin is what the loop said of it at that time"
     return "it was the best by what was learned" if margin >= 0.0 else "it was tried, although another seemed better"
+
+
+def _missed(
+    models: Sequence[Any], own: Sequence[Person | None], x: Floats, shown: Sequence[int], feedback: FeedbackRecord
+) -> Floats | None:
+    """Return the difference (L,) between what each of L `models` predicts of `feedback` and what it says; None if
+    nothing is predicted of it.
+
+    Predicted are a thumb, and which of two answers is chosen, as in Bradley-Terry. `own` has the person's own weights
+    of each model, `x` (m, N) are the candidates, `shown` the indices of those shown."""
+    margins = [model.margins(model.shared, each, x) for model, each in zip(models, own)]
+    if (judged := _judged(shown, feedback)) is not None:
+        return sigmoid(np.array([m[judged[0]] for m in margins])) - judged[1]
+    if feedback.form == "choice" and feedback.values[0] >= 0.0:
+        won = int(feedback.values[0])
+        return sigmoid(np.array([m[shown[won]] - m[shown[1 - won]] for m in margins])) - 1.0
+    return None
 
 
 def _judged(shown: Sequence[int], feedback: FeedbackRecord) -> tuple[int, float] | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from heedful.core.validation import describe
 from heedful.loop.interactions.forms import AnsweredDecision, Edit, Thumb
 from heedful.loop.records import Feedback, FeedbackRecord, check_id, check_number, check_text
+
+if TYPE_CHECKING:
+    from heedful.loop.history import LessonTold
 
 LONGEST = 10_000
 """The greatest length of an answer, and of its edited text, in words: comparing two of that length takes some 10 ms."""
@@ -26,12 +29,26 @@ class GradedThumb(Thumb):
         item = {"item": line["item"]} if "item" in line else {}
         return {"edit": {"changed": (1.0 - record.values[0]) / 2.0}} | item
 
+    def tell(self, lesson: LessonTold) -> str:
+        """Return in words what the feedback `lesson` in the log says: a thumb, or how much of an answer was changed."""
+        of = f" of {lesson.chosen[0]}" if lesson.chosen else ""
+        if abs(lesson.values[0]) == 1.0:
+            return f"Thumb {'up' if lesson.values[0] > 0.0 else 'down'} for the answer{of}"
+        share = f"{(1.0 - lesson.values[0]) / 2.0:.0%}".replace("%", " %")
+        return f"Changed {share} of the answer{of}"
+
 
 class AnswerEdit(Edit):
     """An edit of the answer that was shown: {"from": the answer, "to": the edited text}, or {"changed": a share}.
 
     It counts as a thumb of the share that was left: nothing changed is a thumb up, everything is a thumb down."""
 
+    schema: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [
+            {"type": "object", "properties": {each: {"type": "string"} for each in ("from", "to")}},
+            {"type": "object", "properties": {"changed": {"type": "number", "minimum": 0, "maximum": 1}}},
+        ]
+    }
     hint = "the answer and its edited text, or the share of it that was changed"
     example: Any = {"from": "the answer", "to": "the edited answer"}  # noqa: RUF012  # nobody writes to it
 
