@@ -107,9 +107,9 @@ def _choose(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _ask_a_route(i: int) -> dict[str, Any]:
-    """For one of three prompts, among all or some models; of two requests in three two answers are compared."""
+    """For one of three prompts, among all or some models; of every eighth two answers are compared."""
     among = {"candidates": NAMES[i % 5 :]} if i % 2 else {}
-    return among | {"context": {"embedding": PROMPTS[i % 3]}} | ({} if i % 3 == 1 else {"show": 2})
+    return among | {"context": {"embedding": PROMPTS[i % 3]}} | ({} if i % 8 else {"show": 2})
 
 
 def _judge(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _judge(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
         return {"choice": "first" if i % 3 else "second"}
     if i % 2:
         return {"edit": {"from": "a b c d", "to": "a b x d"}, "item": shown[0]}
-    return {"thumb": "up" if i % 4 else "down", "item": shown[0]}
+    return {"thumb": "down" if i % 8 == 6 else "up", "item": shown[0]}
 
 
 PROMPTS = ([1.0, 0.0, 0.25], [0.0, 1.0, -0.5], [0.5, 0.5, 1.0])

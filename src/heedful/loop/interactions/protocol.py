@@ -368,6 +368,8 @@ class Interaction(Protocol[M]):
     compares_arms: bool = True
     """whether a report can compare the model's lists with those of the control (the caller's order, or random
     lists)"""
+    scores_thumbs: bool = False
+    """whether `score` counts thumbs, so that a report does not count them apart"""
     linear: bool = False
     """whether candidates are ordered by a score that is linear in their features, with the weights that
     `LoopModel.effective` returns"""

@@ -25,7 +25,7 @@ from heedful.loop.interactions.coactive import Coactive
 from heedful.loop.interactions.coactive.model import Lesson, Thumb
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import EXACT, Contribution, Contributions, sort_parts
-from heedful.loop.interactions.findings import compare_arms
+from heedful.loop.interactions.findings import compare_arms, prediction_section
 from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
 from heedful.loop.interactions.lists import propose_list
 from heedful.loop.interactions.measure import Compared, Measure
@@ -35,6 +35,7 @@ from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past
 from heedful.loop.interactions.routing import table
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
+from heedful.loop.interactions.routing.prediction_report import ThumbTally, judged
 from heedful.loop.interactions.telling import Line, Part
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
@@ -67,6 +68,7 @@ class Routing(Coactive):
     model_type: type[Any] = RouteModel
     arranges = True
     takes_prior = interleaves = corrects_lists = imitates = linear = False
+    scores_thumbs = True
     options = (
         LoopOption("route", "Choose a model for each prompt; FILE has the models and their cost."),
         LoopOption(
@@ -260,7 +262,8 @@ class Routing(Coactive):
             "A thumb up counts 1, a thumb down 0, an edit the share of the answer that it left; less the cost of the "
             "model times the cost weight of the request. Choices between two answers teach, and are not counted.",
         )
-        return compare_arms(found, self.describe(), self.manifest.settings.control, self.span(), notes)
+        told = compare_arms(found, self.describe(), self.manifest.settings.control, self.span(), notes)
+        return told if found.prediction is None else told._replace(sections=(prediction_section(found.prediction),))
 
     # ------------------------------------------------------------------------ the fold
 
@@ -484,7 +487,7 @@ class Routing(Coactive):
         own = [own_state(model.people, person) for model in models]
         missed = _missed(models, own, x, shown, step.feedback)
         error = None if missed is None else Compared(np.square(missed)[:, None], np.ones(1))
-        if len(shown) != 1 or _judged(shown, step.feedback) is None:
+        if len(shown) != 1 or judged(shown, step.feedback) is None:
             return error, None
         prices = self._costs.price(x)
         chosen = [model.order(model.shared, each, x)[:1] for model, each in zip(models, own)]
@@ -505,11 +508,11 @@ class Routing(Coactive):
         """Return (thumb less charge, thumb) of the answer that was judged in `step`; None if it judges none, or two
         were shown."""
         shown = step.context.record.shown
-        judged = _judged(shown, step.feedback) if len(shown) == 1 else None
-        if judged is None:
+        found = judged(shown, step.feedback) if len(shown) == 1 else None
+        if found is None:
             return None
-        x = step.context.x[[judged[0]]]
-        return max(judged[1] - float(self._costs.charge(x)[0]), -1.0), judged[1]
+        x = step.context.x[[found[0]]]
+        return max(found[1] - float(self._costs.charge(x)[0]), -1.0), found[1]
 
     def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
         """Return (): no neighbours are swapped."""
@@ -522,12 +525,25 @@ class Routing(Coactive):
     def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
         """Return [(predicted probability, thumb)] of the answer that `feedback` judges; [] if it judges none."""
         record = decision.record
-        judged = _judged(record.shown, feedback)
-        if judged is None or not record.predicted or judged[0] not in record.shown:
+        found = judged(record.shown, feedback)
+        if found is None or not record.predicted or found[0] not in record.shown:
             return []
-        return [(record.predicted[record.shown.index(judged[0])], judged[1])]
+        return [(record.predicted[record.shown.index(found[0])], found[1])]
 
     # ------------------------------------------------------------------------ reporting
+
+    def tally(self) -> ThumbTally:
+        """Return a new collector of predictions and thumbs, which compares their squared error with that of the mean
+        thumb."""
+        return ThumbTally()
+
+    @staticmethod
+    def prediction_details() -> type:
+        """Return the msgspec struct of what loops of routes add to the report of predictions
+        (`PredictionReport.details`)."""
+        from heedful.loop.interactions.schemas import RouteDetails
+
+        return RouteDetails
 
     def span(self) -> tuple[float, float]:
         """Return (-1, 1): the least and the greatest value of a thumb less its charge."""
@@ -542,9 +558,9 @@ class Routing(Coactive):
         charges = list(record.proposal.get("charges") or ())
         if len(record.shown) != 1 or len(charges) != 1:
             return None
-        found = (_judged(record.shown, feedback) for feedback in answers)
-        judged = next((each for each in found if each is not None), None)
-        return None if judged is None else max(judged[1] - charges[0], -1.0)
+        found = (judged(record.shown, feedback) for feedback in answers)
+        first = next((each for each in found if each is not None), None)
+        return None if first is None else max(first[1] - charges[0], -1.0)
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Return in words why learned routes and the control (the first model) cannot be compared.
@@ -571,10 +587,10 @@ class Routing(Coactive):
 
         That is a thumb, or the share that an edit left, of which more than half is missed; or a choice of the answer
         that is less probable to have a thumb up. The arguments are those of `Interaction.contradicts`."""
-        x, judged = step.context.x, _judged(step.context.record.shown, step.feedback)
+        x, found = step.context.x, judged(step.context.record.shown, step.feedback)
         margins = model.margins(shared, own, x)
-        if judged is not None:
-            return bool(abs(float(sigmoid(margins[[judged[0]]])[0]) - judged[1]) > 0.5)
+        if found is not None:
+            return bool(abs(float(sigmoid(margins[[found[0]]])[0]) - found[1]) > 0.5)
         chosen, over = self.forms[step.feedback.form].compared(step.context.record.shown, step.feedback)
         return bool(chosen and over and margins[chosen[0]] < max(margins[over]))
 
@@ -615,17 +631,9 @@ def _missed(
     Predicted are a thumb, and which of two answers is chosen, as in Bradley-Terry. `own` has the person's own weights
     of each model, `x` (m, N) are the candidates, `shown` the indices of those shown."""
     margins = [model.margins(model.shared, each, x) for model, each in zip(models, own)]
-    if (judged := _judged(shown, feedback)) is not None:
-        return sigmoid(np.array([m[judged[0]] for m in margins])) - judged[1]
+    if (found := judged(shown, feedback)) is not None:
+        return sigmoid(np.array([m[found[0]] for m in margins])) - found[1]
     if feedback.form == "choice" and feedback.values[0] >= 0.0:
         won = int(feedback.values[0])
         return sigmoid(np.array([m[shown[won]] - m[shown[1 - won]] for m in margins])) - 1.0
     return None
-
-
-def _judged(shown: Sequence[int], feedback: FeedbackRecord) -> tuple[int, float] | None:
-    """Return (index of the model whose answer `feedback` judges, the thumb from 0 to 1); None if it judges none, or
-    both of two that were shown."""
-    if feedback.form != "thumb" or not (feedback.chosen or len(shown) == 1):
-        return None
-    return (feedback.chosen or list(shown))[0], (1.0 + feedback.values[0]) / 2.0
