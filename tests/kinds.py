@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from heedful import Loop, Settings, infer
+from heedful.loop.interactions.routing import Routing
+from heedful.loop.interactions.routing.table import embeddings
 from loops import choice_loop, rating_loop, rows, small_loop, specs
 from references import Reference
 from references.best_worst import FIFTH, BestWorstReference
@@ -19,6 +21,7 @@ from references.coactive import CoactiveReference
 from references.comparison import ComparisonReference
 from references.ordinal import OrdinalReference
 from references.rating import RatingReference
+from references.routing import RoutingReference
 
 
 class Kind(NamedTuple):
@@ -65,6 +68,24 @@ def _comparison(path: Path, learner: str | None = None, **how: Any) -> Loop:
     return choice_loop(path, learner, **{"control": 0.2, "n_items": 12, "n_features": n_features} | how)
 
 
+def _routing(path: Path, learner: str = "pairwise-logistic:rate=0.3", n_items: int = 12, **how: Any) -> Loop:
+    """Of twelve models; the table has the names of more, which some tests put on offer later."""
+    models = [{"id": name, "cost": float(1 + _number(name) % 4)} for name in NAMES]
+    later = [*(f"{name}0{j}" for name in NAMES for j in range(10)), "i12", *(f"n{j}" for j in range(200))]
+    table = models + [{"id": name, "cost": 1.0} for name in later]
+    items, context, crosses = Routing.arrange(table, "id", embeddings(3))
+    settings = Settings(**{"control": 0.2, "shrink": 2.0, "cost_weight": 0.02} | how)
+    return Loop.create(
+        path,
+        encoding=items,
+        items=models[:n_items],
+        learner=learner,
+        settings=settings,
+        context=context,
+        crosses=crosses,
+    )
+
+
 def _best_worst(path: Path, learner: str | None = None, n_items: int = 12, **how: Any) -> Loop:
     items = rows(12, 3)
     encoding = infer(items, identifier="id", kinds={f"f{i}": "number" for i in range(3)})
@@ -85,7 +106,24 @@ def _choose(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
     return {"choice": "equal" if i % 7 == 6 else "first"} if len(shown) == 2 else {"better": [max(shown)]}
 
 
+def _ask_a_route(i: int) -> dict[str, Any]:
+    """For one of three prompts, among all or some models; of every eighth two answers are compared."""
+    among = {"candidates": NAMES[i % 5 :]} if i % 2 else {}
+    return among | {"context": {"embedding": PROMPTS[i % 3]}} | ({} if i % 8 else {"show": 2})
+
+
+def _judge(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
+    """A choice of two answers, otherwise a thumb on one or an edit of it."""
+    if len(shown) == 2:
+        return {"choice": "first" if i % 3 else "second"}
+    if i % 2:
+        return {"edit": {"from": "a b c d", "to": "a b x d"}, "item": shown[0]}
+    return {"thumb": "down" if i % 8 == 6 else "up", "item": shown[0]}
+
+
+PROMPTS = ([1.0, 0.0, 0.25], [0.0, 1.0, -0.5], [0.5, 0.5, 1.0])
 NAMES = [f"i{j}" for j in range(12)]
+ROUTERS = ["pairwise-logistic:rate=0.3", "perceptron", "second-order", "convex:radius=0.7", "online-convex"]
 PREDICTS = frozenset({"Decision.predicted", "Report.prediction", "PredictionReport.details"})
 KINDS = (
     Kind(
@@ -131,6 +169,16 @@ KINDS = (
         ComparisonReference,
         specs("pairwise"),
         PREDICTS | {"Explanation.prediction", "Loop.choices"},
+    ),
+    Kind(
+        "routing",
+        _routing,
+        _ask_a_route,
+        _judge,
+        "perceptron",
+        RoutingReference,
+        ROUTERS,
+        PREDICTS | {"Explanation.prediction"},
     ),
     Kind(
         "best-worst",

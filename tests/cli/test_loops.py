@@ -858,10 +858,10 @@ def test_init_has_the_options_that_interactions_declare(tmp_path: Path) -> None:
     assert len(makers) > 1
     for each in makers:
         for option in each.options:
-            assert re.search(rf"--{option.name} .*{re.escape(option.help)}", told), option
-        assert f"{each.default_learner} with --{each.options[0].name}" in told
+            assert re.search(rf"{option.flag} .*{re.escape(option.help)}", told), option
+        assert f"{each.default_learner} with {each.options[0].flag}" in told
     for one, other in itertools.combinations(makers, 2):
-        both = [f"--{of.options[0].name}" + ("" if of.options[0].takes is bool else " 3") for of in (one, other)]
+        both = [of.options[0].flag + ("" if of.options[0].takes is bool else " 3") for of in (one, other)]
         got = heedful(f"init {tmp_path / 'x'} items.csv {' '.join(both)}")
         assert (got.code, got.out) == (2, "")
-        assert f"--{other.options[0].name}: expected none with --{one.options[0].name}, got it" in got.err
+        assert f"{other.options[0].flag}: expected none with {one.options[0].flag}, got it" in got.err

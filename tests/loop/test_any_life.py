@@ -43,7 +43,12 @@ def create_twin(loop: Loop, folder: Path, own: str | None) -> Loop:
     """Create a loop as this one was made, with nothing in it."""
     made = Manifest.from_json(loop.projection.log.at(1).payload)
     return Loop.create(
-        folder, encoding=made.encoding, learner=own or made.learner, settings=made.settings, context=made.context
+        folder,
+        encoding=made.encoding,
+        learner=own or made.learner,
+        settings=made.settings,
+        context=made.context,
+        crosses=made.crosses,
     )
 
 
@@ -228,10 +233,10 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             assert len(d.shown) == self.reference.size(show if how == "recorded" else asked["show"], left)
             drafts = self.running is not None and takes_part(*self.running[:2], person) and how != "recorded"
             assert d.arm in (("interleaved", "control") if drafts else ("learned", "control", "imported"))
-            self.take(loop, d, names, rows, person, eligible, deferred, asked.get("prior"))
+            self.take(loop, d, names, rows, person, eligible, deferred, asked)
 
         def take(
-            self, loop: Loop, d: Decision, names: Any, rows: Any, person: Any, eligible: Any, deferred: bool, prior: Any
+            self, loop: Loop, d: Decision, names: Any, rows: Any, person: Any, eligible: Any, deferred: bool, asked: Any
         ) -> None:
             """Keep a decision that was made just now, if it is as the reference says."""
             assert len(set(d.shown)) == len(d.shown)
@@ -239,9 +244,10 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             known = loop.projection.find_decision(d.id)
             assert known is not None
             record = known.record
-            self.check_prior(record.prior, prior)
+            self.check_prior(record.prior, asked.get("prior"))
+            context = asked.get("context") or {}
             self.decisions[d.id] = Shown(
-                names, rows, list(d.shown), person, d.arm, d.predicted, record.prior, record.proposal
+                names, rows, list(d.shown), person, d.arm, d.predicted, record.prior, record.proposal, context
             )
             self.counts["decision"] += 1
             if deferred:
@@ -262,7 +268,7 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             person = before.person
             asked = {"person": person, "after": after}
             if not loop.projection.interaction.interleaves:
-                with pytest.raises(ValueError, match="asks questions and shows no pages"):
+                with pytest.raises(ValueError, match="shows no pages"):
                     loop.decide(names, id=id, **asked)
                 return
             asked |= self.reference.asked({"show": show} | dict.fromkeys(kind.fields), len(names))
@@ -286,7 +292,7 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
                 drafted = next((self.decisions[page].proposal.get("experiment") for page in pages), None)
                 ended = before.arm == "interleaved" and (self.running or ("",))[0] != drafted
                 assert d.arm == ("learned" if ended else before.arm)
-            self.take(loop, d, left, [self.items[name] for name in left], person, eligible, False, None)
+            self.take(loop, d, left, [self.items[name] for name in left], person, eligible, False, {})
 
         def check_prior(self, kept: Any, scores: list[float] | None) -> None:
             """The caller's scores as the log keeps them: mean 0, variance 1; none where all are equal."""
@@ -494,7 +500,7 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             """One at a time, where lists are rankings; otherwise the one that runs is ended."""
             loop, id = self.loop(which), self.new("x")
             if not loop.projection.interaction.interleaves:
-                with pytest.raises(ValueError, match="asks questions and shows no rankings"):
+                with pytest.raises(ValueError, match="shows no rankings"):
                     loop.start_experiment(spec, share=share, id=id)
                 return
             if self.running is not None:

@@ -537,7 +537,7 @@ def test_a_loop_of_any_kind_is_promoted_and_goes_back(kind: Kind, tmp_path: Path
         if interleaves:
             loop.start_experiment(kind.other, share=1.0, id="e")
         else:
-            with pytest.raises(ValueError, match=r"asks questions and shows no rankings.*Loop\.evaluate"):
+            with pytest.raises(ValueError, match=r"shows no rankings.*Loop\.evaluate"):
                 loop.start_experiment(kind.other, share=1.0)
         for i in range(24):
             shown = loop.decide(person=f"p{i % 6}", id=f"d{i}", **kind.ask(i)).shown
@@ -810,5 +810,5 @@ def test_credit_of_numbers(tmp_path: Path, make: Any) -> None:
 
 
 def test_the_kinds_that_interleave_are_those_that_rank() -> None:
-    assert {kind.name for kind in KINDS} == {"coactive", "ordinal", "rating", "comparison", "best-worst"}
+    assert {kind.name for kind in KINDS} == {"coactive", "ordinal", "rating", "comparison", "routing", "best-worst"}
     assert naive is not None

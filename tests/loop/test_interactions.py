@@ -12,7 +12,8 @@ from heedful.loop.interactions.coactive.model import Model
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.interactions.rating.model import RatingModel
-from heedful.loop.interactions.registry import interaction_of
+from heedful.loop.interactions.registry import interaction_of, interaction_type
+from heedful.loop.interactions.routing.model import RouteModel
 from heedful.loop.settings import Manifest, Settings, built_learner
 
 KINDS: dict[str, tuple[str, Settings, type]] = {
@@ -20,17 +21,20 @@ KINDS: dict[str, tuple[str, Settings, type]] = {
     "ordinal": ("prank:n_ranks=4", Settings(k=2), GradingModel),
     "rating": ("bmf", Settings(ratings=(1.0, 5.0)), RatingModel),
     "pairwise": ("hierarchical-gp", Settings(choices="best"), ChoiceModel),
+    "routing": ("pairwise-logistic", Settings(cost_weight=0.1), RouteModel),
 }
 
 
 def founded(kind: str) -> tuple[Manifest, Any]:
     spec, settings, _ = KINDS[kind]
-    manifest = Manifest.of(spec, UNSEEN, None, (), settings)
+    kind = interaction_type(spec, settings)
+    arranged = kind.arrange([{"id": "a", "cost": 1.0}, {"id": "b", "cost": 2.0}], "id", None)
+    manifest = Manifest.of(spec, *(arranged or (UNSEEN, None, ())), settings)
     return manifest, built_learner(manifest)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_learner_names_its_interaction(kind: str) -> None:
+def test_a_learner_or_a_setting_names_the_interaction(kind: str) -> None:
     interaction = interaction_of(*founded(kind))
     assert interaction.name == kind
     model = interaction.fresh()
@@ -61,7 +65,7 @@ def test_a_learner_may_bring_its_interaction_along() -> None:
 def test_an_interaction_that_nobody_has_is_refused_by_name() -> None:
     manifest, learner = founded("coactive")
     strange = type("Strange", (type(learner),), {"__doc__": "Interaction: telepathic."})
-    with pytest.raises(LookupError, match="expected coactive, ordinal, pairwise, rating, got telepathic"):
+    with pytest.raises(LookupError, match="expected coactive, ordinal, pairwise, rating, routing, got telepathic"):
         interaction_of(manifest, strange(*learner))
 
 

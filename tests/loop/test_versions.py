@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from goldens import folds, make
+from heedful import Settings
 from heedful.core.serialization import read_arrays, write_arrays
 from heedful.learners.registry import find_learners, make_learner
 from heedful.loop.interactions.registry import learner_version
@@ -71,6 +72,10 @@ def test_the_version_is_that_of_model_and_learner(monkeypatch: pytest.MonkeyPatc
     assert learner_version(coactive("perceptron")) == "3.7"
     assert learner_version(coactive("second-order")) == "3.1"
     assert learner_version(folds.golden_learner("prank")) == "1.1"
+    monkeypatch.setattr("heedful.loop.interactions.routing.model.RouteModel.version", 5)
+    routes = Settings(cost_weight=0.1)  # the kind of feedback is a setting: the learner is one of rankings
+    assert learner_version(coactive("perceptron"), routes) == "5.7"
+    assert learner_version(coactive("perceptron"), Settings()) == "3.7"
 
 
 OWN = """

@@ -74,6 +74,9 @@ def naive_score(loop: Loop, decision: str, item: str, model: Any) -> float:
     own = own_state(model.people, known.person)
     if name == "coactive":
         return float(model.effective(model.shared, own) @ x)
+    if name == "routing":
+        m = math.fsum((model.effective(model.shared, own) * x).tolist())
+        return 1.0 / (1.0 + math.exp(-m)) - 0.02 * float(x[loop.feature_names.index("cost")])
     if name == "ordinal":
         return float(model.effective(model.shared, own) @ x) - (0.0 if own is None else model.level(own))
     if name == "rating":

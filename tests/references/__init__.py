@@ -37,6 +37,8 @@ class Shown(NamedTuple):
     prior: Sequence[float]
     """the caller's scores as the log keeps them, one a candidate, or none"""
     proposal: Any
+    context: Mapping[str, Any]
+    """what was asked with it of the request"""
 
     @property
     def places(self) -> list[int]:

@@ -222,6 +222,15 @@ REFUSED: dict[str, list[tuple[str, dict[str, Any], str | None, str]]] = {
         ("decisions", {"show": 1}, "show", "expected two or more, to choose between, got 1"),
         ("decisions", {"prior": {"i0": 1}}, "prior", "expected none in a loop of choices"),
     ],
+    "routing": [
+        ("feedback", {"edit": {"changed": 2}, "item": "i0"}, "edit", "edit: changed: expected a share from 0 to 1"),
+        ("feedback", {"thumb": "up"}, None, "item: expected the model whose answer is judged, as 2 were shown"),
+        ("feedback", {"clicks": ["i0"]}, None, "expected thumb, edit, choice, better or none"),
+        ("decisions", {"show": 3}, "show", "expected 1, or 2 to choose between, in a loop of routes, got 3"),
+        ("decisions", {"prior": {"i0": 1}}, "prior", "expected none in a loop of routes"),
+        ("decisions", {"candidates": [{"id": "i0"}]}, "candidates[0]", "cost: expected a number from 0 to 1000"),
+        ("decisions", {"context": {"embedding": [1, 2]}}, "context", "embedding: expected 3 numbers, got 2"),
+    ],
     "best-worst": [
         ("feedback", {"best": "i0"}, "worst", "worst: expected the worst of what was shown"),
         ("feedback", {"clicks": ["i0"]}, None, "clicks: expected best and worst, or none"),
@@ -243,7 +252,7 @@ def test_what_makes_no_sense_is_a_problem_by_its_field(kind: Kind, ask: Caller, 
     with kind.make(folder / f"{name}.heedful") as loop:
         bare = loop.manifest.encoding.size == 0
     path = f"/v1/loops/{name}"
-    shown = ok(ask.post(f"{path}/decisions", {**PAIR, "id": "d", "person": "p"}))["shown"]
+    shown = ok(ask.post(f"{path}/decisions", {**PAIR, "show": 2, "id": "d", "person": "p"}))["shown"]
     assert sorted(shown) == ["i0", "i1"]
     refused = [*REFUSED[kind.name], *EVERYWHERE]
     *_, rejected = (body for _, body, field, _ in refused if field is None)
@@ -251,7 +260,7 @@ def test_what_makes_no_sense_is_a_problem_by_its_field(kind: Kind, ask: Caller, 
         ask.post(f"{path}/feedback", [{"decision": "d", **each} for each in (rejected, kind.answer(0, shown))])
     )
     assert [answer["status"] for answer in answers] == ["rejected", "applied"]
-    other = "prank:n_ranks=5" if kind.name == "coactive" else "perceptron"
+    other = "prank:n_ranks=5" if kind.name in ("coactive", "routing") else "perceptron"
     refused.append(("evaluations", {"learners": [other]}, "learner", "learner: expected one"))
     if form := {"ordinal": "grade", "rating": "rating"}.get(kind.name) if ask.form == "msgpack" else None:
         numbers = float("nan"), float("inf")  # JSON cannot say them
@@ -269,6 +278,7 @@ def test_what_makes_no_sense_is_a_problem_by_its_field(kind: Kind, ask: Caller, 
 
 ITEMS = rows(12, 4)
 PRICED = [{"id": f"i{j}", "price": j} for j in range(4)]
+MODELS: dict[str, Any] = {"items": [{"id": "small", "cost": 1}, {"id": "large", "cost": 20}]}
 BEST: dict[str, Any] = {"settings": {"choices": "best"}, "items": PRICED}
 MADE: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "coactive": [({"items": ITEMS}, {"items": 12, "features": 4})],
@@ -287,6 +297,13 @@ MADE: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         (BEST, {"features": 0}),
         ({**BEST, "features": True}, {"features": 1}),
         ({**BEST, "kinds": {"price": "number"}}, {"features": 1}),
+    ],
+    "routing": [
+        ({**MODELS, "settings": {"cost_weight": 0}}, {"items": 2, "learner": "pairwise-logistic:rate=0.3"}),
+        (
+            {**MODELS, "settings": {"cost_weight": 0.1}, "context": [{"embedding": [x] * 900} for x in (0.5, -0.5)]},
+            {"learner": "pairwise-logistic:rate=0.1"},
+        ),
     ],
     "best-worst": [],  # nobody names code over the network
 }
@@ -330,6 +347,17 @@ NOT_MADE: dict[str, list[tuple[dict[str, Any], str, str]]] = {
         ({**BEST, "features": False, "kinds": {"price": "number"}}, "kinds", ""),
         ({"settings": {"choices": "best", "shrink": 2}}, "shrink", ""),
         ({**BEST, "context": [{"c": 1}, {"c": 2}]}, "context", ""),
+    ],
+    "routing": [
+        ({"settings": {"cost_weight": -1}, **MODELS}, "cost_weight", "expected a number from 0 to 1000, got -1"),
+        ({"settings": {"cost_weight": 1}, "items": PRICED}, "cost", "expected a column cost, or cost_in and cost_out"),
+        ({"settings": {"cost_weight": 1}, "items": [{"id": "a", "cost": -1}]}, "items[0]", "cost: expected a number"),
+        ({"settings": {"cost_weight": 1}}, "items", "expected at least one model, got none"),
+        ({"settings": {"cost_weight": 1, "choices": "best"}, **MODELS}, "choices", "expected none in a loop of"),
+        ({"settings": {"cost_weight": 1}, **MODELS, "learner": "fair-pairs"}, "learner", "draws nothing itself"),
+        ({"settings": {"cost_weight": 1}, **MODELS, "crosses": "all"}, "crosses", "expected none in a loop of routes"),
+        ({"settings": {"cost_weight": 1}, **MODELS, "kinds": {"cost": "text"}}, "kinds", "expected none in a loop of"),
+        ({"settings": {"cost_weight": 1, "apprentice": True}, **MODELS}, "apprentice", "expected false"),
     ],
     "best-worst": [({"items": ITEMS, "learner": KINDS[-1].own}, "learner", "")],
 }

@@ -40,14 +40,14 @@ def _kinds() -> list[type[Interaction[Any]]]:
 
 def _default_learners() -> str:
     """Return the default of --learner in words: the usual one, then those of other kinds of loops."""
-    of = [f"{each.default_learner} with --{each.options[0].name}" for each in _kinds()]
+    of = [f"{each.default_learner} with {each.options[0].flag}" for each in _kinds()]
     return "; ".join([default_learner(Settings()), ", ".join(of)])
 
 
 def _other_actions() -> str:
     """Return in words how kinds of loops write an --action that do not write it as usual."""
     of = [each for each in _kinds() if each.action_syntax != Interaction.action_syntax]
-    return "".join(f"; with --{each.options[0].name} {each.action_syntax}" for each in of)
+    return "".join(f"; with {each.options[0].flag} {each.action_syntax}" for each in of)
 
 
 def init(
@@ -212,12 +212,13 @@ def _kind_made(given: Mapping[str, object]) -> type[Interaction[Any]] | None:
     """
     made = [each for each in _kinds() if given[each.options[0].name]]
     if len(made) > 1:
-        first, second = (each.options[0].name for each in made[:2])
-        raise BadInput(f"--{second}: expected none with --{first}, got it")
+        first, second = (each.options[0].flag for each in made[:2])
+        raise BadInput(f"{second}: expected none with {first}, got it")
     for each in _kinds():
-        first, *more = [option.name for option in each.options]
-        if each not in made and (option := next((name for name in more if given[name]), "")):
-            raise BadInput(f"--{option}: expected --{first} with it, got none")
+        own, *more = each.options
+        alone = [] if each in made else [other.flag for other in more if given[other.name] not in (None, False)]
+        if alone:
+            raise BadInput(f"{alone[0]}: expected {own.flag} with it, got none")
     return made[0] if made else None
 
 
@@ -228,12 +229,12 @@ def _check_fit(made: type[Interaction[Any]], others: Mapping[str, object], *, ki
     """
     if not made.by_number:
         return
-    option = made.options[0].name
+    option = made.options[0].flag
     for other, there in others.items():
         if there:
-            raise BadInput(f"{other}: expected none with --{option}, which knows items by their names alone, got it")
+            raise BadInput(f"{other}: expected none with {option}, which knows items by their names alone, got it")
     if kind and not made.looks_at_items(features):
-        wanted = f"none with --{option}, which looks at no features"
+        wanted = f"none with {option}, which looks at no features"
         if made.item_features == "asked":
             wanted = "--features with it, as items are known by their names alone"
         raise BadInput(f"--kind: expected {wanted}, got it")
@@ -266,10 +267,15 @@ def _create(
             raise Failure(str(error)) from error
         seen = columns.pop("features")
         crossed = _split_crosses(cross, requests or [], rows)
-        kind = interaction_type(default_learner(told) if learner is None else learner, told)
         around = requested or _around(context, requests, [a for a, _ in crossed])
+        kind = interaction_type(default_learner(told, around) if learner is None else learner, told)
         said = None if query is None else declare(query)
         if (arranged := kind.arrange(rows, columns["identifier"], around)) is not None:
+            for option, there in (("--cross", cross), ("--kind", columns["kinds"])):
+                if there:
+                    raise BadInput(f"{option}: expected none in {kind.loop}, which encodes columns itself, got it")
+            if requested is not None and context is not None:
+                raise BadInput("--context: expected none where another option says what comes with a request, got it")
             encoding, around, crosses = arranged
         else:
             if not kind.looks_at_items(seen):
@@ -423,12 +429,13 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         screen.print(_table("The context", manifest.context))
     if whole:
         n, crossed = len(loop.feature_names), "crosses included, " if manifest.crosses else ""
-        screen.print(
+        told = (
             f"{n:,} features, {crossed}your own score the last. All of this is frozen: an item has the same features "
-            "for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND.",
-            markup=False,
-            soft_wrap=True,
         )
+        told += "for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND."
+        if interaction.arranges:
+            told = f"{n - 1:,} features, crosses included. All of this is frozen, but for the values of the items."
+        screen.print(told, markup=False, soft_wrap=True)
     for told in interaction.introduce():
         screen.print(told, markup=False, soft_wrap=True)
     if manifest.settings.apprentice:

@@ -90,4 +90,4 @@ def _learner(projection: Projection, record: Mapping[str, Any]) -> tuple[str, st
     projection.check_named(record["learner"])
     learner = projection.interaction.full_spec(record["learner"])
     made = projection.candidate(learner).learner
-    return learner, record.get("learner_version") or learner_version(made)
+    return learner, record.get("learner_version") or learner_version(made, projection.settings)

@@ -163,10 +163,14 @@ class Loop:
         settings = Settings() if settings is None else settings
         rows = check_rows("items", items)
         if isinstance(settings, Settings):
-            learner = default_learner(settings) if learner is None else learner
+            learner = default_learner(settings, context) if learner is None else learner
             if encoding is None and isinstance(learner, str):
                 kind = interaction_type(learner, settings)
                 if (arranged := kind.arrange(rows, None, context)) is not None:
+                    if crosses:
+                        raise ValueError(
+                            f"crosses: expected none in {kind.loop}, which crosses columns itself, got some"
+                        )
                     encoding, context, crosses = arranged
                 elif query_features is not None or kind.by_number:
                     encoding = UNSEEN
@@ -180,7 +184,9 @@ class Loop:
         log = None
         try:
             log = Log(place if isinstance(place, Address) else place / snapshots.LOG, create=True)
-            founded = Event(1, "loop", "loop", now(), None, None, 0, manifest.to_json(learner_version(made)))
+            founded = Event(
+                1, "loop", "loop", now(), None, None, 0, manifest.to_json(learner_version(made, manifest.settings))
+            )
             with log.writing():
                 log.append([founded])
             log.close()
@@ -761,7 +767,7 @@ class Loop:
             candidate = projection.candidate(learner)
             about = ExperimentRecord(
                 learner,
-                learner_version(candidate.learner),
+                learner_version(candidate.learner, projection.settings),
                 projection.manifest.learner,
                 float(share),
                 max(self.version, 1) if frozen else 0,  # event 1 is the loop's own
@@ -897,7 +903,7 @@ class Loop:
                 raise ValueError(f"learner: expected another than the one that serves, got {learner}")
             if against and not force:
                 raise NotReady(learner, tuple(against))
-            version = learner_version(projection.candidate(learner).learner)
+            version = learner_version(projection.candidate(learner).learner, projection.settings)
             record = PromotionRecord(learner, version, before, evidence, tuple(against), by, reason)
             draft = Event(0, "promote", event_id, now(), None, target, self.version, records.encode(record))
             [answer] = projection.submit_in_turn([PendingEvent(draft)])

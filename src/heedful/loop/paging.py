@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_PAGES = 1000
 """The most pages of a list."""
-ASKS = "after: expected none in {loop}, which asks questions and shows no pages of a list, got {got}"
+ASKS = "after: expected none in {loop}, which shows no pages of a list, got {got}"
 """Why a question does not continue another one, in words."""
 
 

@@ -249,7 +249,7 @@ class Projection:
         self.interaction.first_exploration = self._founding.settings.exploration
         self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
         self._predicts = self.interaction.describe().prediction is not None
-        self.learner_version = learner_version(self.learner)
+        self.learner_version = learner_version(self.learner, self.settings)
         if self.learner_version != declared_version(recorded):
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
             self.note(told)
@@ -379,7 +379,9 @@ class Projection:
         `interaction` is the loop's kind of feedback with the learner of that model; `frozen` says whether the model
         learns nothing after `head`. Return (position, counts): the sequence number up to which the state has learned, 0
         if there is no such state, and how much feedback it is made of."""
-        stamped = snapshots.stamp(interaction.manifest, interaction.learner, learner_version(interaction.learner))
+        stamped = snapshots.stamp(
+            interaction.manifest, interaction.learner, learner_version(interaction.learner, self.settings)
+        )
         for other in [other for mark in reversed(self._marks) for other in mark.others]:
             if other.stamped == stamped and other.position <= head:
                 model.shared, model.people = copy_arrays(other.shared), dict(other.people)

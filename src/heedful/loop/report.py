@@ -197,7 +197,7 @@ def report(projection: Projection, last: int) -> Report:
         Counts(**looked.counts),
         None if looked.truth is None else looked.truth.regret(looked.whole),
         prediction=None if looked.tally is None else looked.tally.report(),
-        thumbs=looked.approved.approval(),
+        thumbs=None if interaction.scores_thumbs else looked.approved.approval(),
         unknown=looked.unknown or None,
         apprentice=apprentice.look(projection),
     )

@@ -323,9 +323,10 @@ class Requests:
             if self._query is not None and not _is_encoded(self._candidates, candidate):
                 raise ValueError(f"candidates[{j}]: features: expected them, as the first has them, got none")
             try:
+                self.interaction.check_items(self.manifest, [candidate])
                 rows.append(encode_row(self._candidates, candidate, self.unknown))
             except ValueError as error:
-                raise ValueError(f"candidates[{j}]: {error}") from None
+                raise ValueError(f"candidates[{j}]: {str(error).removeprefix('row 1: ')}") from None
         return records.distinct("candidates", names), np.array(rows, np.float32)
 
     def _says(self, candidates: Sequence[Any]) -> bool:

@@ -39,7 +39,7 @@ CALLER = "the caller's order"
 IMITATED = ("imitated", "imported")
 """The arms of decisions whose order the learner of such a loop imitates: those in the caller's order, and those that
 another system made, until the learner is promoted."""
-NOT_INTERLEAVED = "{loop} asks questions and shows no rankings, which alone can be interleaved"
+NOT_INTERLEAVED = "{loop} shows no rankings, which alone can be interleaved"
 """Why there are no experiments in a loop, in words; `loop` describes a loop of its kind."""
 
 
@@ -281,6 +281,8 @@ class Follower:
         if self.failed or self._position < 1:
             return None
         manifest, model = self.interaction.manifest, self.model
-        stamped = stamp(manifest, self.interaction.learner, learner_version(self.interaction.learner))
+        stamped = stamp(
+            manifest, self.interaction.learner, learner_version(self.interaction.learner, manifest.settings)
+        )
         shared, people = copy_arrays(model.shared), dict(model.people)
         return Other(manifest.learner, self._position, shared, people, self._moves, stamped)

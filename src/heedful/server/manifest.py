@@ -47,10 +47,13 @@ def _create(given: Mapping[str, Any], folder: Place) -> Loop:
     features = given.get("features")
     if features is not None and not isinstance(features, bool):
         raise ValueError(f"features: expected true or false, got {describe(features)}")
-    kind = interaction_type(default_learner(told) if learner is None else learner, told)
+    kind = interaction_type(default_learner(told, around) if learner is None else learner, told)
     _check_columns(kind, features, kinds)
     with naming("items"):
         if (arranged := kind.arrange(rows, identifier, around)) is not None:
+            for field, there in (("crosses", crosses), ("kinds", kinds)):
+                if there:
+                    raise ValueError(f"{field}: expected none in {kind.loop}, which encodes columns itself, got some")
             encoding, around, crosses = arranged
         elif not kind.looks_at_items(kinds if features is None else features):
             encoding = encode_names(rows, identifier=identifier)

@@ -13,7 +13,7 @@ class LoopOption(NamedTuple):
     """An option of the command `heedful init` that only loops of one kind of feedback have."""
 
     name: str
-    """the name of the option without its dashes: "grades\""""
+    """the name of its value in `Interaction.choose`: "cost_weight\""""
     help: str
     """the text for it in `--help`"""
     takes: type = bool
@@ -22,6 +22,11 @@ class LoopOption(NamedTuple):
     """the name of the value in `--help`: "LOW..HIGH"; None for a flag"""
     default: str | None = None
     """the text in `--help` on what holds if the option is not given; None for no text"""
+
+    @property
+    def flag(self) -> str:
+        """the option as people write it: "--cost-weight\""""
+        return f"--{self.name.replace('_', '-')}"
 
 
 class KindChoice(NamedTuple):

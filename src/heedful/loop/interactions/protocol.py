@@ -347,6 +347,9 @@ class Interaction(Protocol[M]):
     """whether a decision or an update takes milliseconds, so that a server runs it in another thread"""
     splits_items: bool = False
     """whether an item whose features change becomes a new item, with a number of its own"""
+    arranges: bool = False
+    """whether it makes the encodings of items and requests itself (`arrange`), so that users do not say how columns are
+    encoded or crossed"""
     takes_prior: bool = True
     """whether a request may give a score of the caller for each candidate"""
     folds_items: bool = False
@@ -365,6 +368,8 @@ class Interaction(Protocol[M]):
     compares_arms: bool = True
     """whether a report can compare the model's lists with those of the control (the caller's order, or random
     lists)"""
+    scores_thumbs: bool = False
+    """whether `score` counts thumbs, so that a report does not count them apart"""
     linear: bool = False
     """whether candidates are ordered by a score that is linear in their features, with the weights that
     `LoopModel.effective` returns"""
@@ -437,6 +442,13 @@ class Interaction(Protocol[M]):
             raise ValueError(
                 f"apprentice: expected false in {cls.loop}, which has no caller's order to imitate, got true"
             )
+
+    @classmethod
+    def learner_for(cls, context: Encoding | None) -> str:
+        """Return the learner, with its parameters, of a loop of this kind if none is named.
+
+        `context` is the encoding of requests, None if there is none. In most kinds it is `default_learner`."""
+        return cls.default_learner
 
     @classmethod
     def arrange(

@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from heedful.features import Encoding
 from heedful.learners.registry import learner_class
 from heedful.loop import interactions as package
 from heedful.loop.interactions.named import UNSAID, named_interaction
@@ -63,17 +64,21 @@ def interaction_made_by(settings: Settings) -> type[Interaction[Any]] | None:
     return made[0] if made else None
 
 
-def default_learner(settings: Settings) -> str:
-    """Return the name of the learner that a loop with these settings has if none is named."""
-    return (interaction_made_by(settings) or interactions()[UNSAID]).default_learner
+def default_learner(settings: Settings, context: Encoding | None = None) -> str:
+    """Return the name of the learner that a loop with these `settings` has if none is named.
+
+    `context` is the encoding of requests, None if there is none."""
+    return (interaction_made_by(settings) or interactions()[UNSAID]).learner_for(context)
 
 
-def learner_version(learner: object) -> str:
-    """Return the version of the code by which a loop with this `learner` turns its log into a state, as a text.
+def learner_version(learner: object, settings: Settings | None = None) -> str:
+    """Return the version of the code by which a loop with this `learner` and these `settings` turns its log into a
+    state, as a text; without settings, a loop whose kind of feedback the learner decides.
 
     It is made of the version of the model, which belongs to the kind of feedback, and that of the learner. Either
     raises its version when the same log would give another state."""
-    return version_of(interaction_class(type(learner)).model_type.version, learner)
+    made = None if settings is None else interaction_made_by(settings)
+    return version_of((made or interaction_class(type(learner))).model_type.version, learner)
 
 
 @cache

@@ -105,6 +105,13 @@ class ChoiceDetails(msgspec.Struct):
     unsure: Annotated[int, Meta(description="how often nobody could judge, or nothing was chosen")]
 
 
+class RouteDetails(msgspec.Struct):
+    """What a loop of routes adds to the report of its predictions."""
+
+    predicted: Annotated[float | None, Meta(description="the mean probability of a thumb up; null without any")]
+    came: Annotated[float | None, Meta(description="the mean of the thumbs that came, an edit being a share of one")]
+
+
 # ---------------------------------------------------------------------------- what is added to what every loop says
 
 

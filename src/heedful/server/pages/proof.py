@@ -17,7 +17,6 @@ from heedful.core.validation import describe
 from heedful.learners.registry import find_learners
 from heedful.loop import Loop
 from heedful.loop.experiment import NotReady, promotions
-from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.registry import interaction_of
 from heedful.loop.records import new_id
 from heedful.loop.serving import CALLER, NOT_INTERLEAVED
@@ -266,12 +265,10 @@ def fitting(loop: Loop) -> list[str]:
 
     They are those of the package, each by name with the parameters that the loop prescribes."""
     interaction, found = loop.projection.interaction, list[str]()
-    for name, cls in find_learners().items():
-        if named_interaction(cls) != interaction.name:
-            continue
+    for name in find_learners():
         spec = interaction.full_spec(name)
         try:
-            interaction_of(*candidate_manifest(loop.manifest, spec))
+            interaction_of(*candidate_manifest(loop.manifest, spec)).candidate(spec)
         except (ValueError, LookupError):
             continue
         found.append(spec)

@@ -8,6 +8,7 @@ because it answers all methods of `Interaction` in which routes differ."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from heedful.loop.interactions.coactive import Coactive
 from heedful.loop.interactions.coactive.model import Lesson, Thumb
 from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import EXACT, Contribution, Contributions, sort_parts
-from heedful.loop.interactions.findings import compare_arms
+from heedful.loop.interactions.findings import compare_arms, prediction_section
 from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
 from heedful.loop.interactions.lists import propose_list
 from heedful.loop.interactions.measure import Compared, Measure
@@ -34,6 +35,7 @@ from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past
 from heedful.loop.interactions.routing import table
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
+from heedful.loop.interactions.routing.prediction_report import ThumbTally, judged
 from heedful.loop.interactions.telling import Line, Part
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
@@ -64,7 +66,9 @@ class Routing(Coactive):
     setting = "cost_weight"
     forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
     model_type: type[Any] = RouteModel
-    takes_prior = interleaves = corrects_lists = imitates = False
+    arranges = True
+    takes_prior = interleaves = corrects_lists = imitates = linear = False
+    scores_thumbs = True
     options = (
         LoopOption("route", "Choose a model for each prompt; FILE has the models and their cost."),
         LoopOption(
@@ -98,6 +102,18 @@ class Routing(Coactive):
         weight = 0.0 if weight is None else table.check_weight("--cost-weight", weight)
         context = None if size is None else table.embeddings(size)
         return KindChoice(learner, {"cost_weight": weight}, context)
+
+    @classmethod
+    def learner_for(cls, context: Encoding | None) -> str:
+        """Return the learner, with its parameters, of a loop of routes if none is named: with long embeddings it takes
+        smaller steps.
+
+        AdaGrad moves each weight by up to the rate, so the log-odds of prompts like the last one by up to rate times
+        the sum of the |x_i|, which for E numbers of length 1 is about 0.8 sqrt(E). `context` is the encoding of
+        requests, None if there is none."""
+        columns = context.columns if isinstance(context, Encoding) else ()  # what is none is refused later
+        size = sum(column.size for column in columns if isinstance(column, Vector))
+        return f"pairwise-logistic:rate={min(0.3, round(3.0 / math.sqrt(size), 3)) if size else 0.3}"
 
     @classmethod
     def arrange(
@@ -246,7 +262,8 @@ class Routing(Coactive):
             "A thumb up counts 1, a thumb down 0, an edit the share of the answer that it left; less the cost of the "
             "model times the cost weight of the request. Choices between two answers teach, and are not counted.",
         )
-        return compare_arms(found, self.describe(), self.manifest.settings.control, self.span(), notes)
+        told = compare_arms(found, self.describe(), self.manifest.settings.control, self.span(), notes)
+        return told if found.prediction is None else told._replace(sections=(prediction_section(found.prediction),))
 
     # ------------------------------------------------------------------------ the fold
 
@@ -280,6 +297,7 @@ class Routing(Coactive):
 
     def check_show(self, show: object) -> None:
         """Raise ValueError unless `show`, the number of models to show, is 1, or 2 to choose between."""
+        check_count("show", show)
         if show not in (1, 2):
             raise ValueError(f"show: expected 1, or 2 to choose between, in {self.loop}, got {describe(show)}")
 
@@ -305,6 +323,21 @@ class Routing(Coactive):
         one = asked._replace(request=request)
         made = propose_list(drawing, shared, own, one, settings, draws, rng, model.approvals)
         return made._replace(carried=made.carried | {"charges": self._costs.charge(request.x[made.shown]).tolist()})
+
+    # ------------------------------------------------------------------------ taking feedback
+
+    def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
+        """Return why `feedback` cannot answer a decision that showed the models `shown` (indices); None if it can.
+
+        A thumb and an edit judge the answer of one model, which was shown; a choice is between two."""
+        if feedback.form == "thumb":
+            if not feedback.chosen and len(shown) != 1:
+                return f"item: expected the model whose answer is judged, as {len(shown)} were shown, got none"
+            if feedback.chosen and feedback.chosen[0] not in shown:
+                return "item: expected a model that was shown, as only its answer was seen, got another"
+        if feedback.form == "choice" and len(shown) != 2:
+            return f"choice: expected a decision that shows two models, got one that shows {len(shown)}"
+        return None
 
     # ------------------------------------------------------------------------ looking back
 
@@ -431,33 +464,30 @@ class Routing(Coactive):
         return [CHEAPEST, *(f"{ALWAYS}{name}" for name in items if len(items) <= FEW and name in self._models)]
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the measures of predictions by which learners are compared: the squared error of predicted thumbs, and
-        the cost of what they would choose."""
+        """Return the measures of predictions by which learners are compared: the squared error of predicted answers,
+        and the cost of what they would choose."""
         about = (
             "Squared error is that of the predicted probability of a thumb up and the thumb (1 or 0, of an edit the "
-            "share that was left), each before it was learned from."
+            "share that was left), or of the probability that the chosen of two answers is chosen and 1; each before "
+            "it was learned from."
         )
         cost = "Cost is the mean cost of the models that would have been chosen, over the prompts that were answered."
         return (
-            Measure("squared error", about, "no thumb was given", "More thumbs.", 0.0, 1.0, False),
+            Measure("squared error", about, "no answer was judged", "More thumbs.", 0.0, 1.0, False),
             Measure("cost", cost, "no answer of a single model was judged", "More thumbs.", 0.0, 0.0, False),
         )
 
     def compare(self, models: Sequence[Any], step: Step) -> Sequence[Compared | None]:
-        """Return (the squared error of the thumb that each of the L `models` predicts, the cost of the model that each
-        would have chosen); (None, None) if `step` has no thumb on one answer.
+        """Return (the squared error of the answer that each of the L `models` predicts, the cost of the model that each
+        would have chosen); None for what `step` says nothing of.
 
         `step` is one piece of feedback with the decision that it answers. A policy whose model was no candidate has no
         cost."""
         shown, x, person = step.context.record.shown, step.context.x, step.decision.person
-        judged = _judged(shown, step.feedback)
-        if judged is None:
-            return (None, None)
-        j, thumb = judged
         own = [own_state(model.people, person) for model in models]
-        predicted = [model.approvals(model.shared, each, x[[j]])[0] for model, each in zip(models, own)]
-        error = Compared(np.square(np.array(predicted) - thumb)[:, None], np.ones(1))
-        if len(shown) != 1:
+        missed = _missed(models, own, x, shown, step.feedback)
+        error = None if missed is None else Compared(np.square(missed)[:, None], np.ones(1))
+        if len(shown) != 1 or judged(shown, step.feedback) is None:
             return error, None
         prices = self._costs.price(x)
         chosen = [model.order(model.shared, each, x)[:1] for model, each in zip(models, own)]
@@ -478,11 +508,11 @@ class Routing(Coactive):
         """Return (thumb less charge, thumb) of the answer that was judged in `step`; None if it judges none, or two
         were shown."""
         shown = step.context.record.shown
-        judged = _judged(shown, step.feedback) if len(shown) == 1 else None
-        if judged is None:
+        found = judged(shown, step.feedback) if len(shown) == 1 else None
+        if found is None:
             return None
-        x = step.context.x[[judged[0]]]
-        return max(judged[1] - float(self._costs.charge(x)[0]), -1.0), judged[1]
+        x = step.context.x[[found[0]]]
+        return max(found[1] - float(self._costs.charge(x)[0]), -1.0), found[1]
 
     def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
         """Return (): no neighbours are swapped."""
@@ -495,12 +525,25 @@ class Routing(Coactive):
     def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
         """Return [(predicted probability, thumb)] of the answer that `feedback` judges; [] if it judges none."""
         record = decision.record
-        judged = _judged(record.shown, feedback)
-        if judged is None or not record.predicted or judged[0] not in record.shown:
+        found = judged(record.shown, feedback)
+        if found is None or not record.predicted or found[0] not in record.shown:
             return []
-        return [(record.predicted[record.shown.index(judged[0])], judged[1])]
+        return [(record.predicted[record.shown.index(found[0])], found[1])]
 
     # ------------------------------------------------------------------------ reporting
+
+    def tally(self) -> ThumbTally:
+        """Return a new collector of predictions and thumbs, which compares their squared error with that of the mean
+        thumb."""
+        return ThumbTally()
+
+    @staticmethod
+    def prediction_details() -> type:
+        """Return the msgspec struct of what loops of routes add to the report of predictions
+        (`PredictionReport.details`)."""
+        from heedful.loop.interactions.schemas import RouteDetails
+
+        return RouteDetails
 
     def span(self) -> tuple[float, float]:
         """Return (-1, 1): the least and the greatest value of a thumb less its charge."""
@@ -515,9 +558,9 @@ class Routing(Coactive):
         charges = list(record.proposal.get("charges") or ())
         if len(record.shown) != 1 or len(charges) != 1:
             return None
-        found = (_judged(record.shown, feedback) for feedback in answers)
-        judged = next((each for each in found if each is not None), None)
-        return None if judged is None else max(judged[1] - charges[0], -1.0)
+        found = (judged(record.shown, feedback) for feedback in answers)
+        first = next((each for each in found if each is not None), None)
+        return None if first is None else max(first[1] - charges[0], -1.0)
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Return in words why learned routes and the control (the first model) cannot be compared.
@@ -544,15 +587,15 @@ class Routing(Coactive):
 
         That is a thumb, or the share that an edit left, of which more than half is missed; or a choice of the answer
         that is less probable to have a thumb up. The arguments are those of `Interaction.contradicts`."""
-        x, judged = step.context.x, _judged(step.context.record.shown, step.feedback)
+        x, found = step.context.x, judged(step.context.record.shown, step.feedback)
         margins = model.margins(shared, own, x)
-        if judged is not None:
-            return bool(abs(float(sigmoid(margins[[judged[0]]])[0]) - judged[1]) > 0.5)
+        if found is not None:
+            return bool(abs(float(sigmoid(margins[[found[0]]])[0]) - found[1]) > 0.5)
         chosen, over = self.forms[step.feedback.form].compared(step.context.record.shown, step.feedback)
         return bool(chosen and over and margins[chosen[0]] < max(margins[over]))
 
     def error(self, model: Any, step: Step) -> float | None:
-        """Return the squared error of the predicted thumb in `step`; None if it is no thumb."""
+        """Return the squared error of what was predicted of the feedback in `step`; None if nothing was."""
         return Interaction.error(self, model, step)
 
     def gains(self, model: Any, shared: object, own: Person | None, step: Step) -> tuple[float, float] | None:
@@ -579,9 +622,18 @@ def _because(arm: str, margin: float) -> str:
     return "it was the best by what was learned" if margin >= 0.0 else "it was tried, although another seemed better"
 
 
-def _judged(shown: Sequence[int], feedback: FeedbackRecord) -> tuple[int, float] | None:
-    """Return (index of the model whose answer `feedback` judges, the thumb from 0 to 1); None if it judges none, or
-    both of two that were shown."""
-    if feedback.form != "thumb" or not (feedback.chosen or len(shown) == 1):
-        return None
-    return (feedback.chosen or list(shown))[0], (1.0 + feedback.values[0]) / 2.0
+def _missed(
+    models: Sequence[Any], own: Sequence[Person | None], x: Floats, shown: Sequence[int], feedback: FeedbackRecord
+) -> Floats | None:
+    """Return the difference (L,) between what each of L `models` predicts of `feedback` and what it says; None if
+    nothing is predicted of it.
+
+    Predicted are a thumb, and which of two answers is chosen, as in Bradley-Terry. `own` has the person's own weights
+    of each model, `x` (m, N) are the candidates, `shown` the indices of those shown."""
+    margins = [model.margins(model.shared, each, x) for model, each in zip(models, own)]
+    if (found := judged(shown, feedback)) is not None:
+        return sigmoid(np.array([m[found[0]] for m in margins])) - found[1]
+    if feedback.form == "choice" and feedback.values[0] >= 0.0:
+        won = int(feedback.values[0])
+        return sigmoid(np.array([m[shown[won]] - m[shown[1 - won]] for m in margins])) - 1.0
+    return None

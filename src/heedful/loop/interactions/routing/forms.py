@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import SequenceMatcher
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from heedful.core.validation import describe
 from heedful.loop.interactions.forms import AnsweredDecision, Edit, Thumb
 from heedful.loop.records import Feedback, FeedbackRecord, check_id, check_number, check_text
 
-LONGEST = 100_000
-"""The greatest length of an answer, and of its edited text, in characters."""
+if TYPE_CHECKING:
+    from heedful.loop.history import LessonTold
+
+LONGEST = 10_000
+"""The greatest length of an answer, and of its edited text, in words: comparing two of that length takes some 10 ms."""
 
 
 class GradedThumb(Thumb):
@@ -27,12 +29,26 @@ class GradedThumb(Thumb):
         item = {"item": line["item"]} if "item" in line else {}
         return {"edit": {"changed": (1.0 - record.values[0]) / 2.0}} | item
 
+    def tell(self, lesson: LessonTold) -> str:
+        """Return in words what the feedback `lesson` in the log says: a thumb, or how much of an answer was changed."""
+        of = f" of {lesson.chosen[0]}" if lesson.chosen else ""
+        if abs(lesson.values[0]) == 1.0:
+            return f"Thumb {'up' if lesson.values[0] > 0.0 else 'down'} for the answer{of}"
+        share = f"{(1.0 - lesson.values[0]) / 2.0:.0%}".replace("%", " %")
+        return f"Changed {share} of the answer{of}"
+
 
 class AnswerEdit(Edit):
     """An edit of the answer that was shown: {"from": the answer, "to": the edited text}, or {"changed": a share}.
 
     It counts as a thumb of the share that was left: nothing changed is a thumb up, everything is a thumb down."""
 
+    schema: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [
+            {"type": "object", "properties": {each: {"type": "string"} for each in ("from", "to")}},
+            {"type": "object", "properties": {"changed": {"type": "number", "minimum": 0, "maximum": 1}}},
+        ]
+    }
     hint = "the answer and its edited text, or the share of it that was changed"
     example: Any = {"from": "the answer", "to": "the edited answer"}  # noqa: RUF012  # nobody writes to it
 
@@ -59,15 +75,27 @@ class AnswerEdit(Edit):
 
 def share_changed(before: str, after: str) -> float:
     """Return which share of a text was changed, 0 to 1: 1 - 2 M / T, where T counts the words of both texts and M those
-    that stayed, in order.
+    that stayed, in order: their longest common subsequence.
 
-    `before` is the text, `after` the edited one. White space does not count."""
-    matcher = SequenceMatcher(None, before.split(), after.split(), autojunk=False)
-    return 1.0 - matcher.ratio()
+    `before` is the text, `after` the edited one. White space does not count. The length M comes from the bit-vector
+    algorithm of Crochemore et al. (Information Processing Letters 80, 2001): a bit for each word of `before`, and a few
+    operations on whole numbers for each word of `after`, whatever the texts are."""
+    old, new = before.split(), after.split()
+    places: dict[str, int] = {}
+    for j, word in enumerate(old):
+        places[word] = places.get(word, 0) | 1 << j
+    every = (1 << len(old)) - 1
+    left = every  # a 0 at each word of `before` at which the common subsequence grows
+    for word in new:
+        matched = left & places.get(word, 0)
+        left = (left + matched | left - matched) & every
+    total = len(old) + len(new)
+    return 1.0 - 2.0 * (len(old) - left.bit_count()) / total if total else 0.0
 
 
 def _text(name: str, value: object) -> str:
     text = check_text(name, value)
-    if len(text) > LONGEST:
-        raise ValueError(f"{name}: expected at most {LONGEST:,} characters, got {len(text):,}")
+    if (words := len(text.split())) > LONGEST:
+        told = 'for a longer text send {"changed": a share from 0 to 1}'
+        raise ValueError(f"{name}: expected at most {LONGEST:,} words, got {words:,}; {told}")
     return text

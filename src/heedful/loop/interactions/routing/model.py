@@ -207,7 +207,7 @@ class FixedRoute(RouteModel):
             return np.flatnonzero(x[:, self._column] == 1.0)
         return np.argsort(self.costs.price(x), kind="stable")
 
-    def approvals(self, shared: Any, person: Person | None, x: Floats) -> Array:
+    def margins(self, shared: Any, person: Person | None, x: Floats) -> Array:
         """Return NaN for each of m candidates `x` (m,): nothing is predicted."""
         return np.full(len(x), np.nan)
 

@@ -1,0 +1,67 @@
+"""How well thumbs were predicted: the squared error of the probability of a thumb up, next to that of a baseline.
+
+The baseline predicts the mean of all thumbs that came before, so it knows how good answers are, and nothing of which
+model suits which prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from heedful.loop.log import Event
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.prediction_report import PredictionReport, Scored, Wording, prediction_report
+from heedful.loop.records import FeedbackRecord
+
+WORDING = Wording(
+    "mean (probability - thumb)²",
+    True,
+    "the mean thumb so far",
+    "no answer was judged so far of what had been predicted",
+    "too few people have judged: it takes two at least",
+    "both were equally far off in every answer: chance cannot be told",
+)
+
+
+class ThumbTally:
+    """Collects the predictions of logged decisions and the thumbs that came, in any order, for the report."""
+
+    def __init__(self) -> None:
+        self._judged: list[tuple[Event, int, str | int, float, float]] = []  # place, who, predicted, thumb
+
+    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+        """Add one decision, whose record holds the probability of a thumb up for each model that it showed.
+
+        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, decoded feedback)."""
+        record = decision.record
+        if record.arm == "imported" or not record.predicted:
+            return
+        who = decision.seq if decision.person is None else decision.person
+        for i, (event, feedback) in enumerate(given):
+            if (found := judged(record.shown, feedback)) is not None and found[0] in record.shown:
+                predicted = record.predicted[record.shown.index(found[0])]
+                self._judged.append((event, i, who, predicted, found[1]))
+
+    def report(self) -> PredictionReport:
+        """Return the report: the mean squared error of predicted thumbs, with details.
+
+        The details are `predicted`, the mean probability that was predicted, and `came`, the mean thumb; None without
+        any. A loop that is neither too hopeful nor too timid has two means alike."""
+        scored, total = [], 0.0
+        for n, (event, i, who, predicted, thumb) in enumerate(sorted(self._judged, key=lambda each: each[0].seq)):
+            mean = total / n if n else 0.5
+            scored.append(Scored(event.seq, i, event.time, who, (predicted - thumb) ** 2, (mean - thumb) ** 2))
+            total += thumb
+        means = [float(np.mean([each[j] for each in self._judged])) if self._judged else None for j in (3, 4)]
+        return prediction_report(scored, WORDING, 1.0, {"predicted": means[0], "came": means[1]})
+
+
+def judged(shown: Sequence[int], feedback: FeedbackRecord) -> tuple[int, float] | None:
+    """Return (index of the model whose answer `feedback` judges, the thumb from 0 to 1); None if it judges none, or
+    both of two that were shown.
+
+    A thumb up is 1, one down 0, an edit the share that it left."""
+    if feedback.form != "thumb" or not (feedback.chosen or len(shown) == 1):
+        return None
+    return (feedback.chosen or list(shown))[0], (1.0 + feedback.values[0]) / 2.0

@@ -1,0 +1,169 @@
+"""The reference of loops of routes: for each prompt a model, whose answer people judge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from heedful import Loop, Settings
+from heedful.loop.interactions.routing import Routing
+from heedful.loop.interactions.routing.table import embeddings
+from references import SOME, Given, Reference, Shown
+from references.coactive import CoactiveFold
+
+WEIGHT = 0.05
+"""The cost weight of the loop."""
+
+
+def sigmoid(m: float) -> float:
+    return 1.0 / (1.0 + math.exp(-m))
+
+
+class RoutingFold(CoactiveFold):
+    """What all share, and an offset for each person, over a feature for each model and one for each number of the
+    prompt and each model. A lesson is (z, 2 y - 1) for the share y of a thumb up, or (x, [0, 1], [winner], 1)."""
+
+    def __init__(self, learner: Any, shrink: float, features: list[str]) -> None:
+        super().__init__(learner, shrink)
+        self.features = features
+
+    def x(self, name: str, prompt: Any) -> Any:
+        """The features of a model for a prompt (2,), without costs, which are not learned from."""
+        numbers = dict(zip(("embedding[0]", "embedding[1]"), prompt))
+        found = np.zeros(len(self.features))
+        for j, feature in enumerate(self.features):
+            of, cross, model = feature.rpartition(" × ")
+            if model == f"id={name}":
+                found[j] = numbers[of] if cross else 1.0
+        return found
+
+    def moved(self, learner: Any, state: Any, lesson: Any) -> Any:
+        """The state after a lesson; the gradient of the log-likelihood of a thumb that is y up and 1 - y down is
+        (y - p) z."""
+        if len(lesson) == 2 and abs(lesson[1]) != 1.0:
+            z, sign = lesson
+            w = learner.weights(state).copy()
+            w[-1] = 1.0 + w[-1] if learner is self.learner else 1.0
+            m, up = float(np.add.reduce((z * w)[None, :], axis=1)[0]), (1.0 + sign) / 2.0
+            D = (up * sigmoid(-m) - (1.0 - up) * sigmoid(m)) * z
+            if learner is self.own:
+                D[-1] = 0.0
+            return learner.step(state, D)
+        return super().moved(learner, state, lesson)
+
+    def chance(self, person: str | None, x: Any) -> float:
+        """How probable a thumb up is."""
+        w = self.learner.weights(self.shared).copy()
+        if person in self.people and self.shrink:
+            state, n = self.people[person]
+            w[:-1] += n / (n + self.shrink) * self.own.weights(state)[:-1]
+        return sigmoid(math.fsum(a * b for a, b in zip(w[:-1], x[:-1])))
+
+
+class RoutingReference(Reference):
+    """A model for each prompt; three of five are on offer."""
+
+    first = 3
+    ways = ("names", "inline", "all", "recorded")
+    fields: ClassVar = {"prompt": st.tuples(*[st.sampled_from([-1.0, 0.0, 0.5, 2.0])] * 2)}
+    lives = 20
+    setups: ClassVar = {
+        "learner": st.sampled_from(["pairwise-logistic:rate=0.3", "perceptron", "second-order"]),
+        "shrink": st.sampled_from([0.0, 1.5]),
+    }
+    answers = st.tuples(
+        st.sampled_from(["thumb", "edit", "choice", "better", "none"]), SOME, st.sampled_from([0.0, 0.25, 0.5, 1.0])
+    )
+    wrong: ClassVar = [
+        {"thumb": "sideways"},
+        {"thumb": "up", "item": "nobody"},
+        {"edit": {"changed": 1.5}},
+        {"edit": {"from": "a"}},
+        {"clicks": ["i0"]},
+        {"grade": {"i0": 1}},
+        {"choice": "third"},
+        {},
+    ]
+
+    def __init__(self, learner: str, shrink: float) -> None:
+        self.learner, self.shrink = learner, shrink
+
+    def create(self, path: Path, control: float, every: int) -> Loop:
+        rows = [self.start(name) for name in self.names]
+        items, context, crosses = Routing.arrange(rows, "id", embeddings(2))
+        loop = Loop.create(
+            path,
+            encoding=items,
+            items=rows[: self.first],
+            learner=self.learner,
+            settings=Settings(control=control, shrink=self.shrink, snapshot_every=every, cost_weight=WEIGHT),
+            context=context,
+            crosses=crosses,
+        )
+        self.made, self.features = loop.learner, loop.feature_names
+        return loop
+
+    def row(self, name: str, turn: Any) -> dict[str, Any]:
+        return {"id": name, "cost": float(int(name[1:]) + 2 * turn)}
+
+    def fold(self) -> RoutingFold:
+        return RoutingFold(self.made, self.shrink, self.features)
+
+    def asked(self, drawn: Mapping[str, Any], n: int) -> dict[str, Any]:
+        show = drawn["show"] if drawn["show"] in (1, 2) else None
+        return {"context": {"embedding": list(drawn["prompt"])}, "show": show}
+
+    def size(self, show: int | None, eligible: int) -> int:
+        return min(show or 1, eligible)
+
+    def check_decision(self, fold: RoutingFold, decision: Shown, eligible: list[str]) -> None:
+        if decision.arm == "imported":
+            return
+        chances = [fold.chance(decision.person, fold.x(name, decision.context["embedding"])) for name in decision.names]
+        by_name = dict(zip(decision.names, chances))
+        assert decision.predicted == pytest.approx([by_name[name] for name in decision.shown], abs=1e-6)
+        if decision.arm == "control":
+            assert decision.shown == decision.names[: len(decision.shown)]
+        elif len(decision.shown) == 2:  # the first is drawn; the second is the best of the others
+            cost = {row["id"]: row["cost"] for row in decision.rows}
+            utility = {name: by_name[name] - WEIGHT * cost[name] for name in decision.names}
+            rest = max(utility[name] for name in decision.names if name != decision.shown[0])
+            assert utility[decision.shown[1]] == pytest.approx(rest, abs=1e-6)
+
+    def answer(self, decision: Shown, drawn: Any) -> Given:
+        form, some, share = drawn
+        fold, shown = RoutingFold(self.made, self.shrink, self.features), decision.shown
+        x = {name: fold.x(name, decision.context["embedding"]) for name in decision.names}
+        judged = shown[some % len(shown)]
+        if form in ("thumb", "edit"):
+            item = {"item": judged} if len(shown) > 1 or some % 3 else {}
+            up = share > 0.5
+            given: dict[str, Any] = (
+                {"thumb": "up" if up else "down"} if form == "thumb" else {"edit": {"changed": share}}
+            )
+            sign = (1.0 if up else -1.0) if form == "thumb" else 1.0 - 2.0 * share
+            return Given(given | item, (x[judged], sign))
+        if form == "choice":
+            said = ["first", "second", "equal"][some % 3]
+            if len(shown) != 2:
+                return Given({"choice": said}, None, refused=True)
+            winner = {"first": 0, "second": 1}.get(said)
+            pair = np.array([x[name] for name in shown])
+            return Given({"choice": said}, None if winner is None else (pair, np.array([0, 1]), [winner], 1.0))
+        if form == "better":
+            places = decision.places
+            best = some % len(decision.names)
+            return Given(
+                {"better": [decision.names[best]]},
+                (np.array([x[name] for name in decision.names]), np.array(places), [best], 1.0),
+            )
+        return Given({"none": True})
+
+    def another_answer(self, decision: Shown, form: Mapping[str, Any]) -> dict[str, Any]:
+        return {"better": [decision.names[0]]} if "none" in form else {"none": True}
