@@ -23,7 +23,7 @@ from heedful.loop.records import check_id
 from heedful.server import codecs
 from heedful.server.codecs import Receive, Send
 from heedful.server.context import ServerContext, as_problem
-from heedful.server.decisions import accepted, outcome
+from heedful.server.decisions import answer_fields, outcome
 from heedful.server.page_tokens import check_token
 from heedful.server.problems import Problem
 from heedful.server.rate_limit import Buckets
@@ -122,7 +122,7 @@ class ClickEndpoint:
             event = {"decision": click.decision, "id": event_id(click), "clicks": [click.item]}
             answer = await worker.feedback(event)
             self._service.metrics.events[tenant, loop, "feedback", outcome(answer)] += 1
-            return accepted(answer)
+            return answer_fields(answer)
 
 
 def event_id(click: Click) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import PredictionReport, Scored, Wording, prediction_report
+from heedful.loop.prediction_report import PredictionReport, ScoredAnswer, Wording, prediction_report
 from heedful.loop.records import FeedbackRecord
 
 WORDING = Wording(
@@ -51,7 +51,7 @@ class ThumbTally:
         scored, total = [], 0.0
         for n, (event, i, who, predicted, thumb) in enumerate(sorted(self._judged, key=lambda each: each[0].seq)):
             mean = total / n if n else 0.5
-            scored.append(Scored(event.seq, i, event.time, who, (predicted - thumb) ** 2, (mean - thumb) ** 2))
+            scored.append(ScoredAnswer(event.seq, i, event.time, who, (predicted - thumb) ** 2, (mean - thumb) ** 2))
             total += thumb
         means = [float(np.mean([each[j] for each in self._judged])) if self._judged else None for j in (3, 4)]
         return prediction_report(scored, WORDING, 1.0, {"predicted": means[0], "came": means[1]})
