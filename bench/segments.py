@@ -1,4 +1,5 @@
-"""Sealed segments: a log is written, sealed, folded from segments and from the database, and exported; time and memory.
+"""Sealed segments: a log is written, sealed, folded from segments and from the database, exported and evaluated; time
+and memory.
 
     .venv/bin/python bench/segments.py [--events N] [--folder DIR] [--only STAGE ...] [--keep]
 
@@ -38,7 +39,7 @@ from heedful.loop.log import Event, now
 from heedful.loop.projection import Projection
 from heedful.loop.records import DecisionRecord, FeedbackRecord, encode
 
-STAGES = ("write", "fold from the log", "seal", "fold from segments", "export")
+STAGES = ("write", "fold from the log", "seal", "fold from segments", "export", "evaluate")
 
 
 def write(path: Path, events: int) -> None:
@@ -96,6 +97,10 @@ def stage(name: str, path: Path, events: int) -> dict[str, Any]:
                 out.write(json.dumps(line))
                 lines += 1
         return {"lines": lines}
+    if name == "evaluate":
+        with Loop(path) as loop:
+            [own] = loop.evaluate(loop.manifest.learner).learners
+        return {"lessons": own.lessons}
     return fold(path, name == "fold from segments")
 
 

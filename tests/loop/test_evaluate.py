@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import heedful.loop.evaluate as evaluating
 from heedful import Loop
+from heedful.loop import growing
 from heedful.loop.evaluate import Value
 from kinds import Kind, each_kind, teach
 from loops import small_loop
@@ -302,3 +305,27 @@ def test_places_are_told_where_lists_are_swapped_alone(kind: Kind, tmp_path: Pat
             shown = loop.decide(person=f"p{i % 4}", id=f"d{i}", **kind.ask(i)).shown
             loop.feedback({**kind.answer(i, shown), "decision": f"d{i}"})
         assert loop.evaluate(kind.other).position_bias is None  # too few, or none
+
+
+def test_what_is_collected_of_a_decision_takes_few_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all decisions of a log, for nobody in particular, who would be a person each; apart from reading it."""
+    taken = []
+    was = evaluating._Harvest.found
+
+    def found(self: evaluating._Harvest, alpha: float) -> Any:
+        taken.append(tracemalloc.get_traced_memory()[0])
+        return was(self, alpha)
+
+    monkeypatch.setattr(evaluating._Harvest, "found", found)
+    monkeypatch.setattr(growing, "MORE", 64)
+    rng = np.random.default_rng(0)
+    with small_loop(tmp_path / "l", "fair-pairs", k=4, control=0.0) as loop:
+        for n in (400, 800):
+            for t in range(n - 400, n):
+                shown = loop.decide(NAMES, id=f"d{t}").shown
+                loop.feedback(f"d{t}", id=f"e{t}", clicks=[name for name in shown if rng.random() < 0.3])
+            tracemalloc.start()
+            found_values = loop.evaluate("perceptron").learners[0].values
+            tracemalloc.stop()
+            assert min(each.comparisons for each in found_values) > 0.4 * n
+    assert (taken[1] - taken[0]) / 400 < 250  # with objects for people, lists and pairs it would be 470

@@ -154,18 +154,37 @@ def test_a_newer_heedful_is_refused(address: Address, db: psycopg.Connection[Any
         db.execute("UPDATE heedful.version SET number = number - 1")
 
 
-def test_neither_heedful_nor_a_folder_needs_psycopg(tmp_path: Path) -> None:
-    program = (
-        "import sys, heedful, heedful.server.app\n"
-        f"sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
-        "from loops import small_loop\n"
-        f"small_loop({str(tmp_path / 'loop')!r}).close()\n"
-        "from heedful.server.keys import Keys\n"
-        f"Keys({str(tmp_path)!r}).close() if False else None\n"
-        "assert not [name for name in sys.modules if name.split('.')[0] in ('psycopg', 'ray')]\n"
-        "assert 'heedful.loop.log.table' not in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
+def test_neither_heedful_nor_a_server_of_a_folder_imports_psycopg_or_ray(tmp_path: Path) -> None:
+    program = """
+import json, sys, urllib.request
+from pathlib import Path
+
+def heavy():
+    return sorted(name for name in sys.modules if name.split(".")[0] in ("psycopg", "ray"))
+
+import heedful
+assert heavy() == [], heavy()
+sys.path.insert(0, sys.argv[2])
+from loops import small_loop
+small_loop(Path(sys.argv[1]) / "cars.heedful").close()
+from heedful.server.main import served
+
+def ask(path, value):
+    request = urllib.request.Request(f"{url}/v1/loops/cars/{path}", json.dumps(value).encode())
+    request.add_header("content-type", "application/json")
+    return json.load(urllib.request.urlopen(request))
+
+with served(Path(sys.argv[1])) as url:
+    shown = ask("decisions", {"id": "d"})["shown"]
+    assert ask("feedback", {"decision": "d", "clicks": [shown[3]]})["status"] == "applied"
+    assert urllib.request.urlopen(f"{url}/metrics").status == 200
+assert heavy() == [], heavy()
+assert not {"heedful.loop.log.table", "heedful.server.hosts"} & set(sys.modules)
+import heedful.storage.postgres
+heedful.storage.postgres.driver()
+assert "psycopg" in heavy(), "it would be seen"
+"""
+    subprocess.run([sys.executable, "-c", program, tmp_path, Path(__file__).parents[1]], check=True)
 
 
 # ---------------------------------------------------------------------------- one owner

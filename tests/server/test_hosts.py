@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ import psycopg
 import pytest
 from command import heedful
 
+from budget import FACTOR
 from heedful.server.context import Options, ServerContext
 from heedful.server.main import served
 from heedful.storage import Address
@@ -24,14 +26,15 @@ from processes import Asker
 from takeover import Crowd, new_name
 
 pytestmark = pytest.mark.xdist_group("ray")
+KILLS = 10 if FACTOR > 1 else 1
 BACK = 10.0
-"""Seconds after which there is service again, on a quiet machine: it is measured and told."""
+"""Seconds after which there is service again: it is measured and told, and only the long version checks it."""
 LONGEST = 120.0
 
 
 @pytest.fixture
 def cluster() -> Iterator[Any]:
-    """A Ray cluster of two nodes on this machine, to which this process is connected at the first."""
+    """A Ray cluster on this machine, of one node, to which this process is connected."""
     if find_spec("ray") is None:
         told = "expected Ray for the tests of loops on a cluster, and it is not installed: pip install 'heedful[ray]'"
         if os.environ.get("CI"):
@@ -45,7 +48,6 @@ def cluster() -> Iterator[Any]:
     made = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": quick}
     )
-    made.other = made.add_node(num_cpus=1)
     ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
     yield made
     ray.shutdown()
@@ -125,16 +127,19 @@ def until(found: Callable[[], bool], crowd: Crowd) -> None:
         time.sleep(0.02)
 
 
-def test_a_node_is_killed_while_clients_post(
-    postgres: str, cluster: Any, record_property: Callable[[str, object], None]
-) -> None:
+def kill_a_node(postgres: str, cluster: Any) -> tuple[float, int, Counter[str]]:
+    """Kill one of two nodes while clients post to the loop that it has. Return (the seconds until a decision was
+    acknowledged that was asked for after the kill, how many events the log has, what became of the requests).
+
+    Everything acknowledged is in the log, once; the host that was lost runs again, and the loop goes on."""
     import ray
     from test_takeover import check
 
+    node = cluster.add_node(num_cpus=1)
     with fronted(postgres, 2) as (front, port):
         nodes = ray.get([host.node.remote() for host in front._hosts])
         assert len(set(nodes)) == 2, "a host on each node"
-        there = nodes.index(cluster.other.node_id)
+        there = nodes.index(node.node_id)
         name = next(each for each in iter(new_name, "") if front._place(each) == there)
         small_loop(f"{postgres}#{name}", control=0.0, shrink=5.0, snapshot_every=200).close()
         asyncio.run(look(port, name))
@@ -143,7 +148,7 @@ def test_a_node_is_killed_while_clients_post(
             until(lambda: crowd.statuses["applied"] >= 50, crowd)
             assert owner(postgres, name) == f"host-{there}"
             killed = time.monotonic()
-            cluster.remove_node(cluster.other, allow_graceful=False)
+            cluster.remove_node(node, allow_graceful=False)
             until(lambda: there in front._down, crowd)  # until then the host may live, and answer
             began = time.monotonic()
 
@@ -167,7 +172,18 @@ def test_a_node_is_killed_while_clients_post(
         finally:
             crowd.end()
         assert not crowd.wrong, crowd.wrong[:3]
-    n = check(postgres, name, crowd)
-    record_property("told", f"node killed: {n} events, service back after {back:.2f} s; {dict(crowd.statuses)}")
     assert crowd.statuses["duplicate"] > 0
-    assert back < BACK or not os.environ.get("HEEDFUL_LONG")
+    return back, check(postgres, name, crowd), crowd.statuses
+
+
+def test_a_node_is_killed_while_clients_post(
+    postgres: str, cluster: Any, record_property: Callable[[str, object], None]
+) -> None:
+    took, events, statuses = [], 0, Counter[str]()
+    for _ in range(KILLS):
+        back, n, told = kill_a_node(postgres, cluster)
+        took.append(round(back, 2))
+        events, statuses = events + n, statuses + told
+    told_all = f"a node killed {KILLS} times: {events} events, service back after {sorted(took)} s"
+    record_property("told", f"{told_all}; {dict(statuses)}")
+    assert max(took) < BACK or FACTOR == 1, took

@@ -158,7 +158,7 @@ def estimate(
     rewards: Array,
     *,
     unsupported: Array | None = None,
-    people: Sequence[object] | None = None,
+    people: Sequence[object] | Ints | None = None,
     normalise: bool = False,
     most: float | None = None,
     alpha: float = 0.05,
@@ -208,8 +208,13 @@ def estimate(
     return Estimate(found, k * low, k * high, float(weights.mean()), effective, mass, warning)
 
 
-def _numbers(people: Sequence[object]) -> Ints:
+def _numbers(people: Sequence[object] | Ints) -> Ints:
     """Return for each of n entries of `people` the number of the person (n,), from 0 in order of first appearance."""
+    if isinstance(people, np.ndarray) and people.dtype.kind in "iu":  # without an object for each
+        _, first, inverse = np.unique(people, return_index=True, return_inverse=True)
+        place = np.empty(first.size, np.int64)
+        place[np.argsort(first)] = np.arange(first.size)
+        return place[inverse]
     numbers: dict[Any, int] = {}
     return np.array([numbers.setdefault(each, len(numbers)) for each in people])
 

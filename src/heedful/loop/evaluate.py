@@ -10,7 +10,7 @@ own in that one pass over the log."""
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +21,8 @@ from heedful.core.validation import check_between, describe
 from heedful.data.frames import frame_of
 from heedful.evaluation.off_policy import LEAST, WRONG, Estimate, Refusal, estimate, importance
 from heedful.evaluation.ratio import ratio
-from heedful.jit.kernel import Floats
+from heedful.jit.kernel import Floats, Ints
+from heedful.loop.growing import Column, GrowingTable, Marks, People
 from heedful.loop.interactions.measure import Compared, Measure, PositionBias
 from heedful.loop.interactions.protocol import Interaction, LoopModel, Step
 from heedful.loop.records import check_time
@@ -290,14 +291,14 @@ class _Sums:
         self.measure, self._learners = measure, learners
         self._open, self._most = measure.high <= measure.low, 0.0
         """whether the greatest value is not known beforehand, and the greatest so far; the least is 0"""
-        self._people: dict[Hashable, int] = {}
-        self._counted: set[int] = set()
-        self._who: list[int] = []
-        self._rows: list[Floats] = []
-        """for each answer: number of comparisons, sum of weights, sum of squared weights, sum of weighted values of
+        self._people, self._counted = People(), Marks()
+        self._sums = GrowingTable(3 + learners)
+        """for each person: number of comparisons, sum of weights, sum of squared weights, sum of weighted values of
         each learner"""
+        self._total = np.zeros(3)
+        """the first three of all people"""
 
-    def add(self, who: Hashable, decision: int, compared: Compared | None) -> None:
+    def add(self, who: str | int, decision: int, compared: Compared | None) -> None:
         if compared is None or (self.measure.once and decision in self._counted):
             return
         w = compared.weights
@@ -305,7 +306,6 @@ class _Sums:
             return
         if self.measure.once:
             self._counted.add(decision)
-        self._who.append(self._people.setdefault(who, len(self._people)))
         row = np.empty(3 + self._learners)
         row[0], row[1], row[2] = w.size, w.sum(), w @ w
         if self._open:
@@ -313,31 +313,30 @@ class _Sums:
             row[3:] = compared.values @ w
         else:
             row[3:] = (compared.values - self.measure.low) / (self.measure.high - self.measure.low) @ w
-        self._rows.append(row)
+        self._sums.add(self._people.number(who), row)
+        self._total += row[:3]
 
     def values(self, alpha: float) -> list[Value]:
         """Return, for each learner in order, its mean by the measure and its difference to the loop's own learner.
 
         Each interval misses with probability `alpha` at most."""
-        if not self._rows:
+        if not self._people.n:
             return [refused(self.measure, self.measure.missing, self.measure.remedy)] * self._learners
-        rows, who = np.array(self._rows), np.array(self._who)
+        sums = self._sums.rows
         if self._open:
             self.measure = self.measure._replace(high=self._most or 1.0)
-            rows[:, 3:] /= self.measure.high
-        size = np.bincount(who, rows[:, 0])
-        columns = (rows[:, j] for j in (1, *range(3, rows.shape[1])))
-        whole, *parts = (np.asarray(np.bincount(who, each) / size, np.float64) for each in columns)
-        total = rows.sum(axis=0)
-        return [self._value(total, whole, part, None if j == 0 else parts[0], alpha) for j, part in enumerate(parts)]
+            sums = np.column_stack([sums[:, :3], sums[:, 3:] / self.measure.high])
+        whole, *parts = (sums[:, j] / sums[:, 0] for j in (1, *range(3, sums.shape[1])))
+        own = parts[0]
+        return [self._value(whole, part, None if j == 0 else own, alpha) for j, part in enumerate(parts)]
 
-    def _value(self, total: Floats, whole: Floats, part: Floats, own: Floats | None, alpha: float) -> Value:
+    def _value(self, whole: Floats, part: Floats, own: Floats | None, alpha: float) -> Value:
         name, least, bound = self.measure.name, self.measure.low, self.measure.most_weight
         span, more_is_better = self.measure.high - least, self.measure.more_is_better
         if np.isnan(part).any():
             return refused(self.measure, "it predicts nothing of the sort", "")
         value, low, high = (least + span * each for each in ratio(part, whole, bound, alpha))
-        n, effective = int(total[0]), float(total[1] ** 2 / total[2])
+        n, effective = int(self._total[0]), float(self._total[1] ** 2 / self._total[2])
         found = Value(name, value, low, high, n, whole.size, effective, None, None, None, "", "", "")
         if own is None or np.isnan(own).any():
             return found
@@ -362,18 +361,17 @@ class _Lists:
         self._always = bool(own)
         """whether the measures are told of even if no list has a value"""
         self._interaction, self._learners = interaction, learners
-        self._counted: set[int] = set()
-        self._who: list[Hashable] = []
-        self._scores: list[Sequence[float]] = []
+        self._counted, self._people, self._who = Marks(), People(), Column()
+        self._scores = GrowingTable(len(self._measures))
         """for each decision its score by each measure"""
-        self._chances: list[Floats] = []
+        self._chances = GrowingTable(learners)
         """for each decision pi of each learner"""
-        self._logged: list[float] = []
+        self._logged = GrowingTable(1)
         """for each decision mu"""
         self._claimed = True
         """whether all of the lists are imported, so that another system said with which probability each was shown"""
 
-    def add(self, who: Hashable, models: Sequence[LoopModel], step: Step) -> None:
+    def add(self, who: str | int, models: Sequence[LoopModel], step: Step) -> None:
         decision = step.decision
         mu = decision.record.probability
         if mu is None or decision.seq in self._counted:
@@ -383,7 +381,7 @@ class _Lists:
         if scores is None or pi is None:
             return
         self._counted.add(decision.seq)
-        self._who.append(who)
+        self._who.append(self._people.number(who))
         self._scores.append(scores)
         self._chances.append(pi)
         self._logged.append(mu)
@@ -392,31 +390,32 @@ class _Lists:
     def found(self) -> list[_ListValue]:
         """Return each measure with its values, if a list had one: if it was answered, its probability is known, and
         this kind of feedback says how likely a learner would show it."""
-        if not self._logged:
-            none = np.zeros((0, self._learners))
-            return [_ListValue(each, none, none[:, 0], [], None) for each in self._measures if self._always]
-        scores, most = np.array(self._scores), 1.0 / min(self._logged) if self._claimed else None
-        weights = importance(np.array(self._chances), np.array(self._logged)[:, None])
+        scores, logged, who = self._scores.rows, self._logged.rows, self._who.numbers
+        weights = importance(self._chances.rows, logged)
+        if not len(who):
+            return [_ListValue(each, weights, weights[:, 0], who, None) for each in self._measures if self._always]
+        most = 1.0 / float(logged.min()) if self._claimed else None
         told = []
         for j, measure in enumerate(self._measures):
             low, high = min(measure.low, scores[:, j].min()), max(measure.high, scores[:, j].max())
             ranged = measure._replace(low=float(low), high=float(high if high > low else low + 1.0))
-            told.append(_ListValue(ranged, weights, scores[:, j], self._who, most))
+            told.append(_ListValue(ranged, weights, scores[:, j], who, most))
         return told
 
 
 class _ListValue(NamedTuple):
     """The value of the lists that each of L learners would have shown by one `measure`, from n decisions.
 
-    `weights` (n, L) are the weights pi / mu, `scores` (n,) those of the lists shown, `who` (n) names who answered;
-    `most` is the greatest weight that is possible, None if that is unknown."""
+    `weights` (n, L) are the weights pi / mu, `scores` (n,) those of the lists shown, `who` (n,) numbers the people who
+    answered; `most` is the greatest weight that is possible, None if that is unknown."""
 
     measure: Measure
     weights: Floats
     """(n, L)"""
     scores: Floats
     """(n,)"""
-    who: list[Hashable]
+    who: Ints
+    """(n,)"""
     most: float | None
 
     def values(self, alpha: float) -> list[Value]:
@@ -424,7 +423,7 @@ class _ListValue(NamedTuple):
 
         Each difference to the loop's own learner misses with probability `alpha` at most."""
         low, high = self.measure.low, self.measure.high
-        scores = (self.scores - low) / (high - low) if self.who else self.scores
+        scores = (self.scores - low) / (high - low)
         found = [self._value(self.weights[:, j], scores, alpha / 2.0) for j in range(self.weights.shape[1])]
         return [found[0], *(judge(each, found[0], self.measure.more_is_better) for each in found[1:])]
 
@@ -447,7 +446,7 @@ class _ListValue(NamedTuple):
         if mass > 0.0 and isinstance(found, Estimate):
             lacks = f"{mass:.0%} of what it would show is not in the log"
             found = found._replace(warning=f"the mean weight is {mean:.3g}, not 1: {lacks}, or {WRONG}")
-        return weighted(self.measure, found, n, len(set(self.who)))
+        return weighted(self.measure, found, n, int(self.who.max()) + 1)
 
 
 class _Harvest:
@@ -459,31 +458,31 @@ class _Harvest:
 
     def __init__(self, interaction: Interaction[Any], bound: float) -> None:
         self._interaction, self._bound = interaction, bound
-        self._counted: set[int] = set()
-        self._rows: dict[int, list[tuple[Hashable, float, float]]] = {}
-        """by upper place: who answered, the weight of the pair if the lower one was chosen, the weight"""
+        self._counted = Marks()
+        self._sums: dict[int, tuple[People, GrowingTable]] = {}
+        """by upper place, for each person: how many pairs, the sum of the weights of those whose lower item was chosen,
+        the sum of all weights"""
 
-    def add(self, who: Hashable, step: Step) -> None:
+    def add(self, who: str | int, step: Step) -> None:
         if step.decision.seq in self._counted or not (told := self._interaction.neighbours(step)):
             return
         self._counted.add(step.decision.seq)
         for place, upper, weight in told:
-            self._rows.setdefault(place, []).append((who, 0.0 if upper else weight, weight))
+            people, sums = self._sums.setdefault(place, (People(), GrowingTable(3)))
+            sums.add(people.number(who), (1.0, 0.0 if upper else weight, weight))
 
     def found(self, alpha: float) -> tuple[PositionBias, ...] | None:
         """Return the bias of each place with at least LEAST choices, each interval missing with probability `alpha` at
         most; None if there is no such place."""
-        return tuple(self._bias(place, rows, alpha) for place, rows in sorted(self._rows.items())
-                     if len(rows) >= LEAST) or None  # fmt: skip
+        sums = {place: table.rows for place, (_, table) in sorted(self._sums.items())}
+        return tuple(self._bias(place, each, alpha) for place, each in sums.items()
+                     if each[:, 0].sum() >= LEAST) or None  # fmt: skip
 
-    def _bias(self, place: int, rows: list[tuple[Hashable, float, float]], alpha: float) -> PositionBias:
-        numbers: dict[Hashable, int] = {}
-        who = np.array([numbers.setdefault(name, len(numbers)) for name, _, _ in rows])
-        size, values = np.bincount(who), np.array([(lower, whole) for _, lower, whole in rows]).T
-        lower, whole = (np.bincount(who, each) / size for each in values)  # each person counts alike
+    def _bias(self, place: int, sums: Floats, alpha: float) -> PositionBias:
+        lower, whole = (sums[:, j] / sums[:, 0] for j in (1, 2))  # each person counts alike
         share, low, high = ratio(lower, whole, self._bound, alpha)
         odds = [each / (1.0 - each) if each < 1.0 else math.inf for each in (share, low, high)]
-        return PositionBias(place, odds[0], odds[1], odds[2], len(rows))
+        return PositionBias(place, odds[0], odds[1], odds[2], int(sums[:, 0].sum()))
 
 
 class _Places:
@@ -494,45 +493,45 @@ class _Places:
 
     def __init__(self, interaction: Interaction[Any], learners: int) -> None:
         self._interaction, self._learners = interaction, learners
-        self._counted: set[int] = set()
-        self._who: list[Hashable] = []
-        self._each: list[Floats] = []
-        self._so_far: list[Floats] = []
+        self._counted, self._people, self._who = Marks(), People(), Column()
+        self._each, self._so_far = GrowingTable(3 * learners), GrowingTable(3 * learners)
         """for each decision, the weights of each learner at each place (L, 3)"""
-        self._chosen: list[Floats] = []
+        self._chosen = GrowingTable(3)
 
-    def add(self, who: Hashable, models: Sequence[LoopModel], step: Step) -> None:
+    def add(self, who: str | int, models: Sequence[LoopModel], step: Step) -> None:
         if step.decision.record.arm != "sampled" or step.decision.seq in self._counted:
             return
         told = self._interaction.places(models, step)
         if told is None:
             return
         self._counted.add(step.decision.seq)
-        self._who.append(who)
+        self._who.append(self._people.number(who))
         for kept, part in zip((self._each, self._so_far, self._chosen), told):
-            kept.append(part)
+            kept.append(part.ravel())
 
     def found(self) -> list[_PlaceValue]:
         """Return both measures, if any list was drawn and answered."""
-        if not self._who:
+        if not len(self._who):
             return []
-        chosen, pairs = np.array(self._chosen), ((ITEM_PLACE, self._each), (CASCADE, self._so_far))
-        return [_PlaceValue(measure, np.array(weights), chosen, self._who) for measure, weights in pairs]
+        chosen, pairs = self._chosen.rows, ((ITEM_PLACE, self._each), (CASCADE, self._so_far))
+        who, shape = self._who.numbers, (-1, self._learners, 3)
+        return [_PlaceValue(measure, weights.rows.reshape(shape), chosen, who) for measure, weights in pairs]
 
 
 class _PlaceValue(NamedTuple):
     """The value of the first three places of each learner's ranking, estimated with one kind of weights, for n
     decisions and L learners.
 
-    `weights` (n, L, 3) weight the places; `chosen` (n, 3) is 1 where what stood there was chosen; `who` (n) names who
-    answered."""
+    `weights` (n, L, 3) weight the places; `chosen` (n, 3) is 1 where what stood there was chosen; `who` (n,) numbers
+    the people who answered."""
 
     measure: Measure
     weights: Floats
     """(n, L, 3)"""
     chosen: Floats
     """(n, 3)"""
-    who: list[Hashable]
+    who: Ints
+    """(n,)"""
 
     def values(self, alpha: float) -> list[Value]:
         """Return the value of each learner, in the order of the learners; each difference misses with probability
@@ -545,7 +544,7 @@ class _PlaceValue(NamedTuple):
         if not isinstance(found, Refusal):
             k = weights.shape[1]
             found = found._replace(value=found.value / k, low=found.low / k, high=found.high / k)
-        return weighted(self.measure, found, len(self.chosen), len(set(self.who)))
+        return weighted(self.measure, found, len(self.chosen), int(self.who.max()) + 1)
 
 
 def refused(measure: Measure, reason: str, remedy: str) -> Value:
