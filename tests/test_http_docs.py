@@ -254,6 +254,7 @@ def test_the_page_names_every_field_and_scope() -> None:
         schema.Decide,
         schema.Record,
         schema.Feedback,
+        schema.Click,
         schema.Activate,
         schema.Undo,
         schema.Evaluate,

@@ -36,6 +36,7 @@ from processes import until
 
 SHOP = "https://shop.example"
 CLICKS = "/v1/loops/cars/clicks"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 class Shop(NamedTuple):
@@ -425,6 +426,8 @@ def test_the_script_is_small_and_any_page_may_load_it(shop: Shop) -> None:
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_the_page_says_how_large_the_script_is() -> None:
-    page = Path(__file__).resolve().parents[2] / "docs" / "browsers.md"
-    assert f"A script of {len(script()[0]):,} bytes" in page.read_text(encoding="utf-8")
+def test_the_pages_say_how_large_and_how_many() -> None:
+    browsers, http = ((DOCS / name).read_text(encoding="utf-8") for name in ("browsers.md", "http.md"))
+    assert f"A script of {len(script()[0]):,} bytes" in browsers
+    assert f"429 beyond {RATE[0]:g} a second ({RATE[1]:g} at once) for a decision" in browsers
+    assert f"`application/json`, of {SIZE // 2**10} KiB at most." in http
