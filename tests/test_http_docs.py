@@ -119,7 +119,7 @@ def ask(url: str, asked: Message, known: dict[str, str]) -> Said:
     try:
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         sent = {"Host": where.netloc} | asked.headers
-        body = asked.body.encode()
+        body = re.sub(r"\$(\w+)", lambda match: known.get(match[1], match[0]), asked.body).encode()
         if body:
             sent = {"Content-Type": "application/json", "Content-Length": str(len(body))} | sent
         for name, text in sent.items():
@@ -254,6 +254,7 @@ def test_the_page_names_every_field_and_scope() -> None:
         schema.Decide,
         schema.Record,
         schema.Feedback,
+        schema.Click,
         schema.Activate,
         schema.Undo,
         schema.Evaluate,

@@ -129,7 +129,7 @@ def test_the_wheel_holds_the_package_and_its_marker_for_types(wheel: Path) -> No
 def test_the_wheel_holds_the_pages_and_what_they_need_with_its_licences(wheel: Path) -> None:
     """Every template and every file that a page may ask for, as in the checkout; nothing that only the tests need."""
     server = ROOT / "src" / "heedful" / "server"
-    ours = [path for part in ("templates", "static") for path in (server / part).rglob("*") if path.is_file()]
+    ours = [path for part in ("templates", "static", "embed") for path in (server / part).rglob("*") if path.is_file()]
     vendored = [path for path in ours if "vendor" in path.parts and path.suffix != ".md"]
     assert {path.suffix for path in ours} >= {".html", ".css", ".js", ".md"}
     assert len(vendored) == 4

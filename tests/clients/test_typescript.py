@@ -61,3 +61,18 @@ def test_it_has_no_dependencies_and_few_tools() -> None:
     for path in (node.FOLDER / "src").glob("*.ts"):
         imported = re.findall(r'\b(?:from|import|require)\s*\(?\s*"([^"]+)"', path.read_text())
         assert all(name.startswith("./") for name in imported), path
+
+
+def test_the_example_of_the_page_prints_what_it_says(built: None, server: dict[str, str]) -> None:
+    [example] = re.findall(r"```ts\n(.*?)```", (DOCS / "browsers.md").read_text(), re.DOTALL)
+    assert len([line for line in example.splitlines() if line and not line.startswith("import")]) == 5
+    expected = re.findall(r"^console\.log\(.*\); // (.*)$", example, re.MULTILINE)
+    # It compiles as it stands, strictly, against the package; its JavaScript runs.
+    (node.FOLDER / "dist" / "example").mkdir(exist_ok=True)
+    source = node.FOLDER / "dist" / "example" / "page.mts"
+    source.write_text(example)
+    options = ["--strict", "--module", "nodenext", "--target", "es2022", "--skipLibCheck", "--types", "node"]
+    done = node.run("tsc", source, *options)
+    assert done.returncode == 0, done.stdout
+    ran = node.run("node", "dist/example/page.mjs", **server)
+    assert (ran.stdout.splitlines(), ran.returncode) == (expected, 0), ran.stderr

@@ -23,17 +23,20 @@ from typer.testing import CliRunner
 from heedful import Loop
 from heedful.client import Client
 from heedful.client.page_token import page_token
+from heedful.server.auth import Authenticator
 from heedful.server.context import Options
 from heedful.server.keys import Keys
 from heedful.server.main import served
 from heedful.server.page_clicks import RATE, SIZE, check_origin, script
-from heedful.server.page_tokens import LONGEST
+from heedful.server.page_tokens import CLOCKS, LONGEST
 from heedful.server.routes import ROUTES
+from heedful.storage import Place
 from loops import small_loop
 from processes import until
 
 SHOP = "https://shop.example"
 CLICKS = "/v1/loops/cars/clicks"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 class Shop(NamedTuple):
@@ -73,8 +76,8 @@ def signed(key: str, claims: dict[str, Any], algorithm: str = "HS256", **header:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Shop]:
-    for name in ("cars", "films"):
-        small_loop(tmp_path / f"{name}.heedful", control=0.0, exploration=0.0).close()
+    for name, late in (("cars", 3600.0), ("films", 0.001)):
+        small_loop(tmp_path / f"{name}.heedful", control=0.0, exploration=0.0, late_after=late).close()
     with closing(Keys(tmp_path)) as keys:
         key = keys.create("shop", scopes=["decide", "feedback"])[1]
         with served(tmp_path, Options(origins=(SHOP,))) as url, httpx.Client(timeout=30, verify=NO_TLS) as http:
@@ -102,6 +105,34 @@ def test_a_click_counts_once_and_teaches(shop: Shop) -> None:
         assert cars.undo(answers[0]["event"]).status == "applied"
     with Loop.open(shop.folder / "cars.heedful") as loop:
         assert loop.projection.log.counts()["feedback"] == 2
+
+
+def test_a_click_that_comes_late_counts_and_is_told_as_late(shop: Shop) -> None:
+    time.sleep(0.01)
+    answers = [ok(shop.click(shop.token(loop=name), path=f"/v1/loops/{name}/clicks")) for name in ("cars", "films")]
+    assert [(each["status"], each["late"]) for each in answers] == [("applied", False), ("applied", True)]
+    metrics = httpx.get(f"{shop.url}/metrics", headers=_admin(shop), verify=NO_TLS).text
+    assert 'heedful_events_total{kind="feedback",loop="films",outcome="late",tenant="main"} 1.0' in metrics
+
+
+def test_tokens_of_the_longest_time_are_good(shop: Shop) -> None:
+    for seconds, item in ((LONGEST, "i1"), (LONGEST + CLOCKS - 60, "i2"), (20.0, "i3")):
+        claims = {"loop": "cars", "decision": "d1", "exp": time.time() + seconds}
+        assert ok(shop.click(signed(shop.key, claims), item))["status"] == "applied"
+
+
+def test_a_signer_is_known_at_once_and_until_its_key_ends(vault: Place) -> None:
+    with closing(Keys(vault)) as keys:
+        first = keys.create("first")[0]
+        authenticator = Authenticator(keys, every=0.0)
+        key, text = keys.create("shop", scopes=["feedback"])
+        signer = until(lambda: authenticator.signer(key.prefix))
+        assert signer.digest == hashlib.sha256(text.encode()).digest()
+        assert (signer.caller.prefix, signer.caller.scopes) == (key.prefix, {"feedback"})
+        assert authenticator.signer("hk_nobody12") is None
+        keys.revoke(key.prefix)
+        until(lambda: authenticator.signer(key.prefix) is None)
+        assert authenticator.signer(first.prefix) is not None
 
 
 def test_the_client_makes_what_a_library_reads() -> None:
@@ -155,7 +186,11 @@ def test_a_token_is_refused_by_what_is_wrong_with_it(shop: Shop) -> None:
         (shop.token(loop="films"), "loop", "expected 'films', for which the token was made, got 'cars'"),
         (shop.token(seconds=-1), "token", "expected one that has not ended, got one that ended at 20"),
         (signed(shop.key, good | {"exp": -1e30}), "token", "got one that ended at -1e\\+30"),
-        (shop.token(seconds=LONGEST + 60), "token", "expected one that ends within 7 days, got one that ends at 20"),
+        (
+            shop.token(seconds=LONGEST + CLOCKS + 60),
+            "token",
+            "expected one that ends within 7 days, got one that ends at 20",
+        ),
         (signed(shop.key, good | {"exp": 1e300}), "token", "got one that ends at 1e\\+300"),
         (signed(read, good), "token", "signed with a key that may 'feedback', got one whose key may not"),
         (signed(revoked, good), "token", "its key is unknown or revoked"),
@@ -389,3 +424,10 @@ def test_the_script_is_small_and_any_page_may_load_it(shop: Shop) -> None:
         assert word not in answer.text
     again = httpx.get(f"{shop.url}/heedful.js", headers={"if-none-match": answer.headers["etag"]}, verify=NO_TLS)
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_the_pages_say_how_large_and_how_many() -> None:
+    browsers, http = ((DOCS / name).read_text(encoding="utf-8") for name in ("browsers.md", "http.md"))
+    assert f"A script of {len(script()[0]):,} bytes" in browsers
+    assert f"429 beyond {RATE[0]:g} a second ({RATE[1]:g} at once) for a decision" in browsers
+    assert f"`application/json`, of {SIZE // 2**10} KiB at most." in http

@@ -262,7 +262,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try a learner beside the one that serves
+         * Try a learner next to the one that serves
          * @description Needs the scope admin.
          */
         post: operations["post_experiments"];
@@ -1206,7 +1206,7 @@ export interface components {
          */
         Evaluate: {
             /**
-             * @description beside the loop's own; NAME@VERSION is frozen at that version; NAME@VERSION.. and NAME@2026-01-31T12:00:00Z.. begin to learn there
+             * @description next to the loop's own; NAME@VERSION is frozen at that version; NAME@VERSION.. and NAME@2026-01-31T12:00:00Z.. begin to learn there
              * @example [
              *       "second-order:epsilon=0.1"
              *     ]
@@ -1571,7 +1571,7 @@ export interface components {
              * @description what only this kind of feedback has to say
              * @default {}
              */
-            details: components["schemas"]["ChoiceDetails"] | components["schemas"]["GradeDetails"] | components["schemas"]["RatingDetails"] | Record<string, unknown>;
+            details: components["schemas"]["ChoiceDetails"] | components["schemas"]["GradeDetails"] | components["schemas"]["RatingDetails"] | components["schemas"]["RouteDetails"] | Record<string, unknown>;
         };
         /**
          * PredictionWindow
@@ -1936,6 +1936,16 @@ export interface components {
             chance: number;
             /** @description learned less popular */
             difference: components["schemas"]["Difference"] | null;
+        };
+        /**
+         * RouteDetails
+         * @description What a loop of routes adds to the report of its predictions.
+         */
+        RouteDetails: {
+            /** @description the mean probability of a thumb up; null without any */
+            predicted: number | null;
+            /** @description the mean of the thumbs that came, an edit being a share of one */
+            came: number | null;
         };
     };
     responses: {

@@ -12,7 +12,7 @@ export async function pageToken(key: string, loop: string, decision: string, sec
     throw new TypeError(`seconds: expected a number from 1 to ${WEEK}, got ${JSON.stringify(seconds)}`);
   }
   const header = { alg: "HS256", typ: "JWT", kid: key.slice(0, "hk_12345678".length) };
-  const claims = { loop, decision, exp: Math.floor(Date.now() / 1000 + seconds) };
+  const claims = { loop, decision, exp: Date.now() / 1000 + seconds };
   const text = new TextEncoder();
   const signed = [header, claims].map((part) => encoded(text.encode(JSON.stringify(part)))).join(".");
   const secret = await crypto.subtle.digest("SHA-256", text.encode(key));

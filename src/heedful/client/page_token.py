@@ -26,7 +26,7 @@ def page_token(key: str, loop: str, decision: str, seconds: float = HOUR) -> str
     ValueError if `seconds` is out of range."""
     check_between("seconds", seconds, 1.0, WEEK)
     header = {"alg": "HS256", "typ": "JWT", "kid": key[:PREFIX]}
-    claims = {"loop": loop, "decision": decision, "exp": int(time.time() + seconds)}
+    claims = {"loop": loop, "decision": decision, "exp": round(time.time() + seconds, 3)}
     signed = f"{_encoded(msgspec.json.encode(header))}.{_encoded(msgspec.json.encode(claims))}"
     signature = hmac.digest(sha256(key.encode()).digest(), signed.encode(), "sha256")
     return f"{signed}.{_encoded(signature)}"

@@ -28,6 +28,8 @@ from heedful.server.problems import Problem
 
 LONGEST = 7 * 86_400.0
 """The most seconds for which a token may be valid."""
+CLOCKS = 300.0
+"""By how many seconds the clock of the page's server may be ahead of this one's, for a token of the longest time."""
 LENGTH = 4096
 """The most characters of a token; one with the longest names has about 1,600."""
 _PARTS = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)")
@@ -74,7 +76,7 @@ def check_token(token: str, loop: str, decision: str, signer_of: Callable[[str],
         _refuse("token", "expected one that was signed with a key that may 'feedback', got one whose key may not")
     if not claims.exp > now:
         _refuse("token", f"expected one that has not ended, got one that ended at {_moment(claims.exp)}")
-    if claims.exp > now + LONGEST:
+    if claims.exp > now + LONGEST + CLOCKS:
         days = f"{LONGEST / 86_400:g} days"
         _refuse("token", f"expected one that ends within {days}, got one that ends at {_moment(claims.exp)}")
     if claims.loop != loop:

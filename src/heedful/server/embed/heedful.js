@@ -13,7 +13,7 @@
 
   const send = (key, url, body) => {
     if (navigator.sendBeacon(url, body)) unsent.delete(key);
-    else unsent.set(key, [url, body]); // the browser has too much to send: again when the page is left
+    else unsent.set(key, [url, body]); // the browser has too much to send: again when the page is hidden or left
   };
 
   const report = (event) => {
@@ -36,7 +36,7 @@
   // Before the page's own handlers, which may stop the event or leave the page.
   addEventListener("click", report, true);
   addEventListener("auxclick", report, true);
-  addEventListener("visibilitychange", () => {
-    if (document.visibilityState === "hidden") for (const [key, each] of unsent) send(key, ...each);
-  });
+  const again = () => unsent.forEach((each, key) => send(key, ...each));
+  addEventListener("visibilitychange", again);
+  addEventListener("pagehide", again); // some browsers tell no change when the page is left
 })();
