@@ -425,6 +425,7 @@ def test_a_malformed_score_keeps_no_other_out(tmp_path: Path) -> None:
             "--option: expected evaluations, traces, score:NAME, text with --as langfuse, got 'colour'",
         ),
         (["--score", "mood=odd"], "--score: expected mood=1..5 (a range)"),
+        (["--since", "yesterday"], "--since: expected a time such as 2026-01-31T12:00:00Z, got 'yesterday'"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, more: list[str], told: str) -> None:

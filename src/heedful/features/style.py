@@ -250,9 +250,12 @@ def compare(draft: StyleMeasures, edited: StyleMeasures) -> list[StyleChange | N
 
 
 def _adjusted(k: int, j: int, n: int, m: int) -> float:
-    """Return how much more of a feature, k times before and j times after, an edit leaves than it leaves of the words,
-    of which there are n before and m after: the difference of the shares that are kept, less that of the shares that
-    are not new."""
+    """Return how much an edit raises a feature beyond what the change of the length explains, from -1 to 1.
+
+    The draft has n words and the feature k times, the edited text m words and the feature j times. If both only
+    shrink, that is j / k - m / n: the share of the feature that is kept, less the share of the words that is kept. If
+    they grow, the same is taken from the other side: the share of the edited text's words that were there before, less
+    that share of the feature."""
     kept = min(k, j) / k - min(n, m) / n if k else 0.0
     old = min(k, j) / j - min(n, m) / m if j else 0.0
     return max(-1.0, min(kept - old, 1.0))
