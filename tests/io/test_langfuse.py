@@ -479,6 +479,29 @@ def test_hostile_servers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "127.0.0.1:9" not in str(error.value)
 
 
+def test_requests_are_sent_again_after_waits_and_keys_are_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    """5xx, a broken connection and 429, each once: after 1 and 2 s, what Retry-After says, twice that."""
+    caplog.set_level(0)
+    replies = iter([(503, {}, b""), "break off", (429, {"Retry-After": "30"}, b""), (500, {}, b""), page([SCORES[0]])])
+    sent, waits = list[str](), list[float]()
+
+    def answer(path: str, query: dict[str, str], handler: BaseHTTPRequestHandler) -> Reply | None:
+        sent.append(handler.headers["Authorization"])
+        reply = next(replies)
+        if isinstance(reply, str):
+            handler.close_connection = True
+            return None
+        return reply
+
+    with server(answer) as url:
+        found = list(Langfuse(url, "pk-lf-1", "sk-lf-2", sleep=waits.append).scores())
+    assert [record["id"] for each in found for _, record in each] == ["s1"]
+    assert waits == [1.0, 2.0, 30.0, 60.0]
+    assert sent == ["Basic cGstbGYtMTpzay1sZi0y"] * 5
+    assert "lf-2" not in caplog.text
+    assert "cGstbGYt" not in caplog.text
+
+
 @pytest.mark.parametrize("where", ["head", "body"])
 def test_a_server_that_dribbles_is_given_up(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "TRIES", 1)
