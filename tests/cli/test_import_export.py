@@ -560,6 +560,18 @@ def test_a_format_of_others_goes_out_and_comes_in(name: str) -> None:
     assert "1 rows of pairs, 1 used" in done(f"import other {name} --as preference-data").out
 
 
+def test_a_table_has_the_columns_of_all_rows_and_not_of_the_first_alone() -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    from heedful import TEXTS, Settings
+
+    with Loop.create("t.heedful", encoding=TEXTS, settings=Settings(k=1, control=0.0)) as loop:
+        for i, context in enumerate([None, {"prompt": "Why?"}]):
+            loop.decide([{"id": "a", "text": f"Draft {i}"}], id=f"d{i}", context=context)
+            loop.feedback(f"d{i}", id=f"e{i}", edit=f"Text {i}")
+    done("export t t.parquet --as preference-data --option without-prompt=yes")
+    assert parquet.read_table("t.parquet").column("prompt").to_pylist() == [None, "Why?"]
+
+
 def test_rows_to_stdout_say_on_stderr_what_is_left_out() -> None:
     drafted()
     got = heedful("export notes - --as unpaired")

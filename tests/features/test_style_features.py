@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from heedful.features.style import FEATURES, NAMES, SIZES, compare, is_english, measure
+from heedful.features.texts import FIRST, HEDGING, POLITE, SECOND, word_set
 
 LETTER = """Dear Ann,
 
@@ -91,6 +92,40 @@ def test_of_two_texts_both_have_to_be_english() -> None:
     assert is_english(long, measure("Parcel arrived."))
     assert not is_english(long, german)
     assert not is_english(measure("Parcel arrived."), measure("Parcel here."))
+
+
+@pytest.mark.parametrize(
+    "more", ["you", "your", "we", "perhaps", "really", "thanks", "furthermore", "our", "I've", "don't"]
+)
+@pytest.mark.parametrize(
+    "text", ["Parcel is here, ", "Parcel 17 arrived today, please collect it soon, ", "Parcel arrived"]
+)
+def test_a_word_counts_whether_it_is_put_in_or_taken_out(text: str, more: str) -> None:
+    """Of a draft with one such word, an edit adds one or removes it: either both are compared, or neither."""
+    draft = measure(f"{text} {more} kindly")
+    added, removed = measure(f"{text} {more} {more} kindly"), measure(f"{text} kindly")
+    up, down = compare(draft, added), compare(draft, removed)
+    assert [change is None for change in up] == [change is None for change in down]
+    if text != "Parcel arrived":
+        assert any(a is not None and a.raw == 1 and b is not None and b.raw == -1 for a, b in zip(up[2:], down[2:]))
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [("it's", "it is"), ("they're", "they are"), ("I've", "I have"), ("isn't", "is not"), ("we'd", "we would")],
+)
+def test_a_contraction_is_as_english_as_what_it_stands_for(short: str, long: str) -> None:
+    assert measure(f"Yes, {short} here").english == measure(f"Yes, {long} here").english >= 1
+
+
+def test_english_is_known_by_words_that_are_not_counted() -> None:
+    listed = "the and of to is that with this have not would they from are it be been which there"
+    for word in word_set(listed):
+        measures = measure(word)
+        assert measures.english >= 1
+        assert not any(measures.counts[SIZES:]), word
+    for word in POLITE | HEDGING | FIRST | SECOND | {"very", "furthermore", "hope", "obviously"}:
+        assert measure(word).english <= 0, word
 
 
 def test_what_an_edit_changes() -> None:

@@ -425,6 +425,7 @@ def test_a_malformed_score_keeps_no_other_out(tmp_path: Path) -> None:
             "--option: expected evaluations, traces, score:NAME, text with --as langfuse, got 'colour'",
         ),
         (["--score", "mood=odd"], "--score: expected mood=1..5 (a range)"),
+        (["--since", "yesterday"], "--since: expected a time such as 2026-01-31T12:00:00Z, got 'yesterday'"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, more: list[str], told: str) -> None:
@@ -476,6 +477,29 @@ def test_hostile_servers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             list(reader(url, 0.5).scores())
         assert "sk-lf" not in str(error.value)
         assert "127.0.0.1:9" not in str(error.value)
+
+
+def test_requests_are_sent_again_after_waits_and_keys_are_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    """5xx, a broken connection and 429, each once: after 1 and 2 s, what Retry-After says, twice that."""
+    caplog.set_level(0)
+    replies = iter([(503, {}, b""), "break off", (429, {"Retry-After": "30"}, b""), (500, {}, b""), page([SCORES[0]])])
+    sent, waits = list[str](), list[float]()
+
+    def answer(path: str, query: dict[str, str], handler: BaseHTTPRequestHandler) -> Reply | None:
+        sent.append(handler.headers["Authorization"])
+        reply = next(replies)
+        if isinstance(reply, str):
+            handler.close_connection = True
+            return None
+        return reply
+
+    with server(answer) as url:
+        found = list(Langfuse(url, "pk-lf-1", "sk-lf-2", sleep=waits.append).scores())
+    assert [record["id"] for each in found for _, record in each] == ["s1"]
+    assert waits == [1.0, 2.0, 30.0, 60.0]
+    assert sent == ["Basic cGstbGYtMTpzay1sZi0y"] * 5
+    assert "lf-2" not in caplog.text
+    assert "cGstbGYt" not in caplog.text
 
 
 @pytest.mark.parametrize("where", ["head", "body"])

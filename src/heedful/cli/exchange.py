@@ -234,8 +234,11 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
     from heedful.io import import_lines
     from heedful.io.formats import check_options, find_format
     from heedful.io.langfuse import Meanings, find_output, score_lines
+    from heedful.io.line_schema import check_time
 
     check_options(find_format("langfuse", "read"), options)
+    if since is not None:
+        check_time("--since", since)
     meaning, server, report = Meanings(options), Langfuse.from_environment(url), Report()
     outputs: dict[str, list[Output]] = {}
 
@@ -278,9 +281,9 @@ def _has_texts(loop: Loop, given: str | None) -> bool:
 
 
 def _on_offer(loop: Loop, records: Iterator[dict[str, Any]], report: Report) -> Iterator[dict[str, Any]]:
-    """Yield the lines in `records`, where decisions lack the candidates that are no items of the loop.
+    """Yield the lines in `records`; of a decision, candidates that are no items of the loop are left out.
 
-    The report counts these. A decision of which no candidate is known stays as it is.
+    The report counts these. A decision of which no candidate is an item stays as it is, so that it is rejected by name.
     """
     known = set(loop.items)
     for record in records:

@@ -137,8 +137,9 @@ def _parquet(rows: list[Mapping[str, Any]]) -> bytes:
 
     if not rows:
         raise BadInput("FILE: expected rows to write, as a Parquet file has columns, got none")
+    names = list(dict.fromkeys(name for row in rows for name in row))  # a row may lack what another has
     try:
-        table = pyarrow.Table.from_pylist(rows)
+        table = pyarrow.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
     except (pyarrow.ArrowException, TypeError) as error:
         told = str(error).splitlines()[0]
         raise BadInput(

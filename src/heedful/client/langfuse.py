@@ -36,6 +36,7 @@ TRIES = 5
 LONGEST_WAIT = 300.0
 """The most seconds that are waited before a request is sent again."""
 PAGE = 100
+"""How many scores are asked for at a time: the most that Langfuse allows."""
 TRACE_PAGES = 10
 """The most pages of observations of one trace; a page has up to 1000."""
 
@@ -135,7 +136,7 @@ class Langfuse:
         raise LangfuseError(f"{self._host}: expected at most {most:,} pages, got more")
 
     def _get(self, path: str, asked: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Return the JSON object at `path`, which is asked for again where that can help.
+        """Return the JSON object at `path`, asked for with the parameters `asked`, again and again where that can help.
 
         Raise LangfuseError if there is none."""
         target = f"{self._path}{path}" + (f"?{urlencode(asked)}" if asked else "")

@@ -66,8 +66,9 @@ def _lines(path: Path, inside: str) -> Iterator[Located]:
 
 
 def _is_one_document(path: Path) -> bool:
-    """Return whether the first line of the file, which begins an object, does not end it, and the second is no other
-    object: it is one object on several lines."""
+    """Return whether a file that begins with { is one object on several lines, and not one object a line.
+
+    So it is if its first line is no whole object, and the second does not begin another."""
     lines = list[bytes]()
     with open_uncompressed(path) as file:
         while len(lines) < 2 and (line := file.readline(2**24)):

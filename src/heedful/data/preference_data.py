@@ -195,14 +195,14 @@ def _same(a: Message, b: Message) -> bool:
 
 
 def _spoken(messages: Sequence[Message]) -> str:
-    """Return a conversation as one text: a single message of a user as it is, otherwise each after its role."""
+    """Return a conversation as one text: each message after its role, but a single message of a user as it is."""
     if len(messages) == 1 and messages[0]["role"] == "user":
         return _content("prompt", 0, messages[0]["content"])
     return "\n\n".join(f"{each['role']}: {_content('prompt', i, each['content'])}" for i, each in enumerate(messages))
 
 
 def _said(answer: str | list[Any]) -> str:
-    """Return an answer as one text: messages of an assistant alone as they are, others each after their roles."""
+    """Return an answer as one text; if it has messages of others than the assistant, each stands after its role."""
     if isinstance(answer, str):
         return answer
     if all(each["role"] == "assistant" for each in answer):

@@ -6,8 +6,9 @@ it rose beyond what the change of the length explains: if a draft with n words a
 words and j <= k emoji, it is j / k - m / n. Its mean is 0 if every word and every emoji is as likely to be kept as any
 other, also if they are deleted in groups; a person who only shortens does not seem to dislike emoji.
 
-Words are counted in English texts only (`is_english`); whatever a person's edits do to other languages, nothing is said
-about their words. Sizes and marks are counted in all languages; a letter of Chinese, Japanese or Thai counts as a word.
+Words are counted in English texts only (`is_english`), which are known by words that no feature counts; whatever a
+person's edits do to other languages, nothing is said about their words. Sizes and marks are counted in all languages;
+a letter of Chinese, Japanese or Thai counts as a word.
 """
 
 from __future__ import annotations
@@ -125,15 +126,19 @@ _FORMAL = word_set(
     "pursuant aforementioned hereafter notwithstanding nevertheless henceforth accordingly whereas whereby thereof "
     "sincerely respectfully cordially utilize utilise commence facilitate endeavour endeavor inquire ascertain"
 )
-_ENGLISH = word_set("the and of to is that you with this your have not our would they from are it be been which there")
-"""Frequent words of English, a fifth of most texts."""
+_ENGLISH = word_set("the and of to is that with this have not would they from are it be been which there")
+"""Frequent words of English, about a sixth of most texts. None of them is counted by a feature: otherwise an edit that
+takes such a word out could leave a text too little English to be counted, and one that puts it in could not."""
+_ENDINGS = {"s": "is", "re": "are", "ve": "have", "d": "would", "t": "not"}
+"""What the end of a contraction stands for, so that "it's" is as English as "it is"."""
 _OTHERS = word_set(
     "de het een en van niet zijn der die das und ist nicht ein eine mit den auf le la les des et est une pour dans el "
     "los las que por una og er det til att och ett som med na jest nie się che di il un não da um para и в не на"
 )
 """Frequent words of other languages in which some words of `_ENGLISH` occur, and of their neighbours."""
 _LEAST, _SHARE = 8, 0.06
-"""How many words a text has at least that shows its language by itself, and the share of them that is in `_ENGLISH`."""
+"""How many words a text has at least that shows its language by itself, and the share of them that is in `_ENGLISH` if
+it is a draft in English."""
 
 _BOLD = re.compile(r"\*\*[^*\n]+\*\*|^#{1,6}[^\S\n]+\S", re.MULTILINE)
 _NUMBER = re.compile(r"[0-9]+(?:[.,:][0-9]+)*+")
@@ -170,9 +175,11 @@ def measure(text: str) -> StyleMeasures:
     """Return what the features of style are of a `text`, in a time that grows as its length."""
     each = words(text)
     n, counted = len(each), Counter(each)
-    heads = Counter[str]()
+    heads, ends = Counter[str](), Counter[str]()
     for word, count in counted.items():
-        heads[word.partition("'")[0]] += count
+        head, _, end = word.partition("'")
+        heads[head.removesuffix("n") if end == "t" else head] += count  # don't, isn't
+        ends[_ENDINGS.get(end, "")] += count
     if not text.isascii():
         n += len(_LETTERS.findall(text))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -201,20 +208,21 @@ def measure(text: str) -> StyleMeasures:
         among(FIRST, heads),
         among(SECOND, heads),
     )
-    return StyleMeasures(n, counts, among(_ENGLISH, heads) - 2 * among(_OTHERS, heads))
+    english = among(_ENGLISH, heads) + among(_ENGLISH, ends)
+    return StyleMeasures(n, counts, english - 2 * among(_OTHERS, heads))
 
 
-def is_english(*texts: StyleMeasures) -> bool:
-    """Return whether all of the `texts`, such as a draft and what became of it, seem to be English.
+def is_english(draft: StyleMeasures, edited: StyleMeasures | None = None) -> bool:
+    """Return whether a draft and, if given, what it became by an edit seem to be English.
 
-    A text of 8 words or more has to show it by itself, by the share of its words that are frequent in English; shorter
-    ones together with the others."""
-    short = [each for each in texts if each.words < _LEAST]
-    long = [each for each in texts if each.words >= _LEAST]
-    total, known = sum(each.words for each in texts), sum(each.english for each in texts)
-    if short and known < max(_SHARE * total, 1):
+    A draft of 8 words or more shows it by the share of its words that are frequent in English, a shorter one together
+    with the edited text. Of the edited text less is asked, so that what an edit changes hardly ever decides whether it
+    is counted: one frequent word from 8 words on, and of fewer words that they are no frequent words of another
+    language."""
+    total = draft.english + (0 if edited is None else edited.english)
+    if draft.english < max(_SHARE * draft.words, 1) if draft.words >= _LEAST else total < 1:
         return False
-    return all(each.english >= max(_SHARE * each.words, 1) for each in long)
+    return edited is None or edited.english >= (1 if edited.words >= _LEAST else 0)
 
 
 class StyleChange(NamedTuple):
@@ -250,9 +258,12 @@ def compare(draft: StyleMeasures, edited: StyleMeasures) -> list[StyleChange | N
 
 
 def _adjusted(k: int, j: int, n: int, m: int) -> float:
-    """Return how much more of a feature, k times before and j times after, an edit leaves than it leaves of the words,
-    of which there are n before and m after: the difference of the shares that are kept, less that of the shares that
-    are not new."""
+    """Return how much an edit raises a feature beyond what the change of the length explains, from -1 to 1.
+
+    The draft has n words and the feature k times, the edited text m words and the feature j times. If both only
+    shrink, that is j / k - m / n: the share of the feature that is kept, less the share of the words that is kept. If
+    they grow, the same is taken from the other side: the share of the edited text's words that were there before, less
+    that share of the feature."""
     kept = min(k, j) / k - min(n, m) / n if k else 0.0
     old = min(k, j) / j - min(n, m) / m if j else 0.0
     return max(-1.0, min(kept - old, 1.0))

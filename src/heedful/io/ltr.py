@@ -35,9 +35,10 @@ Array: TypeAlias = npt.NDArray[np.float64]
 WINDOW = 100
 """How many of the engine's hits the search orders again: the default of the option `window`."""
 MARGIN = 10.0
-"""A number is taken for the nearest limit beyond what is on offer and beyond so many standard deviations."""
+"""How far, at least, a number may lie outside of those on offer, in standard deviations, before the exported model cuts
+it off there."""
 WIDE = 100.0
-"""The same where no item is on offer, so that nothing tells how far values reach."""
+"""The same if no item is on offer: how far a number may lie from the mean."""
 MOST_FEATURES = 10_000
 """The most features that the plugins take in a set."""
 HUGE = 1e30
@@ -45,7 +46,7 @@ HUGE = 1e30
 LOOKED_AT = 1000
 """How many items on offer are read to see which columns are true or false."""
 COARSE = 0.01
-"""The share of a column's standard deviation that a float32 of its values may be off before a note says so."""
+"""A note warns of a column whose values float32 rounds by more than this share of their standard deviation."""
 CROSSES, PRIOR = "crosses", "prior"
 """What the option `without` calls products with the context, and the caller's score."""
 OPTIONS: Mapping[str, str] = {
@@ -175,10 +176,11 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
 def _column(
     column: Column, at: str, weights: Array, values: Array | None, boolean: bool, notes: list[str]
 ) -> list[Feature]:
-    """Return the features of a column of numbers or categories, which is in the field `at` of the index.
+    """Return what a column of numbers or categories becomes in the exported model; `at` is its field in the index.
 
-    `weights` (f,) are those of its f features, `values` (n,) the first of these features for the n items on offer, None
-    if there are none. What a user should know of the column is added to `notes`."""
+    `weights` (f,) are those of its f features in the loop, `values` (n,) are the values of the first of these for the n
+    items on offer (None if there are none), and `boolean` says that it holds true and false. What a user should know of
+    the column is added to `notes`."""
     made: list[Feature] = []
     if isinstance(column, Number) and boolean:  # a type of the engine without ranges
         true = {"constant_score": {"filter": {"term": {at: True}}, "boost": 1.0}}
@@ -271,8 +273,10 @@ def _why_not(column: Column) -> str:
 
 
 def _for_context(crossed: FeatureCross, weights: Array, given: str) -> Array:
-    """Return the weights (N,) of the N features of an item for the context `given`, a JSON object, in which products
-    with it are contained."""
+    """Return the weights (N,) of the N features of an item in the context `given`, a JSON object.
+
+    In a fixed context a product of an item's feature and a feature of the context is a multiple of the item's feature,
+    so that its weight can be added to that one's. Raise ValueError if `given` is no context of the loop."""
     try:
         context = json.loads(given)
     except (ValueError, RecursionError):

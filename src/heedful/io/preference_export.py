@@ -134,7 +134,8 @@ def _texts(loop: Loop, options: Mapping[str, str]) -> tuple[Texts, bool]:
 
 
 def _answered(loop: Loop, report: Report) -> Iterator[_Answered]:
-    """Yield the feedback of `loop` that is in the log now and counts, in order; `report` counts it, and the rest."""
+    """Yield the feedback that is in the log of `loop` now and was not undone or rolled back, in order; `report` counts
+    all of it."""
     projection = loop.projection
     projection.catch_up()
     head, _ = projection.log.last()
@@ -153,9 +154,9 @@ def _answered(loop: Loop, report: Report) -> Iterator[_Answered]:
 
 
 def _pairs(each: _Answered, reader: TextReader, texts: Texts) -> list[tuple[str | None, str | None]] | str:
-    """Return the pairs (better text, worse text) in a piece of feedback, None for a text that the log has not kept.
+    """Return the pairs (better text, worse text) that a piece of feedback says, or why it says none.
 
-    A text says why there are none."""
+    None in a pair stands for a text that the log has not kept."""
     record, decision = each.record, each.decision
     shown = decision.record.shown
     if record.form == "edit":
@@ -184,7 +185,7 @@ def _no_text(loop: Loop) -> str:
 
 
 def _why_not(loop: Loop, chosen: str | None, rejected: str | None) -> str:
-    """Return why two texts in the log of `loop` are no row; "" if they are."""
+    """Return why two texts in the log of `loop` make no row; "" if they make one."""
     if chosen is None or rejected is None:
         return _no_text(loop)
     if not chosen.strip() or not rejected.strip():
@@ -193,7 +194,9 @@ def _why_not(loop: Loop, chosen: str | None, rejected: str | None) -> str:
 
 
 def _row(each: _Answered, prompt: Any, fields: Mapping[str, Any], i: int) -> dict[str, Any]:
-    """Return the row number `i` of a piece of feedback. If the prompt is a list of messages, answers are, too."""
+    """Return row number `i`, from 0, of a piece of feedback: the prompt, the answers in `fields`, and the ids.
+
+    If the prompt is a list of messages, each answer becomes one, too."""
     if isinstance(prompt, list):
         fields = {
             name: [{"role": "assistant", "content": value}] if isinstance(value, str) else value

@@ -255,9 +255,10 @@ def _statements(
 def _told(
     j: int, rises: bool, moved: Sequence[StyleChange], occasions: int, change: float | None, words: Sequence[int]
 ) -> str:
-    """Return in words how texts are wanted with respect to feature `j`, of which there is more if `rises`.
+    """Return in words how the person wants texts with respect to feature number `j`: more of it if `rises`, else less.
 
-    `moved` are the changes in that direction among the `occasions` for one, `change` is the median of them."""
+    `moved` are the edits that changed it that way, out of `occasions` edits that could have; `change` is their median
+    change as a share, and `words` the lengths of all edited texts."""
     feature = FEATURES[j]
     told = feature.more if rises else feature.fewer
     if j == 0 and change is not None:

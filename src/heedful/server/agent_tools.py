@@ -2,8 +2,8 @@
 
 Each tool is one call of `heedful.Loop`: choose, learn, undo, forget, ask. What a loop refuses, it refuses here by an
 error of the tool that names the field; an event that is sent again under its id counts once. What a person likes is a
-resource, in words. Texts that are optional are "" and not null, as the SDK takes a text such as "null" or "[1]" for the
-value that it would be in JSON wherever a field may be anything but a text.
+resource, in words. An optional text is "" if it is left out, and not null: where a field may be something other than a
+text, the SDK reads a text such as "null" or "[1]" as JSON.
 """
 
 from __future__ import annotations
@@ -170,7 +170,8 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Raise what a loop refuses in the block as an error of the tool, with its text; bugs are raised as they are."""
+    """Turn what a loop refuses in the block (ValueError and the like) into an error of the tool with the same text; a
+    bug is raised as it is."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     try:
