@@ -38,7 +38,8 @@ _MARKS = {
 
 def figure(
     name: Annotated[
-        str | None, typer.Argument(metavar="ID", help="Which one, such as jair2015/fig7. Without it, all are listed.")
+        str | None,
+        typer.Argument(metavar="ID", help="The figure, such as jair2015/fig7. Without it, all figures are listed."),
     ] = None,
     data: Annotated[Path, typer.Option(metavar="DIR", help="The folder with letor4-mq2008, movielens-1m, ...")] = Path(
         "."
@@ -47,9 +48,9 @@ def figure(
         list[Path], typer.Option(metavar="FILE", help="LETOR files for web search, instead of MQ2008.")
     ] = [],  # noqa: B006
     all_: Annotated[bool, typer.Option("--all", help="Every figure, and one HTML page of them.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller: fewer rounds, orders, people, streams.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run less: fewer rounds, orders, people and streams.")] = False,
     labels: Annotated[
-        str, typer.Option(metavar="right|published", help="Of [H12]: which labels its data sets have.")
+        str, typer.Option(metavar="right|published", help="For the figures of [H12]: which labels its data sets have.")
     ] = "right",
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for pictures; made if it is not there.")] = Path(
         "figures"
