@@ -818,8 +818,9 @@ class Projection:
         """Yield the events besides feedback that models are made of, in order: after sequence number `after`, up to
         `up_to` (None: the end of the log).
 
-        They are items that are put on offer or withdrawn, in kinds of feedback whose models depend on that, and, in a
-        loop with the setting `apprentice`, decisions made before its learner was promoted and not rolled back."""
+        These are events of items, put on offer or withdrawn, if the models of this kind of feedback depend on them. In
+        a loop with the setting `apprentice` they are also the decisions that were made while the caller's order served.
+        """
         most, retractions = 2**62 if up_to is None else up_to, self.log.retractions(up_to)
         serves = first_promotion(self.log, retractions, most) or 2**62
         orders = self._apprentice and after < serves
