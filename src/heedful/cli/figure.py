@@ -253,7 +253,7 @@ def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
     from rich.markup import escape
 
     if one.paper_numbers:
-        _beside(one, described)
+        _print_comparison(one, described)
     table = new_table(f"{one.id}: {escape(one.title)}")
     for column in ("the paper says", "here", "found"):
         table.add_column(column, overflow="fold", no_wrap=column == "here")
@@ -269,7 +269,7 @@ def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
             screen.print(path, markup=False, soft_wrap=True)
 
 
-def _beside(one: Figure, described: dict[str, Any]) -> None:
+def _print_comparison(one: Figure, described: dict[str, Any]) -> None:
     """Print a table of the figure `one`: the final value of each line in each panel, with the paper's number in
     brackets.
 

@@ -372,7 +372,9 @@ class Projection:
         found = [each.keep() for each in self._followers[1:] if each is not None]
         return tuple([each for each in found if each is not None])
 
-    def stored(self, interaction: Interaction[Any], model: LoopModel, head: int, frozen: bool) -> tuple[int, Moves]:
+    def load_newest(
+        self, interaction: Interaction[Any], model: LoopModel, head: int, frozen: bool
+    ) -> tuple[int, Moves]:
         """Load the newest stored state up to event `head` into `model`, which has learned nothing and is to follow the
         log without serving, such as the candidate of an experiment.
 
