@@ -121,7 +121,7 @@ def test_a_participant_on_a_phone_from_the_link_to_the_thanks(opened: Opened, lo
     assert len(answers(loop.path)) == 3
     tap(page.get_by_role("button", name="Cannot judge"))
     expect(page.get_by_role("heading", level=1)).to_have_text("Thank you")
-    tap(page.get_by_role("link", name="Go on all the same"))
+    tap(page.get_by_role("link", name="Answer more questions"))
     at(page, 5)
     tap(page.locator("#pick-second"))
     at(page, 6)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coins import Coins
 from heedful.evaluation.interleaving import (
     LIMITS,
     Draft,
@@ -31,16 +32,6 @@ from heedful.evaluation.interleaving import (
 
 ABCD, BCDA = (0, 1, 2, 3), (1, 2, 3, 0)
 C = 2
-
-
-class Coins:
-    """A generator whose coins are given."""
-
-    def __init__(self, coins: Sequence[int]) -> None:
-        self.left = list(coins)
-
-    def random(self) -> float:
-        return 0.25 if self.left.pop(0) else 0.75
 
 
 def drafts(a: Sequence[int], b: Sequence[int], size: int, opening: int | None = None) -> Iterator[Draft]:

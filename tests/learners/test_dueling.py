@@ -12,22 +12,13 @@ from streams import candidates
 
 import naive
 from budget import examples
+from coins import Draws
 from heedful.jit.cache import compile_kernel
 from heedful.learners.coactive.dueling import Duel, DuelingBandit, DuelingState, team_draft
 from heedful.spaces.ranking import Ranking
 
 N = 4
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-class Coins:
-    """A random generator whose draws are given."""
-
-    def __init__(self, *draws: float) -> None:
-        self.draws = list(draws)
-
-    def random(self) -> float:
-        return self.draws.pop(0)
 
 
 def answer(rng: np.random.Generator, k: int, m: int, shown: list[int]) -> np.ndarray:
@@ -78,7 +69,7 @@ def test_what_is_tried_is_a_step_of_gamma_in_any_direction() -> None:
 
 def test_team_draft_by_hand() -> None:
     """The first ranks 0 1 2 3, the second 2 0 3 1."""
-    coins = Coins(0.7, 0.2)
+    coins = Draws(0.7, 0.2)
     out, teams = team_draft(np.array([0, 1, 2, 3]), np.array([2, 0, 3, 1]), 4, coins)
     # level, coin .7: the first drafts 0; the second is behind: 2; level, coin .2: the second, 0 and 2 are gone: 3;
     # the first is behind: 1
@@ -90,18 +81,18 @@ def test_team_draft_by_hand() -> None:
 def test_team_draft_of_unequal_lists_by_hand() -> None:
     """The first has 0 alone: coin .1, the second drafts 1; the first is behind: 0; level, coin .9 for the first, who
     has no candidate left: the second drafts 2; the first is behind but has none: the second drafts 3."""
-    coins = Coins(0.1, 0.9)
+    coins = Draws(0.1, 0.9)
     out, teams = team_draft(np.array([0]), np.array([1, 0, 2, 3]), 9, coins)
     assert out.tolist() == [1, 0, 2, 3]
     assert teams.tolist() == [1, 0, 1, 1]
     assert coins.draws == []
-    out, teams = team_draft(np.array([1, 0, 2]), np.array([0]), 9, Coins(0.4, 0.4))
+    out, teams = team_draft(np.array([1, 0, 2]), np.array([0]), 9, Draws(0.4, 0.4))
     assert out.tolist() == [0, 1, 2]  # the mirror: 0 by the second, 1, then the second has no candidate left
     assert teams.tolist() == [1, 0, 0]
 
 
 def test_team_draft_stops_at_the_wanted_size() -> None:
-    out, teams = team_draft(np.array([0, 1, 2, 3]), np.array([2, 0, 3, 1]), 3, Coins(0.5, 0.49999))
+    out, teams = team_draft(np.array([0, 1, 2, 3]), np.array([2, 0, 3, 1]), 3, Draws(0.5, 0.49999))
     assert out.tolist() == [0, 2, 3]  # one half is the first's
     assert teams.tolist() == [0, 1, 1]
 
@@ -110,7 +101,7 @@ def drafts(first: tuple[int, ...], second: tuple[int, ...], size: int) -> dict[t
     """(list, teams) with its exact probability: every sequence of fair coins, and how many of them each draft used."""
     found: dict[tuple[Any, ...], Fraction] = {}
     for flips in product((0.25, 0.75), repeat=size):
-        coins = Coins(*flips)
+        coins = Draws(*flips)
         out, teams = team_draft(np.array(first), np.array(second), size, coins)
         key = (tuple(out.tolist()), tuple(teams.tolist()))
         found[key] = found.get(key, Fraction(0)) + Fraction(1, 2**size)
@@ -156,7 +147,7 @@ def test_team_draft(seed: int, m: int, size: int) -> None:
     if rng.random() < 0.5:
         first, second = first[: rng.integers(1, m + 1)], second[: rng.integers(1, m + 1)]
     coins = rng.random(30).tolist()
-    out, teams = team_draft(first, second, size, Coins(*coins))
+    out, teams = team_draft(first, second, size, Draws(*coins))
     draws = iter(coins)
     wanted, of = naive.team_draft(first.tolist(), second.tolist(), lambda: next(draws) < 0.5)
     assert out.tolist() == wanted[:size]

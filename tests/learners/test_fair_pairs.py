@@ -15,6 +15,7 @@ from streams import candidates
 
 import naive
 from budget import FACTOR, examples
+from coins import Draws
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays, play, trace
 from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking, fair_pairs, swap_probability
@@ -27,16 +28,6 @@ from heedful.worlds.queries import query_stream, synthetic_queries
 N = 4
 SEEDS = st.integers(0, 2**32 - 1)
 RNG = np.random.default_rng(0)
-
-
-class Coins:
-    """A random generator whose draws are given."""
-
-    def __init__(self, *draws: float) -> None:
-        self.draws = list(draws)
-
-    def random(self, size: int | None = None) -> Any:
-        return self.draws.pop(0) if size is None else np.array([self.draws.pop(0) for _ in range(size)])
 
 
 def clicks_on(rng: np.random.Generator, m: int) -> np.ndarray:
@@ -59,7 +50,7 @@ def test_the_pairs_are_those_of_3pr(seed: int, m: int, k: int, swap: float) -> N
     oracle = naive.PerturbedPreferencePerceptron(N, naive.Rankings(k), swap, 2 * k)
     learner = FairPairs(N, Ranking(k), swap=swap)
     shown, start, swapped = oracle.propose(x, lambda: next(draws))
-    y = learner.propose(learner.init(rng), x, Coins(*coins))
+    y = learner.propose(learner.init(rng), x, Draws(*coins))
     assert y.shown.tolist() == shown
     if m > 1:
         assert y.start == start
@@ -115,7 +106,7 @@ def test_by_hand() -> None:
     """
     learner = FairPairs(5, Ranking(2), rate=0.1, swap=0.25, implied=0.5)
     state, x = learner.init(RNG), np.eye(5)
-    y = learner.propose(state, x, Coins(0.7, 0.25, 0.2499))
+    y = learner.propose(state, x, Draws(0.7, 0.25, 0.2499))
     assert y.shown.tolist() == [0, 1, 3, 2, 4]
     assert (y.start, y.swapped.tolist()) == (0, [False, True])
     assert y.probability == pytest.approx(0.5 * 0.75 * 0.25)
@@ -142,7 +133,7 @@ def test_the_probability_of_an_order_is_exact(m: int, swap: float, k: int) -> No
     for start in (0, 1):
         pairs = max(0, (min(m, 2 * k) - start) // 2)
         for swaps in product([False, True], repeat=pairs):
-            coins = Coins(0.25 if start else 0.75, *(0.0 if s else 1.0 for s in swaps))
+            coins = Draws(0.25 if start else 0.75, *(0.0 if s else 1.0 for s in swaps))
             y = learner.propose(state, x, coins)
             share = np.prod([swap if s else 1.0 - swap for s in swaps])
             came[tuple(y.shown.tolist())] += 0.5 * share
@@ -186,7 +177,7 @@ def test_an_item_alone_and_swap_0_are_shown_as_they_are() -> None:
         (FairPairs(1, Ranking(3)), 1, [0]),
         (FairPairs(1, Ranking(3), swap=0.0), 4, [0, 1, 2, 3]),
     ]:
-        y = learner.propose(learner.init(RNG), np.arange(m, 0.0, -1.0)[:, None], Coins())
+        y = learner.propose(learner.init(RNG), np.arange(m, 0.0, -1.0)[:, None], Draws())
         assert (y.shown.tolist(), y.start, y.swapped.tolist(), y.probability) == (shown, -1, [], 1.0)
 
 
@@ -224,7 +215,7 @@ def expected(learner: Any, relevance: Any, user: str, explicit: bool = False) ->
     state, x, total, mass = learner.init(RNG), np.eye(M), np.zeros(M), 0.0
     for start in (0, 1):
         for swaps in product([False, True], repeat=(M - start) // 2):
-            y = learner.propose(state, x, Coins(0.25 if start else 0.75, *(0.0 if s else 1.0 for s in swaps)))
+            y = learner.propose(state, x, Draws(0.25 if start else 0.75, *(0.0 if s else 1.0 for s in swaps)))
             share = 0.5 * np.prod([learner.swap if s else 1.0 - learner.swap for s in swaps])
             for chance_of, clicks in pools(relevance, y.shown.tolist(), user):
                 given = y._replace(start=-1) if explicit else y
@@ -303,7 +294,7 @@ def test_nobody_clicked_and_everybody_clicked_teach_nothing() -> None:
     """No click says nothing (as implied_pairs has it), and only the first k count as clicked."""
     learner, x = FairPairs(4, Ranking(4)), np.eye(4)
     state = learner.init(RNG)
-    y = learner.propose(state, x, Coins(0.7, 0.9, 0.1))
+    y = learner.propose(state, x, Draws(0.7, 0.9, 0.1))
     for clicks in ([], [2, 0, 3, 1]):
         assert learner._replace(implied=0.0).direction(state, x, y, np.array(clicks, np.int64)).tolist() == [0.0] * 4
     assert learner.direction(state, x, y, np.zeros(0, np.int64)).tolist() == [0.0] * 4

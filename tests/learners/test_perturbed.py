@@ -11,6 +11,7 @@ from streams import candidates
 
 import naive
 from budget import examples
+from coins import Draws
 from heedful.core.fold import trace
 from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking
 from heedful.learners.coactive.perceptron import PreferencePerceptron
@@ -22,14 +23,6 @@ from heedful.worlds.queries import synthetic_queries
 
 N = 4
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-class Coins:
-    def __init__(self, draws: list[float]) -> None:
-        self.draws = list(draws)
-
-    def random(self, size: int | None = None) -> Any:
-        return self.draws.pop(0) if size is None else np.array([self.draws.pop(0) for _ in range(size)])
 
 
 @examples(60)
@@ -45,7 +38,7 @@ def test_pseudo_code(seed: int, k: int, swap: float) -> None:
         coins = rng.random(12).tolist()
         draws = iter(coins)
         shown, start, swapped = oracle.propose(x, lambda draws=draws: next(draws))
-        y = learner.propose(state, x, Coins(coins))
+        y = learner.propose(state, x, Draws(*coins))
         if k == 1:  # an item is shown alone, so there is nothing to swap, and an answer is a correction
             shown, start, swapped = shown[:1], -1, []
         assert (y.start, y.swapped.tolist()) == (start, swapped)
@@ -75,7 +68,7 @@ def test_by_hand() -> None:
     D = x_1 (1 - .6309) - x_0 (1 - .6309).
     """
     learner, x = PerturbedPerceptron(5, Ranking(2), 0.25), np.eye(5)
-    y = learner.propose(learner.init(np.random.default_rng(0)), x, Coins([0.7, 0.25, 0.2499]))
+    y = learner.propose(learner.init(np.random.default_rng(0)), x, Draws(0.7, 0.25, 0.2499))
     assert y.shown.tolist() == [0, 1, 3, 2, 4]
     gap = 1.0 - 1.0 / np.log2(3.0)
     state = learner.update(learner.init(np.random.default_rng(0)), x, y, np.array([1, 3]))
@@ -102,7 +95,7 @@ def test_fair_in_exact_expectation(swap: float) -> None:
         total, looked = np.zeros(3), [1.0, 0.5, 1.0 / 3.0]
         for start, swapped in product((0, 1), (False, True)):  # of three documents, one pair either way
             coins = [0.7 if start == 0 else 0.3, 0.0 if swapped else 0.99]
-            y = learner.propose(first, x, Coins(coins))
+            y = learner.propose(first, x, Draws(*coins))
             assert y.start == start
             for clicks in product((False, True), repeat=k):
                 p = 0.5 * (swap if swapped else 1.0 - swap)

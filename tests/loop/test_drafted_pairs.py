@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coins import Coins
 from heedful import Loop
 from heedful.learners.coactive.fair_pairs import FairPairs
 from heedful.loop.interactions.coactive.model import drafted_pairs
@@ -18,16 +19,6 @@ from heedful.loop.interactions.protocol import Pairing
 from heedful.loop.records import DecisionRecord
 from heedful.spaces.ranking import Ranking
 from loops import bits, bits_from_scratch, rows, small_loop
-
-
-class Coins:
-    """A generator whose coins are given."""
-
-    def __init__(self, coins: tuple[int, ...]) -> None:
-        self.left = list(coins)
-
-    def random(self) -> float:
-        return 0.25 if self.left.pop(0) else 0.75
 
 
 def drafted(a: tuple[int, ...], b: tuple[int, ...], coins: tuple[int, ...], size: int, **page: Any) -> DecisionRecord:

@@ -100,9 +100,9 @@ def test_before_anything_is_known_the_middle_is_expected() -> None:
 def test_what_is_lent_is_not_written_to() -> None:
     m = model("bmf")
     told(m, [0], rating={0: 4})
-    lent = m.published()
+    lent = m.present_state()
     kept = copy_arrays(lent)
-    assert m.published() is lent
+    assert m.present_state() is lent
     told(m, [1, 70], rating={70: 2, 1: 5})
     m.put(0, there=False)
     assert identical(lent, kept)

@@ -452,7 +452,7 @@ def test_one_person_leaves_so_much_in_the_log_and_no_more(
         who.say("first")
     page = who.say("first")
     assert "Thank you" in page.text
-    assert "Go on all the same" in page.text
+    assert "Answer more questions" in page.text
     page = who.client.get(f"{who.link}?more=1")
     page = who.client.post(f"{who.link}/answer", data={**asked(page), "choice": "first", "more": "1"})
     assert "Thank you" in page.text

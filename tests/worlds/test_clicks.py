@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from coins import Draws
 from heedful.core.fold import trace
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 from heedful.spaces.ranking import Ranking
@@ -15,16 +16,6 @@ from heedful.worlds.clicks import Cascade, PositionBiased, attraction
 from heedful.worlds.queries import synthetic_queries
 
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-class Coins:
-    """A random generator whose draws are given."""
-
-    def __init__(self, *draws: float) -> None:
-        self.draws = list(draws)
-
-    def random(self) -> float:
-        return self.draws.pop(0)
 
 
 def answer(user: Any, labels: np.ndarray, shown: list[int], coins: Any) -> list[int]:
@@ -49,8 +40,8 @@ def test_position_biased(seed: int, m: int, eta: float, noise: float) -> None:
     coins = rng.random(m).tolist()
     draws = iter(coins)
     clicks = naive.position_biased_clicks(clicked, shown, eta, lambda: next(draws))
-    assert answer(PositionBiased(eta, noise, True), labels, shown, Coins(*coins)) == clicks
-    assert answer(PositionBiased(eta, noise), labels, shown, Coins(*coins)) == naive.on_top(clicks, shown)
+    assert answer(PositionBiased(eta, noise, True), labels, shown, Draws(*coins)) == clicks
+    assert answer(PositionBiased(eta, noise), labels, shown, Draws(*coins)) == naive.on_top(clicks, shown)
 
 
 @given(SEEDS, st.integers(1, 10), st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.3]))
@@ -61,22 +52,22 @@ def test_cascade(seed: int, m: int, stop: float, noise: float) -> None:
     coins = rng.random(2 * m).tolist()
     draws = iter(coins)
     clicks = naive.cascade_clicks(clicked, shown, stop, lambda: next(draws))
-    assert answer(Cascade(stop, noise, True), labels, shown, Coins(*coins)) == clicks
-    assert answer(Cascade(stop, noise), labels, shown, Coins(*coins)) == naive.on_top(clicks, shown)
+    assert answer(Cascade(stop, noise, True), labels, shown, Draws(*coins)) == clicks
+    assert answer(Cascade(stop, noise), labels, shown, Draws(*coins)) == naive.on_top(clicks, shown)
 
 
 def test_by_hand() -> None:
     """Shown 2 0 1, grades 4 of 4, 0, 2 of documents 0, 1, 2; no noise. eta = 1: click chances .2, 1/2, 0."""
     labels, shown = np.array([4.0, 0.0, 2.0]), [2, 0, 1]
     user = PositionBiased(1.0, 0.0, True)
-    assert answer(user, labels, shown, Coins(0.19, 0.49, 0.0)) == [2, 0]
-    assert answer(user, labels, shown, Coins(0.21, 0.49, 0.0)) == [0]
-    assert answer(user, labels, shown, Coins(0.21, 0.51, 0.0)) == []
-    assert answer(user._replace(clicks_only=False), labels, shown, Coins(0.21, 0.49, 0.0)) == [0, 2, 1]
+    assert answer(user, labels, shown, Draws(0.19, 0.49, 0.0)) == [2, 0]
+    assert answer(user, labels, shown, Draws(0.21, 0.49, 0.0)) == [0]
+    assert answer(user, labels, shown, Draws(0.21, 0.51, 0.0)) == []
+    assert answer(user._replace(clicks_only=False), labels, shown, Draws(0.21, 0.49, 0.0)) == [0, 2, 1]
     user = Cascade(0.5, 0.0, True)
-    assert answer(user, labels, shown, Coins(0.19, 0.49)) == [2]  # found, and enough
-    assert answer(user, labels, shown, Coins(0.19, 0.51, 0.99, 0.6, 0.0)) == [2, 0]
-    assert answer(user, labels, shown, Coins(0.21, 0.99, 0.4)) == [0]
+    assert answer(user, labels, shown, Draws(0.19, 0.49)) == [2]  # found, and enough
+    assert answer(user, labels, shown, Draws(0.19, 0.51, 0.99, 0.6, 0.0)) == [2, 0]
+    assert answer(user, labels, shown, Draws(0.21, 0.99, 0.4)) == [0]
 
 
 @pytest.mark.parametrize("user", [PositionBiased(), PositionBiased(2.0, 0.0, True), Cascade(), Cascade(1.0, 0.1, True)])

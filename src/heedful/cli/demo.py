@@ -36,11 +36,13 @@ MOST = 5
 def demo(
     folder: Annotated[
         Path | None,
-        typer.Option("--dir", metavar="DIR", help="Keep the loops there, and go on with them the next time."),
+        typer.Option(
+            "--dir", metavar="DIR", help="A folder that keeps the loops, so that the next demo goes on with them."
+        ),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(metavar="PORT", min=1, max=65535, help=f"{PORT}, or another that is free, unless said."),
+        typer.Option(metavar="PORT", min=1, max=65535, help=f"{PORT}, or another port that is free, by default."),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     once: Annotated[
@@ -54,9 +56,11 @@ def demo(
         bool, typer.Option("--json", help="As --once unless --proof is given, and prints nothing on stdout but JSON.")
     ] = False,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Of --proof: draw the evidence (.png, .pdf, .svg).")
+        Path | None, typer.Option(metavar="FILE", help="With --proof: draw the evidence (.png, .pdf, .svg).")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of --proof: another shop.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="With --proof: the seed by which the shop is made.")
+    ] = 0,
 ) -> None:
     """Teach it what you like: a page with real cars, which learns from every click.
 

@@ -19,7 +19,8 @@ EngineOption = Annotated[
     ),
 ]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", "--processes", min=1, help="Runs at a time.", show_default="all cores")
+    int | None,
+    typer.Option("--jobs", "--processes", min=1, help="How many runs are done at a time.", show_default="all cores"),
 ]
 
 

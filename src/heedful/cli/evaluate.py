@@ -40,10 +40,13 @@ def evaluate(
     ] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Of a table: the probability of each action in another way to choose."),
+        typer.Option(
+            metavar="COLUMN", help="With a TABLE: the column with the probability of each action under another policy."
+        ),
     ] = None,
     always: Annotated[
-        list[str] | None, typer.Option(metavar="ACTION", help="Of a table: what if this action were always shown?")
+        list[str] | None,
+        typer.Option(metavar="ACTION", help="With a TABLE: the value if this action were always shown."),
     ] = None,
     alpha: Annotated[
         float, typer.Option(min=1e-6, max=0.5, help="The probability with which an interval may miss.")
@@ -54,7 +57,10 @@ def evaluate(
     own: Own = None,
     engine: EngineOption = "auto",
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "--processes", min=1, help="Loops at a time.", show_default="all cores")
+        int | None,
+        typer.Option(
+            "--jobs", "--processes", min=1, help="How many loops are evaluated at a time.", show_default="all cores"
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

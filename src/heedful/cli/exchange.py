@@ -354,7 +354,10 @@ def _show_moves(loop: Loop, given: int, moved: int) -> None:
 
 def validate(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="The loop to check against; without, the form alone is.")
+        str,
+        typer.Argument(
+            metavar="[NAME]", help="The loop to check against; without it only the form of the lines is checked."
+        ),
     ],
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="JSON lines, plain or gzip.")] = None,
     own: Own = None,

@@ -33,7 +33,7 @@ def experiment(
         typer.Option(
             min=0.0,
             max=1.0,
-            help="Of the people, whose lists both draft together; 0: it only proposes.",
+            help="The share of people whose lists both learners draft; with 0 the candidate is only logged.",
             show_default="0; of a plan 0.2",
         ),
     ] = None,
@@ -41,11 +41,20 @@ def experiment(
         bool, typer.Option("--frozen", help="Both sides rank as they do now, and learn no more.")
     ] = False,
     stop: Annotated[bool, typer.Option("--stop", help="End the experiment.")] = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Say how long it would take, and begin nothing.")] = False,
-    days: Annotated[float | None, typer.Option(min=0.001, max=3650.0, help="Of the plan.", show_default="14")] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say how long an experiment would take; nothing is started.")
+    ] = False,
+    days: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001, max=3650.0, help="With --plan: how many days the experiment would run.", show_default="14"
+        ),
+    ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(min=1e-6, max=0.5, help="How often the verdict may be wrong.", show_default="0.05"),
+        typer.Option(
+            min=1e-6, max=0.5, help="The probability with which the verdict may be wrong.", show_default="0.05"
+        ),
     ] = None,
     own: Own = None,
     json: Json = False,
@@ -100,12 +109,14 @@ def promote(
             "--learner",
             "-l",
             metavar="NAME[:A=1,...]",
-            help="Without it, the candidate of the experiment, or what imitates.",
+            help="The learner to promote; by default the candidate of the experiment, or the apprentice.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Whatever speaks against it; the log keeps what did.")] = False,
-    by: Annotated[str, typer.Option(metavar="WHO", help="Kept in the log.")] = "",
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Kept in the log.")] = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Promote it even if there are reasons against it; the log keeps them.")
+    ] = False,
+    by: Annotated[str, typer.Option(metavar="WHO", help="Who promotes it; kept in the log.")] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why it is promoted; kept in the log.")] = "",
     listed: Annotated[
         bool, typer.Option("--list", help="Say who was promoted when, and what is left of the evidence.")
     ] = False,

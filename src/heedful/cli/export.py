@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 def export(
     name: Name,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="To write, with .gz compressed; - for stdout.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The file to write; compressed if it ends in .gz; - for stdout.")
+    ],
     format: As = None,
     option: Options = None,
     own: Own = None,

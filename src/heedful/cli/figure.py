@@ -38,7 +38,8 @@ _MARKS = {
 
 def figure(
     name: Annotated[
-        str | None, typer.Argument(metavar="ID", help="Which one, such as jair2015/fig7. Without it, all are listed.")
+        str | None,
+        typer.Argument(metavar="ID", help="The figure, such as jair2015/fig7. Without it, all figures are listed."),
     ] = None,
     data: Annotated[Path, typer.Option(metavar="DIR", help="The folder with letor4-mq2008, movielens-1m, ...")] = Path(
         "."
@@ -47,9 +48,9 @@ def figure(
         list[Path], typer.Option(metavar="FILE", help="LETOR files for web search, instead of MQ2008.")
     ] = [],  # noqa: B006
     all_: Annotated[bool, typer.Option("--all", help="Every figure, and one HTML page of them.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller: fewer rounds, orders, people, streams.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run less: fewer rounds, orders, people and streams.")] = False,
     labels: Annotated[
-        str, typer.Option(metavar="right|published", help="Of [H12]: which labels its data sets have.")
+        str, typer.Option(metavar="right|published", help="For the figures of [H12]: which labels its data sets have.")
     ] = "right",
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for pictures; made if it is not there.")] = Path(
         "figures"
@@ -252,7 +253,7 @@ def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
     from rich.markup import escape
 
     if one.paper_numbers:
-        _beside(one, described)
+        _print_comparison(one, described)
     table = new_table(f"{one.id}: {escape(one.title)}")
     for column in ("the paper says", "here", "found"):
         table.add_column(column, overflow="fold", no_wrap=column == "here")
@@ -268,7 +269,7 @@ def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
             screen.print(path, markup=False, soft_wrap=True)
 
 
-def _beside(one: Figure, described: dict[str, Any]) -> None:
+def _print_comparison(one: Figure, described: dict[str, Any]) -> None:
     """Print a table of the figure `one`: the final value of each line in each panel, with the paper's number in
     brackets.
 

@@ -55,7 +55,8 @@ def init(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="Of the new loop: cars makes ./cars.heedful; with a / or .heedful, that folder."
+            metavar="NAME",
+            help="The name of the new loop: cars makes ./cars.heedful; with a / or .heedful, that folder.",
         ),
     ],
     file: Annotated[
@@ -67,7 +68,7 @@ def init(
             "--learner",
             "-l",
             metavar="NAME[:A=1,...]",
-            help="`heedful learners` lists them.",
+            help="The learner; `heedful learners` lists them.",
             show_default=_default_learners(),
         ),
     ] = None,
@@ -76,11 +77,11 @@ def init(
         typer.Option("--apprentice", help="Your own order serves at first, and the learner imitates it."),
     ] = False,
     agreement: Annotated[
-        float, typer.Option(help="The share of pairs in your order from which on an apprentice may be promoted.")
+        float, typer.Option(help="An apprentice may be promoted once this share of pairs is in your order.")
     ] = 0.8,
     repeats: Annotated[
         bool,
-        typer.Option("--repeats", help="Show again what a person is done with, where the kind of loop has such."),
+        typer.Option("--repeats", help="Show items again that a person has answered, in loops that leave them out."),
     ] = False,
     identifier: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The column that names the items.", show_default="found")
@@ -90,11 +91,14 @@ def init(
         typer.Option(metavar="COLUMN=KIND", help="number, category, text, prose, vector or ignored; may be repeated."),
     ] = None,
     context: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A table of requests as they come, for features of the context.")
+        Path | None,
+        typer.Option(metavar="FILE", help="A table of sample requests, whose columns become features of the context."),
     ] = None,
     cross: Annotated[
         list[str] | None,
-        typer.Option(metavar="CONTEXT:ITEM", help="Columns whose products are features, or all; may be repeated."),
+        typer.Option(
+            metavar="CONTEXT:ITEM", help="Two columns whose products become features, or all; may be repeated."
+        ),
     ] = None,
     query_features: Annotated[
         str | None,
@@ -111,30 +115,36 @@ def init(
     ] = 10,
     control: Annotated[
         float,
-        typer.Option(help="The share of decisions that keep your order, or that chance makes, for comparison."),
+        typer.Option(help="The share of decisions in your own order, or made at random, for comparison."),
     ] = 0.05,
     exploration: Annotated[
         float | None,
-        typer.Option(help="How often two neighbours are swapped, 0 to 0.5.", show_default="the learner's own"),
+        typer.Option(help="The probability of swapping two neighbours, 0 to 0.5.", show_default="the learner's own"),
     ] = None,
     sampled: Annotated[
         float, typer.Option(help="The share of lists drawn at random around the ranking, with known probabilities.")
     ] = 0.0,
-    temperature: Annotated[float, typer.Option(help="Of lists drawn at random: the higher, the more random.")] = 1.0,
+    temperature: Annotated[
+        float, typer.Option(help="How random the lists drawn at random are: the higher, the more.")
+    ] = 1.0,
     people: Annotated[
-        float, typer.Option(metavar="SHRINK", help="Above 0: an offset for each person, half after so many lessons.")
+        float,
+        typer.Option(
+            metavar="SHRINK", help="Learn an offset for each person, which counts half after so many lessons; 0: none."
+        ),
     ] = 0.0,
     action: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=WEIGHT",
-            help=f"What an action says of its item{_other_actions()}. May be repeated.",
+            help=f"How much an action says for its item{_other_actions()}. May be repeated.",
             show_default="view=0.1, cart=0.5, buy=1, hide=-1, or as much in the range of answers",
         ),
     ] = None,
     no_text: Annotated[bool, typer.Option("--no-text", help="Do not keep texts, only their features.")] = False,
     only_shown: Annotated[
-        bool, typer.Option("--only-shown", help="Of candidates that come with a request, keep what was shown alone.")
+        bool,
+        typer.Option("--only-shown", help="Of candidates that come with a request, keep only those that were shown."),
     ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse requests that name an item twice, or one that is not on offer.")
@@ -142,11 +152,11 @@ def init(
     durable: Annotated[
         str,
         typer.Option(
-            metavar="WHAT", help="What is on the disk before it is answered: each decision, or feedback alone."
+            metavar="WHAT", help="What is written to disk before it is answered: each decision, or only feedback."
         ),
     ] = "decision",
     texts: Annotated[
-        bool, typer.Option("--texts", help="For bare texts that come with each request: no FILE.")
+        bool, typer.Option("--texts", help="Rank texts that come with each request; there is no FILE.")
     ] = False,
     json: Json = False,
     **given: object,

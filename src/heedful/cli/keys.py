@@ -41,10 +41,10 @@ def open_keys(folder: Path) -> Iterator[Keys]:
 
 
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for; yours to choose.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name of your choice that says what the key is for.")],
     folder: Folder = Path("."),
     tenant: Annotated[
-        str, typer.Option(metavar="T", help="Whose loops: main has DIR's own, T those in DIR/T.")
+        str, typer.Option(metavar="T", help="The tenant: main has the loops in DIR itself, T those in DIR/T.")
     ] = "main",
     scope: Annotated[
         list[str] | None,
@@ -53,7 +53,8 @@ def create(
         ),
     ] = None,
     rate: Annotated[
-        float | None, typer.Option(metavar="N", help="Requests per second.", show_default="the server's own")
+        float | None,
+        typer.Option(metavar="N", help="How many requests per second it may make.", show_default="the server's own"),
     ] = None,
     json: Json = False,
 ) -> None:

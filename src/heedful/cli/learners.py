@@ -20,7 +20,9 @@ _FROM_DATA = {
 
 
 def learners(
-    name: Annotated[str | None, typer.Argument(help="One of them, or FILE.py:Class, or module:Class.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="The learner: one of the package, FILE.py:Class or module:Class.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
 ) -> None:
     """List the learners, or explain one.

@@ -25,11 +25,12 @@ ATTRIBUTES = 4
 def decide(
     name: Name,
     items: Annotated[
-        list[str] | None, typer.Argument(metavar="[ITEM]...", help="Among these.", show_default="all")
+        list[str] | None,
+        typer.Argument(metavar="[ITEM]...", help="The items to decide among, by name.", show_default="all"),
     ] = None,
-    person: Annotated[str | None, typer.Option(help="Whom it is for.")] = None,
+    person: Annotated[str | None, typer.Option(help="The person whom the decision is for.")] = None,
     context: Annotated[
-        str | None, typer.Option(metavar="JSON", help="An object: what is known of the request.")
+        str | None, typer.Option(metavar="JSON", help="What is known of the request, as an object.")
     ] = None,
     prior: Annotated[
         str | None,
@@ -37,26 +38,32 @@ def decide(
     ] = None,
     show: Annotated[
         int | None,
-        typer.Option(min=1, help="How many will be seen.", show_default="all, or as many as the loop shows"),
+        typer.Option(min=1, help="How many items to show.", show_default="all, or as many as the loop shows"),
     ] = None,
     id: Annotated[
-        str | None, typer.Option(help="Of the decision; the same again gives the same.", show_default="new")
+        str | None,
+        typer.Option(
+            help="The id of the decision; if it is sent again, the same decision comes back.", show_default="new"
+        ),
     ] = None,
-    deferred: Annotated[bool, typer.Option("--deferred", help="It counts as shown only once it is activated.")] = False,
+    deferred: Annotated[
+        bool, typer.Option("--deferred", help="The decision counts as shown only once it is activated.")
+    ] = False,
     repeats: Annotated[
         bool | None,
         typer.Option(
             "--repeats/--no-repeats",
-            help="Also what the person has answered before, in a loop that leaves that out.",
+            help="Also show items that the person has answered, in a loop that leaves them out.",
             show_default="as the loop says",
         ),
     ] = None,
     candidates: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A JSON list of objects to decide among instead; - for stdin.")
+        str | None,
+        typer.Option(metavar="FILE", help="A JSON list of objects to decide among, in place of ITEMs; - for stdin."),
     ] = None,
     after: Annotated[
         str | None,
-        typer.Option(metavar="DECISION", help="This is the next page: leave out what that decision showed."),
+        typer.Option(metavar="DECISION", help="Make the next page of this decision: leave out what it showed."),
     ] = None,
     own: Own = None,
     json: Json = False,
@@ -186,10 +193,10 @@ def feedback(
     name: Name,
     decision: Annotated[str, typer.Argument(metavar="DECISION", help="The id that `heedful decide` gave.")],
     clicks: Annotated[
-        Many, typer.Option(metavar="ITEM", help="Clicked; repeat it, in the order of the clicks.")
+        Many, typer.Option(metavar="ITEM", help="An item that was clicked; repeat it, in the order of the clicks.")
     ] = None,
     better: Annotated[
-        Many, typer.Option(metavar="ITEM", help="Better than what was shown; repeat it, best first.")
+        Many, typer.Option(metavar="ITEM", help="An item that is better than what was shown; repeat it, best first.")
     ] = None,
     edit: Annotated[
         str | None, typer.Option(metavar="TEXT", help="The corrected text, or the changed attributes as a JSON object.")
@@ -197,30 +204,34 @@ def feedback(
     nearest: Annotated[
         bool, typer.Option("--nearest", help="With --edit: take the candidate that is nearest to it.")
     ] = False,
-    thumb: Annotated[str | None, typer.Option(metavar="up|down", help="On what was shown, or on an --item.")] = None,
-    action: Annotated[str | None, typer.Option(metavar="NAME", help="What was done with an --item: buy.")] = None,
-    item: Annotated[str | None, typer.Option(help="That --thumb, --action or --edit is about.")] = None,
-    did: Annotated[
-        Many, typer.Option(metavar="ITEM=ACTION", help="What was done with it, where several are told of; repeat it.")
+    thumb: Annotated[
+        str | None, typer.Option(metavar="up|down", help="A thumb on what was shown, or on an --item.")
     ] = None,
-    rating: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How good; repeat it.")] = None,
-    grade: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How relevant; repeat it.")] = None,
+    action: Annotated[str | None, typer.Option(metavar="NAME", help="What was done with an --item: buy.")] = None,
+    item: Annotated[str | None, typer.Option(help="The item that --thumb, --action or --edit is about.")] = None,
+    did: Annotated[
+        Many, typer.Option(metavar="ITEM=ACTION", help="What was done with an item, one of several; repeat it.")
+    ] = None,
+    rating: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How good an item is; repeat it.")] = None,
+    grade: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How relevant an item is; repeat it.")] = None,
     choice: Annotated[
-        str | None, typer.Option(metavar="first|second|equal|cannot_judge", help="Between the first two shown.")
+        str | None,
+        typer.Option(metavar="first|second|equal|cannot_judge", help="The choice between the first two items shown."),
     ] = None,
     none: Annotated[bool, typer.Option("--none", help="Nothing was clicked or chosen.")] = False,
     form: Annotated[
         str | None,
-        typer.Option(metavar="JSON", help="Any form as over HTTP, also one of a learner of your own, as an object."),
+        typer.Option(metavar="JSON", help="Feedback of any form, as the JSON object that HTTP takes."),
     ] = None,
     chain: Annotated[
-        Many, typer.Option(metavar="DECISION", help="With --clicks: a later search for the same need; repeat it.")
+        Many, typer.Option(metavar="DECISION", help="With --clicks: a later decision of the same search; repeat it.")
     ] = None,
     id: Annotated[
-        str | None, typer.Option(help="Of this event; sent again with it, it counts once.", show_default="new")
+        str | None,
+        typer.Option(help="The id of this event; sent again with the same id, it counts once.", show_default="new"),
     ] = None,
     activate: Annotated[
-        bool, typer.Option("--activate", help="Say first that the deferred decision was shown.")
+        bool, typer.Option("--activate", help="First log that the deferred decision was shown.")
     ] = False,
     own: Own = None,
     json: Json = False,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def report(
     name: Name,
-    last: Annotated[int, typer.Option(min=1, metavar="N", help="Of the newest N decisions.")] = 10_000,
+    last: Annotated[int, typer.Option(min=1, metavar="N", help="Report on the newest N decisions.")] = 10_000,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw what is measured over time (.png, .pdf, .svg).")
     ] = None,

@@ -33,8 +33,13 @@ def undo(
 
 def rollback(
     name: Name,
-    to: Annotated[int, typer.Argument(metavar="VERSION", help="The version of the model, as answers and reports say.")],
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Kept in the log.")] = "",
+    to: Annotated[
+        int,
+        typer.Argument(
+            metavar="VERSION", help="The version of the model to go back to, as answers and reports state it."
+        ),
+    ],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why you go back; kept in the log.")] = "",
     own: Own = None,
     json: Json = False,
 ) -> None:
@@ -64,8 +69,8 @@ def rollback(
 
 def forget(
     name: Name,
-    person: Annotated[str, typer.Argument(metavar="PERSON", help="The name that decisions were made for.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    person: Annotated[str, typer.Argument(metavar="PERSON", help="The name under which decisions were made.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     own: Own = None,
     json: Json = False,
 ) -> None:

@@ -14,7 +14,7 @@ EVENTS = 1_000_000
 
 def seal(
     name: Name,
-    events: Annotated[int, typer.Option(min=1, metavar="N", help="How many events a file has.")] = EVENTS,
+    events: Annotated[int, typer.Option(min=1, metavar="N", help="How many events go into a file.")] = EVENTS,
     own: Own = None,
     json: Json = False,
 ) -> None:

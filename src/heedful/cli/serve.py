@@ -25,27 +25,34 @@ MIB = 2**20
 def serve(
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="[DIR]", help="Whose loops, DIR/NAME.heedful, are served.", show_default="here"),
+        typer.Argument(
+            metavar="[DIR]", help="The folder whose loops, DIR/NAME.heedful, are served.", show_default="here"
+        ),
     ] = None,
     host: Annotated[
-        str, typer.Option(metavar="HOST", help="The address to listen on; beyond loopback it takes a key.")
+        str, typer.Option(metavar="HOST", help="The address to listen on; one beyond loopback needs a key.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="PORT", min=1, max=65535)] = 8710,
     rate: Annotated[
         float | None,
         typer.Option(metavar="N", help="Requests per second of a key without a rate of its own.", show_default="any"),
     ] = None,
-    max_body: Annotated[float, typer.Option(metavar="MIB", help="The largest request.", min=0.001, max=1024)] = 8.0,
+    max_body: Annotated[
+        float, typer.Option(metavar="MIB", help="The size of the largest request.", min=0.001, max=1024)
+    ] = 8.0,
     max_json: Annotated[
-        float, typer.Option(metavar="MIB", help="The largest in JSON, but for items.", min=0.001, max=1024)
+        float,
+        typer.Option(
+            metavar="MIB", help="The size of the largest request in JSON, except for items.", min=0.001, max=1024
+        ),
     ] = 1.0,
     max_batch: Annotated[int, typer.Option(metavar="N", help="The most events in a request.", min=1)] = 1000,
     timeout: Annotated[
-        float, typer.Option(metavar="S", help="Seconds until a request has to be all there.", min=0.1, max=3600)
+        float, typer.Option(metavar="S", help="Seconds within which a whole request has to arrive.", min=0.1, max=3600)
     ] = 10.0,
-    most_open: Annotated[int, typer.Option(metavar="N", help="Loops kept open at a time.", min=1)] = 200,
+    most_open: Annotated[int, typer.Option(metavar="N", help="How many loops are kept open at a time.", min=1)] = 200,
     idle: Annotated[
-        float, typer.Option(metavar="S", help="Seconds until a loop that nobody asks for is closed.", min=1.0)
+        float, typer.Option(metavar="S", help="Seconds after which a loop without requests is closed.", min=1.0)
     ] = 300.0,
     address: Annotated[
         str | None,
@@ -63,7 +70,9 @@ def serve(
     ] = 2.0,
     own: Annotated[
         list[str] | None,
-        typer.Option("--own", metavar="SPEC", help="A learner of your own that loops have; may be repeated."),
+        typer.Option(
+            "--own", metavar="SPEC", help="A learner of your own, FILE.py:Class, that loops may have; may be repeated."
+        ),
     ] = None,
     origin: Annotated[
         list[str] | None,

@@ -74,10 +74,9 @@ def link_base(listen: str, port: int) -> str:
 
 
 def say_listening(theirs: str, share: Sharing) -> None:
-    """Print on which address participants are listened for (`theirs`, HOST:PORT), and who can reach it.
+    """Print the address at which participants reach the study (`theirs`, HOST:PORT), and who can reach it.
 
-    `share` are the settings of --share.
-    """
+    `share` are the settings of --share."""
     every = ip_address(share.listen).is_unspecified
     told = "every address of this machine" if every else "that address alone"
     note(f"participants' port: {theirs}, {told}; the page itself is for this machine alone")

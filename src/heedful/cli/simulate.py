@@ -44,12 +44,12 @@ def simulate_command(experiment: Experiment) -> Callable[..., None]:
             ),
         ] = fixed,
         seeds: Annotated[
-            int, typer.Option(min=1, help="Runs of each learner, on seeds one after the other.")
+            int, typer.Option(min=1, help="How many runs each learner has, with consecutive seeds.")
         ] = experiment.seeds,
-        first_seed: Annotated[int, typer.Option(min=0, help="The first of the seeds.")] = 0,
+        first_seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
         engine: EngineOption = "auto",
         jobs: Jobs = None,
-        interpreted: Annotated[bool, typer.Option("--interpreted", help="Do not compile.")] = False,
+        interpreted: Annotated[bool, typer.Option("--interpreted", help="Do not compile learners; slower.")] = False,
         plot: Annotated[Path | None, typer.Option(help="Draw the average against rounds into this file.")] = None,
         out: Annotated[Path | None, typer.Option(help="Write the measure of every round: .csv or .npz.")] = None,
         json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,

@@ -19,7 +19,8 @@ ROWS = 50
 def standing(
     name: Name,
     person: Annotated[
-        str | None, typer.Option(help="Whose ranking; everybody's together without.", show_default="all")
+        str | None,
+        typer.Option(help="The person whose ranking it is; by default everybody's together.", show_default="all"),
     ] = None,
     own: Own = None,
     json: Json = False,

@@ -38,7 +38,7 @@ def sweep(
     ),
     engine: EngineOption = "auto",
     jobs: Jobs = None,
-    interpreted: Annotated[bool, typer.Option("--interpreted", help="Do not compile.")] = False,
+    interpreted: Annotated[bool, typer.Option("--interpreted", help="Do not compile learners; slower.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
 ) -> None:
     """Run learners with several settings, people and seeds, and compare them.

@@ -20,7 +20,9 @@ def why(
     ] = 10,
     budget: Annotated[
         float,
-        typer.Option("--budget", metavar="N", help="Updates of a perceptron that leaving feedback out may cost."),
+        typer.Option(
+            "--budget", metavar="N", help="How much leaving feedback out may cost, in updates of a perceptron."
+        ),
     ] = 100_000.0,
     own: Own = None,
     json: Json = False,

@@ -1,9 +1,8 @@
-"""Replay one long log in shards: of learners that add up the updates of a batch of k rounds while the weights are
-fixed, the sums of batches are computed apart, on any engine, and added in the order of the log.
+"""Replay one long log in shards: the updates of each batch of k rounds, during which the weights are fixed, are added
+up on any engine; the sums are then added in the order of the log.
 
 Such a learner has a field `batch` (k), and two methods: `merge`, and `weights`, which after the rounds of one whole
-batch from the first state are the sum of their updates. `heedful.PreferencePerceptron` is one.
-"""
+batch from the first state are the sum of their updates. `heedful.PreferencePerceptron` is one."""
 
 from __future__ import annotations
 

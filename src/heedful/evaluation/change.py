@@ -74,8 +74,8 @@ class _Sums(NamedTuple):
 
 
 def starts(n: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of values after which a change is looked for in a sequence of `n` values; they rise and are
-    below n."""
+    """Return the positions in a sequence of `n` values at which a change may begin, as numbers of values before it;
+    they rise and are below n."""
     if n <= FIRST:
         return np.zeros(0, np.int64)
     count = int(math.log(n / FIRST) / math.log(GROWTH)) + 2

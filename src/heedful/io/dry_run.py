@@ -32,11 +32,11 @@ class _Rehearsal(Projection):
 
     def __init__(self, real: Projection) -> None:
         self.__dict__.update(real.__dict__)
-        self._beside = _LogWithMore(real.log)
-        self.log = self._beside
+        self._more = _LogWithMore(real.log)
+        self.log = self._more
 
     def find_decision(self, id: str) -> LoggedDecision | None:
-        event = self._beside.added.get(("decision", id))
+        event = self._more.added.get(("decision", id))
         if event is None:
             return super().find_decision(id)
         return self.decision(event)
@@ -54,12 +54,12 @@ class _Rehearsal(Projection):
 
     def _dry_run(self, draft: PendingEvent) -> Answer:
         event = draft.event
-        before = self._beside.find(event.kind, event.id)
+        before = self._more.find(event.kind, event.id)
         if before is not None:
             return self._answer_repeat(event, before)
         if refusal := self._refusal(draft):
             return self.reject(event.id, refusal)
-        event = self._beside.add(event)
+        event = self._more.add(event)
         if event.kind == "item":
             self.catalogue.put(event)
         return Answer("applied", event.id, event.seq, self._version)

@@ -1,4 +1,4 @@
-"""Explain why a decision was made: what put its first item there, and which feedback moved that. One procedure for all
+"""Explanations of decisions: what put the first item there, and which feedback moved that. One procedure serves all
 kinds of feedback.
 
 What an explanation is made of is computed by the loop's interaction (`Interaction.explain`), which reads the log

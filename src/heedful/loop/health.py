@@ -1,4 +1,4 @@
-"""Report whether the feedback of a loop is sound, and whether the model still predicts it. One pass over the log, for
+"""The health of feedback: whether it is sound, and whether the model still predicts it. One pass over the log serves
 all kinds of feedback.
 
 The loop's interaction says what an answer claims, how far off its prediction was and what it gained (`claims`, `error`,

@@ -1,4 +1,4 @@
-"""Return the feedback of a loop in words and by name, the newest first.
+"""The feedback of a loop in words and with names of items, the newest first.
 
 The log is read backwards, a page at a time, and no further than needed: the newest feedback of a long log comes as
 quickly as that of a short one."""

@@ -372,7 +372,9 @@ class Projection:
         found = [each.keep() for each in self._followers[1:] if each is not None]
         return tuple([each for each in found if each is not None])
 
-    def stored(self, interaction: Interaction[Any], model: LoopModel, head: int, frozen: bool) -> tuple[int, Moves]:
+    def load_newest(
+        self, interaction: Interaction[Any], model: LoopModel, head: int, frozen: bool
+    ) -> tuple[int, Moves]:
         """Load the newest stored state up to event `head` into `model`, which has learned nothing and is to follow the
         log without serving, such as the candidate of an experiment.
 
@@ -818,8 +820,9 @@ class Projection:
         """Yield the events besides feedback that models are made of, in order: after sequence number `after`, up to
         `up_to` (None: the end of the log).
 
-        They are items that are put on offer or withdrawn, in kinds of feedback whose models depend on that, and, in a
-        loop with the setting `apprentice`, decisions made before its learner was promoted and not rolled back."""
+        These are events of items, put on offer or withdrawn, if the models of this kind of feedback depend on them. In
+        a loop with the setting `apprentice` they are also the decisions that were made while the caller's order served.
+        """
         most, retractions = 2**62 if up_to is None else up_to, self.log.retractions(up_to)
         serves = first_promotion(self.log, retractions, most) or 2**62
         orders = self._apprentice and after < serves

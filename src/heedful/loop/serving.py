@@ -248,7 +248,7 @@ class Follower:
         end = min(head, self._until) if self._until else head
         if self._position < 0:
             frozen = end == self._until
-            self._position, self._moves = self._projection.stored(self.interaction, self.model, end, frozen)
+            self._position, self._moves = self._projection.load_newest(self.interaction, self.model, end, frozen)
         if end > self._position and not self.failed:
             projection = self._projection
             for event, decision, feedback in projection.steps([self.model], self._position, end):

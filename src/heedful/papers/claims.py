@@ -184,12 +184,11 @@ def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
 
 
 def closer(near: str, far: str, a: str, b: str) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: the average regret of the curve labelled
-    `a`, the higher one, over that of the curve labelled `b` is a smaller ratio in the panel `near` than in the panel
-    `far`.
+    """Return a function from a figure's results to the verdict on this claim: the ratio of the average regret of the
+    curve labelled `a`, the higher one, to that of the curve labelled `b` is smaller in the panel `near` than in the
+    panel `far`.
 
-    It compares logarithms, whose scatter follows from that of a and b relative to their means (delta method).
-    """
+    It compares logarithms, whose scatter follows from that of a and b relative to their means (delta method)."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = [(regret_at(outcome[panel][a]), regret_at(outcome[panel][b])) for panel in (near, far)]

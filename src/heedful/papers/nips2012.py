@@ -102,7 +102,7 @@ def _lines(*labels: str) -> tuple[Line, ...]:
     return tuple(Line(label, (MODELS[label],), "") for label in labels)
 
 
-def _printed(table: Mapping[str, tuple[float, ...]], labels: tuple[str, ...]) -> tuple[tuple[str, str, float], ...]:
+def _numbers_of(table: Mapping[str, tuple[float, ...]], labels: tuple[str, ...]) -> tuple[tuple[str, str, float], ...]:
     return tuple((key, label, value) for key, row in table.items() for label, value in zip(labels, row))
 
 
@@ -118,7 +118,7 @@ def _cells(printed: tuple[tuple[str, str, float], ...]) -> list[Claim]:
 
 def _table1(labels: str) -> Figure:
     panels = tuple(_panel(world, _lines(*MODELS), HUNDRED, FEW, ERRORS, "bars", labels) for world in SETS)
-    printed = _printed(TABLE_1, PUBLISHED)
+    printed = _numbers_of(TABLE_1, PUBLISHED)
     said = _cells(printed) if labels == "published" else []
     for key in SETS.values():
         said += [
@@ -157,7 +157,7 @@ def _table2(labels: str) -> Figure:
             ),
         ]
     note = "Processor time of one thread; what is tuned was tuned before, on others."
-    printed = _printed(TABLE_2, PUBLISHED)
+    printed = _numbers_of(TABLE_2, PUBLISHED)
     return Figure(
         "nips2012/table2", PAPER, "Table 2: training times (s) with 100 users", panels, tuple(said), note, printed
     )
@@ -169,7 +169,7 @@ def _asking(labels: str) -> tuple[Panel, ...]:
 
 
 def _table3(labels: str) -> Figure:
-    printed = _printed(TABLE_3, ASKING)
+    printed = _numbers_of(TABLE_3, ASKING)
     keys = tuple(SETS.values())
     said = _cells(printed) if labels == "published" else []
     said += [

@@ -78,8 +78,7 @@ def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
     """Return the simulated environments of a plot with their seeds, one for each run.
 
     Those of a grid search have other seeds, from 1000 on, so that nothing is tuned on the runs that are drawn. `tables`
-    is a function that loads the ratings of the data set of a key.
-    """
+    is a function from the key of a data set to its ratings."""
     first = TUNING if panel.kind == "cells" else 0
     seeds = range(first, first + size.runs)
     if panel.world in SYNTHETIC:

@@ -147,7 +147,8 @@ async def undo(request: ApiRequest) -> object:
 
 
 def is_rule(loop: Loop, event: object) -> bool:
-    """Return whether `event` is the id of a correction of style, which only an `admin` makes and takes back."""
+    """Return whether `event` is the id of a correction of style by hand; only a key with the scope `admin` may make or
+    undo one."""
     log = loop.projection.log
     return isinstance(event, str) and log.find("feedback", event) is None and log.find("style", event) is not None
 

@@ -111,7 +111,7 @@ def openapi(routes: Sequence[Route], version: str) -> bytes:
 def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
     named = [part[1:-1] for part in route.template.split("/") if part.startswith("{")]
     parameters = [{"name": name, "in": "path", "required": True, "schema": _PATH[name]} for name in named]
-    parameters += [_beside_numbers(name) if route.numbers else _query_parameter(name) for name in route.query]
+    parameters += [_number_parameter(name) if route.numbers else _query_parameter(name) for name in route.query]
     parameters += [{"name": name, "in": "header", "required": False, **_HEADERS[name]} for name in route.headers]
     if isinstance(route.gives, Text):
         content = {route.gives.media: {"schema": route.gives.schema}}
@@ -165,7 +165,7 @@ def _query_parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": name in _REQUIRED, "schema": _QUERY[name]}
 
 
-def _beside_numbers(name: str) -> dict[str, Any]:
+def _number_parameter(name: str) -> dict[str, Any]:
     """Return the description of a query parameter of a request whose body is raw numbers; other bodies have it as a
     field."""
     found = _query_parameter(name) | {"description": "with application/octet-stream only"}

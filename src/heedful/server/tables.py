@@ -39,7 +39,7 @@ class Tables:
         self._connection: Connection | None = None
         self._there = False
 
-    def _connected(self) -> Connection:
+    def _open_connection(self) -> Connection:
         if self._connection is None or self._connection.broken:
             self._connection = self._server.connect(_translate)
         return self._connection
@@ -47,7 +47,7 @@ class Tables:
     def exists(self) -> bool:
         """Return whether the tables are there. Raise Unreachable if the database cannot be reached."""
         with self._lock, self._server.errors():
-            return self._is_there(self._connected())
+            return self._is_there(self._open_connection())
 
     def _is_there(self, connection: Connection) -> bool:
         self._there = self._there or self._server.check(connection)
@@ -62,7 +62,7 @@ class Tables:
             raise TimeoutError(f"{self.path}: another thread uses the keys")
         try:
             with self._server.errors():
-                connection = self._connected()
+                connection = self._open_connection()
                 yield connection if self._is_there(connection) else None
         finally:
             self._lock.release()
@@ -73,7 +73,7 @@ class Tables:
 
         What was written is on the disk when the block ends, and rolled back if it raises."""
         with self._lock, self._server.errors():
-            connection = self._connected()
+            connection = self._open_connection()
             if create:
                 self._server.install(connection)
             with self._server.transaction(connection):

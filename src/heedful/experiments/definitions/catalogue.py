@@ -36,7 +36,7 @@ class Items(GridExperiment):
         self,
         items: Annotated[str, Option("A table of items with numeric columns.", metavar="ITEMS.csv")],
         user: Annotated[str, Option("strict:alpha=A, expected, better, better:exact=true or best.")] = "better",
-        people: Annotated[int, Option("People with a hidden taste each.", least=1)] = 20,
+        people: Annotated[int, Option("How many people, each with a hidden taste.", least=1)] = 20,
         float32: Float32 = False,
         *,
         seeds: Sequence[int],

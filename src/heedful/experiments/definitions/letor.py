@@ -42,7 +42,7 @@ class Letor(GridExperiment):
             str,
             Option("strict:alpha=A, expected:alpha=A, noisy:depth=D, position-biased:eta=E or cascade:stop=P."),
         ] = "strict:alpha=0.5",
-        k: Annotated[int, Option("Positions of a ranking that count.", least=2)] = 5,
+        k: Annotated[int, Option("How many positions of a ranking count.", least=2)] = 5,
         float32: Float32 = False,
         *,
         seeds: Sequence[int],

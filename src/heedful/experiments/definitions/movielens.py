@@ -22,14 +22,14 @@ class MovieLens(Experiment):
         self,
         folder: Annotated[Path, Option("MovieLens 1M or 100K, as GroupLens packs it; plain or gzip.")],
         user: Annotated[str, Option("strict:alpha=A, expected, better, better:exact=true or best.")] = "better",
-        people: Annotated[int, Option("So many of the other half of the users; 0 is all of it.", least=0)] = 100,
-        split: Annotated[int, Option("The seed that halves the users.", least=0)] = 0,
+        people: Annotated[int, Option("How many users of the other half take part; 0: all of them.", least=0)] = 100,
+        split: Annotated[int, Option("The seed by which users are divided into halves.", least=0)] = 0,
         dimension: Annotated[int, Option("How many features a movie has.", least=0, default="by cross-validation")] = 0,
         regularisation: Annotated[
-            float, Option("What holds the features small.", least=0.0, default="by cross-validation")
+            float, Option("The penalty on the size of features.", least=0.0, default="by cross-validation")
         ] = 0.0,
         penalty: Annotated[
-            str, Option("plain, the same for every movie, or weighted by its number of ratings.")
+            str, Option("The penalty: plain, the same for every movie, or weighted by its number of ratings.")
         ] = "plain",
         float32: Float32 = False,
         *,

@@ -54,10 +54,10 @@ class Ordinal(GridExperiment):
         self,
         file: Annotated[Path, Option("CSV, JSON lines, Parquet or SVMlight; plain or gzip.")],
         target: Annotated[
-            str, Option("Where a table has the grades; in SVMlight they begin the lines.", metavar="COLUMN")
+            str, Option("The column of a table with the grades; in SVMlight they begin the lines.", metavar="COLUMN")
         ] = "",
         order: Annotated[
-            str, Option("The grades in their order, where they are no whole numbers.", metavar="LOW,...,HIGH")
+            str, Option("The grades from lowest to highest, if they are not whole numbers.", metavar="LOW,...,HIGH")
         ] = "",
         scale: Annotated[str, Option("How features are scaled: standard, unit or none.")] = "standard",
         map: Annotated[
@@ -65,7 +65,7 @@ class Ordinal(GridExperiment):
             Option("Add a feature that is always 1, or that and the products of two.", "intercept|polynomial:2"),
         ] = "",
         without: Annotated[list[str], Option("Leave a column out. May be repeated.", metavar="COLUMN")] = [],  # noqa: B006
-        missing: Annotated[str, Option("A feature that is missing: refuse it, or take the mean.")] = "refuse",
+        missing: Annotated[str, Option("What to do with a missing feature: refuse it, or take the mean.")] = "refuse",
         most_grades: Annotated[int, Option("How many different grades there may be.", least=2, most=1000)] = 100,
         float32: Float32 = False,
         *,

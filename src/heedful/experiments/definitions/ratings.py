@@ -64,21 +64,25 @@ class Ratings(GridExperiment):
             ),
         ],
         repeats: Annotated[bool, Option("Whether what a person consumed may be shown again.", negatable=True)] = False,
-        slate: Annotated[int, Option("Items shown, and rated, at a time.", least=1, most=1000)] = 1,
-        warm: Annotated[int, Option("So many ratings, drawn by the seed, are told before.", least=0)] = 0,
+        slate: Annotated[int, Option("How many items are shown, and rated, at a time.", least=1, most=1000)] = 1,
+        warm: Annotated[int, Option("How many ratings, drawn by the seed, are learned beforehand.", least=0)] = 0,
         measure: Annotated[
             str, Option("regret; or ndcg: NDCG@5 of the best five, of which the first are shown.")
         ] = "regret",
         simple: Annotated[bool, Option("Whether simple rules are run too, for comparison.", negatable=True)] = True,
-        user_column: Annotated[str, Option("Where a table has the users.", metavar="COLUMN")] = "",
-        item_column: Annotated[str, Option("Where a table has the items.", metavar="COLUMN")] = "",
-        rating_column: Annotated[str, Option("Where a table has the ratings.", metavar="COLUMN")] = "",
+        user_column: Annotated[str, Option("The column of a table with the users.", metavar="COLUMN")] = "",
+        item_column: Annotated[str, Option("The column of a table with the items.", metavar="COLUMN")] = "",
+        rating_column: Annotated[str, Option("The column of a table with the ratings.", metavar="COLUMN")] = "",
         twice: Annotated[
-            str, Option("An item that a user rates twice: refuse it, take the last rating, or the mean.")
+            str, Option("What to do if a user rates an item twice: refuse it, take the last rating, or the mean.")
         ] = "refuse",
         densest: Annotated[
             int | None,
-            Option("Only so many users who rated most, and items rated most often.", least=1, default="all"),
+            Option(
+                "Keep only so many users, those who rated most, and items, those rated most often.",
+                least=1,
+                default="all",
+            ),
         ] = None,
         *,
         seeds: Sequence[int],

@@ -41,7 +41,7 @@ class Numbered(Generic[S]):
         """Return no weights (0,), as these models have no features; the arguments are not used."""
         return np.zeros(0)
 
-    def published(self) -> S:
+    def present_state(self) -> S:
         """Return the present state, for the threads that make decisions.
 
         Its arrays are never written to again: the next update copies them first."""

@@ -898,7 +898,8 @@ class Interaction(Protocol[M]):
         return None if score is None else (score,)
 
     def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
-        """Return a tuple for each pair of neighbours in a list of which the answer chose exactly one.
+        """Return the pairs of neighbours in the list shown of which the answer chose exactly one, a tuple for each
+        pair.
 
         Only pairs that were shown in either order at random count. A tuple is
         - the position, from 1, of the upper item of the two,

@@ -211,7 +211,7 @@ def evaluation(found: Evaluation) -> list[Part]:
         people = count(known.people, "person", "people")
         alike = ", each of whom counts alike" if known.people > 1 else ""
         by = f"By {count(known.comparisons, 'comparison')} of {people}{alike}"
-        weighed = f" (as many as {known.effective:,.0f} of equal weight)" if weighted(known) else ""
+        weighed = f" (as many as {known.effective:,.0f} of equal weight)" if is_weighted(known) else ""
         parts += [Line(measure.about), Line(f"{by}{weighed}."), *untold, *_weights(found.learners, values)]
     told = f"The first is {found.first}. Each interval misses with probability {found.alpha:.2g} at most"
     parts.append(Line(f"{told}, at all looks while new people come; while the same people come back, at one look."))
@@ -257,7 +257,7 @@ def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> 
     return [*there([Table("What the weights rest on", columns, tuple(rows))]), *warnings]
 
 
-def weighted(value: Value) -> bool:
+def is_weighted(value: Value) -> bool:
     return abs(value.effective - value.comparisons) > 0.5
 
 

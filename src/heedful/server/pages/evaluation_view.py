@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
 from heedful.loop.interactions.measure import Measure
-from heedful.loop.interactions.telling import refusals, value_texts, weighted
+from heedful.loop.interactions.telling import is_weighted, refusals, value_texts
 from heedful.server.pages.formatting import count
 
 ROOM = 0.04
@@ -156,7 +156,7 @@ def _measure(found: Evaluation, j: int) -> MeasureView:
     if known is not None:
         by = f"{count(known.comparisons, 'comparison')} of {count(known.people, 'person', 'people')}"
         each = ", each of whom counts alike" if known.people > 1 else ""
-        basis = f"By {by}{each}{f', worth {known.effective:,.0f} of equal weight' if weighted(known) else ''}."
+        basis = f"By {by}{each}{f', worth {known.effective:,.0f} of equal weight' if is_weighted(known) else ''}."
     return MeasureView(
         measure.name[:1].upper() + measure.name[1:],
         measure.about,

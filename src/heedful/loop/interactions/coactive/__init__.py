@@ -339,8 +339,8 @@ class Coactive(Interaction[Model]):
         return list_chances(self, models, step, [model.draws for model in models])
 
     def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
-        """Return a tuple for each pair of neighbours, shown in either order at random, of which exactly one was
-        clicked.
+        """Return the pairs of neighbours that were shown in either order at random and of which exactly one was
+        clicked, a tuple for each pair.
 
         It is (position, from 1, of the upper item of the two; whether the upper one was clicked; 1 / (2 P)), where P is
         the probability of the order in which they were shown. `step` is one piece of feedback with the decision that it

@@ -220,7 +220,7 @@ class Comparison(Interaction[ChoiceModel]):
         """Return the state for all people in `model`, for the threads that make decisions.
 
         It is not copied: the next update copies the arrays that it changes."""
-        return model.published()
+        return model.present_state()
 
     # ------------------------------------------------------------------------ reading
 

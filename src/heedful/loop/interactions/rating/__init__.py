@@ -35,7 +35,7 @@ from heedful.loop.interactions.rating import texts
 from heedful.loop.interactions.rating.explanation import RatingPrediction, explain_rating, rating_contributions
 from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel, RatingState
-from heedful.loop.interactions.rating.slate import left, propose_slate
+from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
@@ -248,7 +248,7 @@ class Rating(Interaction[RatingModel]):
         """Return the state for all people in `model`, for the threads that make decisions.
 
         It is not copied: the next update copies the arrays that it changes."""
-        return model.published()
+        return model.present_state()
 
     # ------------------------------------------------------------------------ reading
 
@@ -327,7 +327,7 @@ class Rating(Interaction[RatingModel]):
 
         `model` holds the learner, `shared` its state for all people, `own` the person's number, None for a new person.
         Raise ValueError if there is none."""
-        return left(model, shared, own, asked)
+        return find_unrated(model, shared, own, asked)
 
     def propose(
         self,

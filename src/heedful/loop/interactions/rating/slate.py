@@ -16,7 +16,7 @@ from heedful.loop.model import Person
 from heedful.loop.settings import Settings
 
 
-def left(model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
+def find_unrated(model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
     """Return the indices of the candidates that the person has not rated yet, None for all.
 
     Actions count as a rating once their weights sum to 1. `asked` is the request; `model` holds the learner, `shared`
