@@ -213,9 +213,10 @@ def evaluation(found: Evaluation) -> list[Part]:
         by = f"It rests on {count(known.comparisons, 'comparison')} from {people}{alike}"
         weighed = f" (effective sample size {known.effective:,.0f})" if weighted(known) else ""
         parts += [Line(measure.about), Line(f"{by}{weighed}."), *untold, *_weights(found.learners, values)]
-    told = f"The first row is {found.first}; differences and verdicts compare the others with it. Each interval "
-    told += f"misses the true value with probability {found.alpha:.2g} at most: however often you look while each "
-    parts.append(Line(f"{told}answer is by a new person, at one look while the same people come back."))
+    if any(isinstance(part, Table) for part in parts):
+        told = f"The first row is {found.first}; differences and verdicts compare the others with it. Each interval "
+        told += f"misses the true value with probability {found.alpha:.2g} at most: however often you look while each "
+        parts.append(Line(f"{told}answer is by a new person, at one look while the same people come back."))
     learned = [(each.learner, greatest(each)) for each in found.learners if greatest(each)]
     weights = Table("What they learned", ("learner", "greatest weights"), tuple(learned), (0, 1))
     return there([*parts, *position_bias(found), weights])
