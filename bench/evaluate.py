@@ -7,6 +7,10 @@ four learners (`Loop.evaluate`); what each of them ends with is scored by NDCG@1
 
 Told are how often the order of two learners by the log's value is the order by labels, and how often an interval
 contains the mean value over all other runs, which stands for the truth.
+
+`python bench/evaluate.py --speed` needs no data and writes bench/results/evaluate_speed.json: the processor time in
+which loops of 100,000 decisions (10 shown of 20 candidates out of 10,000 items with 20 features), with one click each,
+are evaluated for the loop's own learner, and for one more.
 """
 
 from __future__ import annotations
@@ -30,6 +34,12 @@ from heedful.worlds.clicks import PositionBiased
 
 SEARCHES, PEOPLE, K, BM25 = 5_000, 500, 10, 24
 LEARNERS = ("fair-pairs", "pairwise-logistic", "perceptron", "second-order")
+ITEMS, FEATURES, CANDIDATES, TOGETHER = 10_000, 20, 20, 500
+LONG: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("perceptron", {"sampled": 0.01}, "pairwise-logistic"),
+    ("fair-pairs", {}, "perceptron"),
+)
+"""The loops of `--speed`: their learner and settings, and another learner."""
 CLICKS = PositionBiased(1.0, 0.1, clicks_only=True, highest=2.0)
 
 
@@ -66,13 +76,57 @@ def ndcg(data: Queries, weights: np.ndarray[Any, Any]) -> float:
     return float(np.mean(found))
 
 
+def long_loop(folder: Path, learner: str, decisions: int, settings: dict[str, Any]) -> Loop:
+    """Return a loop of `learner` with `decisions` decisions for 997 people, each with one click by their common taste,
+    more often at the top."""
+    rng = np.random.default_rng(0)
+    x, taste = rng.standard_normal((ITEMS, FEATURES)), rng.standard_normal(FEATURES)
+    rows = [{"id": f"i{j}", **{f"f{k}": float(z) for k, z in enumerate(row)}} for j, row in enumerate(x)]
+    utility, kept = x @ taste, Settings(k=K, durable="feedback", **settings)
+    loop = Loop.create(folder, encoding=infer(rows), items=rows, learner=learner, settings=kept)
+    for first in range(0, decisions, TOGETHER):
+        answers = []
+        for t in range(first, min(first + TOGETHER, decisions)):
+            candidates = [f"i{j}" for j in rng.choice(ITEMS, CANDIDATES, replace=False)]
+            shown = loop.decide(candidates, person=f"p{t % 997}", show=K, id=f"d{t}").shown
+            liked = utility[[int(name[1:]) for name in shown]] + 2.0 * rng.gumbel(size=K) - 0.3 * np.arange(K)
+            answers.append({"decision": f"d{t}", "clicks": [shown[int(liked.argmax())]]})
+        loop.feedback_many(answers)
+    return loop
+
+
+def speed(console: Console, decisions: int) -> None:
+    """Measure how long it takes to evaluate loops of so many decisions, and record it."""
+    told: dict[str, Any] = {"decisions": decisions}
+    for learner, settings, other in LONG:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            long_loop(Path(folder) / "l", learner, decisions, settings) as loop,
+        ):
+            seconds = []
+            for learners in ((), (other,)):
+                before = time.process_time()
+                loop.evaluate(*learners)
+                seconds.append(round(time.process_time() - before, 2))
+        told[learner] = {"alone": seconds[0], f"with {other}": seconds[1]}
+        console.print(learner, told[learner])
+    record("evaluate_speed", told)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--searches", type=int, default=SEARCHES)
+    parser.add_argument("--speed", action="store_true", help="measure the time of an evaluation alone")
+    parser.add_argument("--decisions", type=int, default=100_000, help="of --speed")
     asked = parser.parse_args()
     console = Console()
+    if asked.speed:
+        speed(console, asked.decisions)
+        return
+    if asked.folder is None:
+        parser.error("FOLDER: expected the folder of MQ2008, or --speed")
     train = load_letor(*(asked.folder / f"S{i}.txt.gz" for i in range(1, 5)))
     held = load_letor(asked.folder / "S5.txt.gz", n_features=46)
     console.print(f"the caller's order: NDCG@10 {ndcg(held, np.array([0.0] * 46 + [1.0])):.3f}")

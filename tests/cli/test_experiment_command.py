@@ -126,6 +126,7 @@ def test_without_the_evidence_nobody_is_promoted_unless_forced() -> None:
     told = words(heedful("experiment cars", width=400))
     for reason in reasons:
         assert f"Not to be promoted: {reason}." in told
+    running = told.partition(" Not to be promoted")[0]
     bad(heedful("promote cars"), f"promote: {SECOND} is not ready: {reasons[0]}")
     told = words(heedful("promote cars --list"))
     assert told == "nobody was promoted: the loop has the learner that it was made with"
@@ -141,6 +142,10 @@ def test_without_the_evidence_nobody_is_promoted_unless_forced() -> None:
         assert loop.manifest.learner == "perceptron"
         assert version == int(back.split()[-1])
         assert bits(loop) == bits_from_scratch(loop)
+    assert heedful("experiment cars --stop").code == 0
+    over = words(heedful("experiment cars", width=400))
+    assert "; it is over" in over
+    assert over.replace("; it is over", "") == running  # and no reason why it is not to be promoted
 
 
 def test_a_plan_begins_nothing() -> None:

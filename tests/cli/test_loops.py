@@ -719,7 +719,7 @@ def test_evaluate_a_table(folder: Path) -> None:
     }  # fmt: skip
     said = " ".join(heedful("evaluate clicks.csv", width=160).out.split())
     assert "always b" in said
-    assert "The first is the log as it is" in said
+    assert "The first row is the log as it is" in said
     got = heedful("evaluate nowhere.csv")
     assert (got.code, got.out, got.err) == (2, "", "heedful: nowhere.csv: there is no such file\n")
     got = heedful("evaluate clicks.csv --always c")

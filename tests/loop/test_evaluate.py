@@ -113,7 +113,7 @@ def test_a_log_without_swaps_cannot_tell_and_says_what_would(tmp_path: Path) -> 
         assert mine.values[1].mean_weight == pytest.approx(1.0)
         assert other.values[1].value is None
         assert "is not in the log" in other.values[1].refused
-        assert "Exploration" in other.values[1].remedy
+        assert "heedful init --sampled 0.01" in other.values[1].remedy
 
 
 # ---------------------------------------------------------------------------- lists

@@ -565,6 +565,26 @@ def test_a_loop_of_any_kind_is_promoted_and_goes_back(kind: Kind, tmp_path: Path
         assert loop.verify() == []
 
 
+@each_kind
+def test_a_promotion_in_a_loop_of_any_kind_says_if_its_evidence_was_forgotten(kind: Kind, tmp_path: Path) -> None:
+    with kind.make(tmp_path / "loop") as loop:
+        if loop.projection.interaction.interleaves:
+            loop.start_experiment(kind.other, share=1.0)
+        for i in range(24):
+            shown = loop.decide(person=f"p{i % 6}", id=f"d{i}", **kind.ask(i)).shown
+            loop.feedback({**kind.answer(i, shown), "decision": f"d{i}"})
+        spec = kind.other if kind.other != loop.manifest.learner else f"{kind.other}:rate=0.2"
+        loop.promote(loop.projection.interaction.full_spec(spec), force=True)
+        [made] = loop.promotions()
+        assert (made.now, made.changed) == (made.evidence, "")
+        loop.forget("p1")
+        [found] = loop.promotions()
+        assert (found.in_effect, found.evidence) == (True, made.evidence)
+        assert found.now["people"] == made.evidence["people"] - 1
+        assert f"people {made.evidence['people']} then, {found.now['people']} now" in found.changed
+        assert bits(loop) == bits_from_scratch(loop)
+
+
 # ---------------------------------------------------------------------------- what is refused
 
 

@@ -44,6 +44,7 @@ def test_mean_weights_are_told_everywhere(
     assert found.mean_weight == pytest.approx(3.0 if wrong else 1.0, abs=0.9 if wrong else 0.3)
     assert ("logged probabilities are wrong" in found.warning) == bool(found.warning) == wrong
     assert (f"{frozen}, list value: {found.warning}" in evaluation._repr_html_()) == wrong
+    assert (found.difference is None) == (found.verdict == "") == wrong  # nothing is better by wrong probabilities
     assert f"{frozen}, swapped pairs: no answer prefers one of two neighbours" in evaluation._repr_html_()
     with served(tmp_path, Options()) as url, closing(Caller(url)) as ask, closing(Visitor(url)) as visitor:
         answer: Any = ask.post("/v1/loops/l/evaluations", {"learners": [frozen]}).value

@@ -91,6 +91,25 @@ def test_an_interval_is_drawn_where_it_lies(visitor: Visitor, tmp_path: Path) ->
     assert "It cannot be told yet whether perceptron is better than fair-pairs" in page.at("told")
 
 
+def test_position_bias_is_drawn_where_it_lies(visitor: Visitor, tmp_path: Path) -> None:
+    small_loop(tmp_path / "l.heedful", "fair-pairs", exploration=0.5, control=0.0).close()
+    live(tmp_path / "l.heedful", 150)
+    with Loop.open(tmp_path / "l.heedful") as loop:
+        bias = loop.evaluate().position_bias
+    assert bias is not None
+    rows = visitor.get(f"{PROOF}?learner=perceptron").all("section[@id='position-bias']//tbody/tr")
+    assert [words(row).split(" ")[:3] for row in rows] == [
+        [f"{each.place}", "and", f"{each.place + 1}"] for each in bias
+    ]
+    low, high = min(1.0, *(each.low for each in bias)), max(1.0, *(each.high for each in bias))
+    for row, each in zip(rows, bias):
+        assert f"{each.ratio:.2f} {each.low:.2f} to {each.high:.2f} {each.answers:,}" in words(row)
+        _, even, bar, _ = row.findall("td")[0].findall("svg/rect")
+        start, length = low - 0.04 * (high - low), 1.08 * (high - low)
+        found = [float(part.attrib["x"].rstrip("%")) for part in (even, bar)]
+        assert found == pytest.approx([100.0 * (at - start) / length for at in (1.0, each.low)], abs=0.02)
+
+
 def test_a_script_gets_the_evaluation_alone_and_a_refusal_in_its_place(visitor: Visitor, tmp_path: Path) -> None:
     with KINDS[0].make(tmp_path / "l.heedful") as loop:
         teach(KINDS[0], loop, range(6))

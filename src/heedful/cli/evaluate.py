@@ -193,6 +193,7 @@ def _plot(path: Path, found: Evaluation, title: str) -> None:
 
     A measure that the log does not determine for any learner is left out; a note says so if none remains."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     known = [
         (measure, [(each.learner, each.values[j]) for each in found.learners if each.values[j].value is not None])
@@ -221,6 +222,7 @@ def _plot(path: Path, found: Evaluation, title: str) -> None:
             axes.set_ylim(len(drawn) - 0.5, -0.5)
             axes.set_yticks(range(len(drawn)), [name for name, *_ in drawn] if axes is left else [""] * len(drawn))
             axes.set_xlabel(label)
+            axes.xaxis.set_major_locator(MaxNLocator(5))
             axes.grid(axis="x", alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
         right.axvline(0.0, color="0.4", linestyle="--", linewidth=1.0)

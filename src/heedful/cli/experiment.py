@@ -199,26 +199,34 @@ def _experiment(found: Experiment, name: str) -> list[Part]:
         rows = [
             ("sessions", f"{said.sessions:,}"),
             ("people", f"{said.people:,}"),
-            ("of decided ones the candidate won", f"{said.share:.3f} [{said.low:.3f}, {said.high:.3f}]"),
+            ("share of decided ones that the candidate won", f"{said.share:.3f} [{said.low:.3f}, {said.high:.3f}]"),
             ("e-value", f"{said.e_value:.4g} (decided from {1.0 / found.alpha:.4g} on)"),
-            ("the largest person's share", f"{said.largest:.3f}"),
-            ("credit by positions", credit),
-            ("coins", f"{found.coins.own:,} : {found.coins.candidate:,}"),
+            ("largest share of one person", f"{said.largest:.3f}"),
+            ("credit by positions (+: for the candidate)", credit),
+            ("first picks of the loop, of the candidate", f"{found.coins.own:,}, {found.coins.candidate:,}"),
         ]
-        parts.append(Table("which one people prefer", ("", ""), tuple(rows)))
+        parts.append(Table("Which one people prefer", ("drafted lists that were answered", "so far"), tuple(rows)))
         parts.append(Line(VERDICTS[said.verdict].format(learner=found.learner, against=found.against)))
     if split.decisions and split.overlap is not None and split.same_first is not None:
         moves = [
             (each.item, f"{each.shown:,}", f"{each.proposed:,}", "" if each.places is None else f"{each.places:+.1f}")
             for each in split.moves[:10]
         ]
-        parts.append(Table("items that would move", ("item", "shown", "proposed", "places up"), tuple(moves)))
-        parts.append(
+        people = [(each.person, f"{each.decisions:,}", f"{100.0 * each.overlap:.0f} %") for each in split.people[:5]]
+        parts += [
+            Table("Items that would move", ("item", "shown", "proposed", "places up"), tuple(moves)),
+            Line(
+                "Shown and proposed are the numbers of the loop's own lists, and of the candidate's for the same "
+                "requests, that have the item; places up is how many places higher the candidate has it, on average."
+            ),
+            Table("People whose lists would change most", ("person", "lists", "items in common"), tuple(people)),
             Line(
                 f"Of {split.decisions:,} of the loop's own lists {100.0 * split.same_first:.0f} % would have the same "
                 f"first item, and {100.0 * split.overlap:.0f} % of the items shown would be in them."
-            )
-        )
+            ),
+        ]
+    if not found.running:
+        return parts  # what is over cannot be promoted by what it found
     parts += [Line(f"Not to be promoted: {told}.") for told in found.against_promotion]
     if found.ready:
         parts.append(Line(f"It may be promoted: heedful promote {name}"))
@@ -234,7 +242,7 @@ def _plan(found: PlannedExperiment, share: float) -> list[Part]:
     ]
     told = f"With {100.0 * share:g} % of the people: about {found.people:,} people and {found.sessions:,} sessions in "
     told += f"{found.days:g} days, of which {100.0 * found.ties:.0f} % are ties."
-    table = Table("if it won so many", ("sessions won", "found to be better", "median days"), tuple(rows))
+    table = Table("If the candidate won so many", ("sessions won", "found to be better", "median days"), tuple(rows))
     return [table, Line(told), *([Line(f"Take it with care: {found.caveat}.")] if found.caveat else [])]
 
 
@@ -255,5 +263,5 @@ def _promotions(found: tuple[Promotion, ...]) -> list[Part]:
         for each in found
     ]
     columns = ("version", "learner", "in place of", "by", "evidence", "")
-    parts: list[Part] = [Table("promotions", columns, tuple(rows), texts=(1, 2, 3, 4, 5))]
+    parts: list[Part] = [Table("Promotions", columns, tuple(rows), texts=(1, 2, 3, 4, 5))]
     return [*parts, *(Line(f"{each.learner}: {each.changed}.") for each in found if each.changed)]

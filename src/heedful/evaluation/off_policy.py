@@ -145,7 +145,7 @@ ROWS = 2048
 """The number of values processed at a time, so that intermediate arrays stay in the processor's cache."""
 
 
-def importance(target: npt.NDArray[np.floating[Any]], logged: Array | float) -> Array:
+def importance(target: npt.NDArray[np.floating[Any]], logged: npt.NDArray[np.floating[Any]] | float) -> Array:
     """Return the importance weights `target` / `logged`, two probabilities; weights that are too large to be estimated
     with are finite, too."""
     with np.errstate(over="ignore"):

@@ -19,7 +19,15 @@ import numpy.typing as npt
 from heedful.core.notebooks import table
 from heedful.core.validation import check_between, describe
 from heedful.data.frames import frame_of
-from heedful.evaluation.off_policy import LEAST, WRONG, Estimate, Refusal, estimate, importance
+from heedful.evaluation.off_policy import (
+    LEAST,
+    MOST_UNSUPPORTED,
+    WRONG,
+    Estimate,
+    Refusal,
+    estimate,
+    importance,
+)
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.growing import Column, GrowingTable, Marks, People
@@ -32,14 +40,16 @@ if TYPE_CHECKING:
 
 Verdict = Literal["better", "worse", "cannot be told", ""]
 LISTS = (
-    "List value is the mean score of the lists that a learner would have shown: that of the lists that were shown, "
-    "each weighted by the probability with which the learner would have shown it over that with which it was shown."
+    "List value is the mean score of the lists that a learner would have shown. The score is {score}. Lists that were "
+    "shown are weighted by the probability that the learner shows them over that with which they were shown."
 )
 NO_LISTS = "no list with a known probability was answered"
-EXPLORE = "A share of lists drawn at random, with their probabilities."
+EXPLORE = "Draw a share of lists at random, with their probabilities (heedful init --sampled 0.01)."
 EXPERIMENT = (
-    "An experiment, in which people choose from lists of both (heedful experiment NAME --start LEARNER --share 0.2)."
+    "Try it in an experiment, in which people choose from lists of both learners (heedful experiment NAME --start "
+    "LEARNER --share 0.2)."
 )
+RARE = f"Whole lists are seldom the same, first places are more often: see the item-position value. {EXPERIMENT}"
 CHOSEN = "the share of the first three places in which something would have been chosen"
 NO_PLACES = "no list that was drawn at random was answered"
 ITEM_PLACE = Measure(
@@ -91,15 +101,15 @@ class Value(NamedTuple):
     effective: float
     """the effective sample size (sum w)^2 / sum w^2, where w are the weights of the comparisons"""
     difference: float | None
-    """this learner's value minus that of the loop's own learner, on the same answers; None for the own learner
-    itself"""
+    """this learner's value minus that of the loop's own learner, on the same answers; None for the own learner itself,
+    and where the values cannot be compared"""
     difference_low: float | None
     """the lower end of the interval of the difference"""
     difference_high: float | None
     """the upper end"""
     verdict: Verdict
     """"better", "worse" or "cannot be told": how this learner compares with the loop's own, by the interval of the
-    difference; "" if there is no difference"""
+    difference; "" if there is no difference, as where logged probabilities are wrong (`warning`)"""
     refused: str
     """why the log does not determine the value; "" if it does"""
     remedy: str
@@ -357,7 +367,8 @@ class _Lists:
     def __init__(self, interaction: Interaction[Any], learners: int) -> None:
         low, high = interaction.span()
         own = interaction.list_measures()
-        self._measures = own or (Measure("list value", LISTS, NO_LISTS, EXPLORE, low, high, once=True),)
+        about = LISTS.format(score=interaction.describe().score)
+        self._measures = own or (Measure("list value", about, NO_LISTS, EXPLORE, low, high, once=True),)
         self._always = bool(own)
         """whether the measures are told of even if no list has a value"""
         self._interaction, self._learners = interaction, learners
@@ -370,6 +381,8 @@ class _Lists:
         """for each decision mu"""
         self._claimed = True
         """whether all of the lists are imported, so that another system said with which probability each was shown"""
+        self._drawn = False
+        """whether any of them was drawn at random"""
 
     def add(self, who: str | int, models: Sequence[LoopModel], step: Step) -> None:
         decision = step.decision
@@ -386,6 +399,7 @@ class _Lists:
         self._chances.append(pi)
         self._logged.append(mu)
         self._claimed = self._claimed and decision.record.arm == "imported"
+        self._drawn = self._drawn or decision.record.arm == "sampled"
 
     def found(self) -> list[_ListValue]:
         """Return each measure with its values, if a list had one: if it was answered, its probability is known, and
@@ -398,7 +412,11 @@ class _Lists:
         told = []
         for j, measure in enumerate(self._measures):
             low, high = min(measure.low, scores[:, j].min()), max(measure.high, scores[:, j].max())
-            ranged = measure._replace(low=float(low), high=float(high if high > low else low + 1.0))
+            ranged = measure._replace(
+                low=float(low),
+                high=float(high if high > low else low + 1.0),
+                remedy=RARE if self._drawn and not self._always else measure.remedy,
+            )
             told.append(_ListValue(ranged, weights, scores[:, j], who, most))
         return told
 
@@ -446,6 +464,8 @@ class _ListValue(NamedTuple):
         if mass > 0.0 and isinstance(found, Estimate):
             lacks = f"{mass:.0%} of what it would show is not in the log"
             found = found._replace(warning=f"the mean weight is {mean:.3g}, not 1: {lacks}, or {WRONG}")
+        if isinstance(found, Refusal) and mass > MOST_UNSUPPORTED:
+            found = found._replace(remedy=self.measure.remedy)
         return weighted(self.measure, found, n, int(self.who.max()) + 1)
 
 
@@ -583,9 +603,10 @@ def judge(value: Value, own: Value, more_is_better: bool = True) -> Value:
     a verdict.
 
     `more_is_better` is False for a measure such as a cost. The verdict is "better" or "worse" if the two intervals do
-    not overlap. A value without estimate or interval is returned as it is."""
+    not overlap. A value without estimate or interval is returned as it is, and so it is if the mean weight of either
+    shows that logged probabilities are wrong: nothing is known to be better then."""
     ends = value.value, value.low, value.high, own.value, own.low, own.high
-    if None in ends:
+    if None in ends or any(each.warning and not each.unsupported for each in (value, own)):
         return value
     mine, low, high, theirs, least, most = (float(each or 0.0) for each in ends)
     above, below = BETTER_WORSE if more_is_better else BETTER_WORSE[::-1]

@@ -546,6 +546,9 @@ def evidence_of_log(
     found = []
     if value.refused:
         found.append(f"the log cannot tell, because {value.refused}; {value.remedy}")
+    elif value.difference is None:
+        why = value.warning or evaluation.learners[0].values[0].warning or f"there is no {value.measure} of {own}"
+        found.append(f"the log cannot tell whether it is better than {own}: {why}")
     elif value.verdict != "better":
         between = f"[{_told(value.difference_low)}, {_told(value.difference_high)}]"
         by = f"{value.measure} differs by {_told(value.difference)} {between}"

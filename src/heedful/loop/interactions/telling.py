@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from heedful.loop.style import Style
     from heedful.loop.why import Why
 
+POSITION_BIAS = (
+    "The ratio is the number of choices of the lower of two neighbours for each choice of the upper one, where they "
+    "were shown in either order at random. It is 1 if the position makes no difference, and 0.2 if the upper position "
+    "alone makes a choice five times as likely."
+)
 WEIGHTS = 5
 """How many weights of a learner are shown, those of the greatest size."""
 
@@ -162,7 +167,7 @@ def greatest(found: LearnerEvaluation) -> str:
 
 
 def position_bias(found: Evaluation) -> list[Part]:
-    """Return, as a table and a sentence, how often people choose the lower of two neighbouring places of a list for
+    """Return, as a table and a paragraph, how often people choose the lower of two neighbouring places of a list for
     each time that they choose the upper one.
 
     `found` is an evaluation of learners on a log. Return [] if the log does not allow to estimate it."""
@@ -177,14 +182,8 @@ def position_bias(found: Evaluation) -> list[Part]:
         )
         for each in found.position_bias
     ]
-    about = (
-        "Of two neighbours that were shown in either order at random, the lower one was chosen so many times for each "
-        "time that the upper one was: 1 if the place makes no difference."
-    )
-    return [
-        Table("places", ("places", "ratio", f"{1.0 - found.alpha:.0%} interval", "choices"), tuple(rows)),
-        Line(about),
-    ]
+    columns = ("positions", "ratio", f"{1.0 - found.alpha:.0%} interval", "choices")
+    return [Table("Position bias", columns, tuple(rows)), Line(POSITION_BIAS)]
 
 
 def evaluation(found: Evaluation) -> list[Part]:
@@ -205,16 +204,19 @@ def evaluation(found: Evaluation) -> list[Part]:
             (each.learner, f"{each.lessons:,}", *value_texts(value, share), value.verdict)
             for each, value in zip(found.learners, values)
         ]
-        columns = ("learner", "lessons", measure.name, f"{sure} interval", "to the first", "which is")
-        parts.append(Table("What the log says", columns, tuple(rows), (0, 3, 4, 5)))
+        columns = ("learner", "lessons", "value", f"{sure} interval", "difference", "verdict")
+        title = measure.name.capitalize() + ("" if measure.more_is_better else " (lower is better)")
+        parts.append(Table(title, columns, tuple(rows), (0, 3, 4, 5)))
         known = next(value for value in values if value.comparisons)
         people = count(known.people, "person", "people")
         alike = ", each of whom counts alike" if known.people > 1 else ""
-        by = f"By {count(known.comparisons, 'comparison')} of {people}{alike}"
-        weighed = f" (as many as {known.effective:,.0f} of equal weight)" if is_weighted(known) else ""
+        by = f"It rests on {count(known.comparisons, 'comparison')} from {people}{alike}"
+        weighed = f" (effective sample size {known.effective:,.0f})" if is_weighted(known) else ""
         parts += [Line(measure.about), Line(f"{by}{weighed}."), *untold, *_weights(found.learners, values)]
-    told = f"The first is {found.first}. Each interval misses with probability {found.alpha:.2g} at most"
-    parts.append(Line(f"{told}, at all looks while new people come; while the same people come back, at one look."))
+    if any(isinstance(part, Table) for part in parts):
+        told = f"The first row is {found.first}; differences and verdicts compare the others with it. Each interval "
+        told += f"misses the true value with probability {found.alpha:.2g} at most: however often you look while each "
+        parts.append(Line(f"{told}answer is by a new person, at one look while the same people come back."))
     learned = [(each.learner, greatest(each)) for each in found.learners if greatest(each)]
     weights = Table("What they learned", ("learner", "greatest weights"), tuple(learned), (0, 1))
     return there([*parts, *position_bias(found), weights])
@@ -242,11 +244,11 @@ def _of(names: Sequence[str], found: Evaluation) -> str:
 
 
 def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> list[Part]:
-    """Return a table of what the importance-weighted `values` rest on, and a line for each learner whose value should
-    not be trusted.
+    """Return a table of the weights of importance-weighted `values`, a line that explains it, and a line for each
+    learner whose value should not be trusted.
 
     The table has a row for each of `learners`: the effective sample size, the mean weight, and the share of lists that
-    are not in the log."""
+    are not in the log. Return [] if no value is weighted like that."""
     rows = [
         (each.learner, f"{value.effective:,.0f}", f"{value.mean_weight:.2f}", f"{value.unsupported or 0.0:.0%}")
         for each, value in zip(learners, values)
@@ -254,7 +256,12 @@ def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> 
     ]
     columns = ("learner", "effective sample size", "mean weight", "not in the log")
     warnings = [Line(f"{each.learner}: {value.warning}.") for each, value in zip(learners, values) if value.warning]
-    return [*there([Table("What the weights rest on", columns, tuple(rows))]), *warnings]
+    about = (
+        "Answers count the more, the likelier this learner would have shown what was shown. The effective sample size "
+        "is the number of answers of equal weight that would tell as much. The mean weight is about 1 if all is well: "
+        "below 1, something that the learner would show is not in the log; above 1, logged probabilities are wrong."
+    )
+    return [Table("Weights", columns, tuple(rows)), Line(about), *warnings] if rows else [*warnings]
 
 
 def is_weighted(value: Value) -> bool:

@@ -3,12 +3,13 @@ sentences."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
-from heedful.loop.interactions.measure import Measure
-from heedful.loop.interactions.telling import is_weighted, refusals, value_texts
+from heedful.loop.interactions.measure import Measure, PositionBias
+from heedful.loop.interactions.telling import POSITION_BIAS, refusals, value_texts
 from heedful.server.pages.formatting import count
 
 ROOM = 0.04
@@ -96,6 +97,22 @@ class MeasureView(NamedTuple):
     """why values should not be trusted, a sentence each"""
 
 
+class BiasRow(NamedTuple):
+    """How much more often people choose one of two neighbouring positions of a list than the other, as texts and a
+    picture."""
+
+    positions: str
+    """the two positions, such as 1 and 2"""
+    ratio: str
+    """how often the lower one was chosen for each time that the upper one was"""
+    between: str
+    """its interval"""
+    drawn: Interval | None
+    """the ratio and its interval, drawn on the scale of the column; None if the interval has no upper end"""
+    answers: str
+    """how many answers it rests on"""
+
+
 class EvaluationView(NamedTuple):
     """How well learners predict the answers in a log, as a page shows it: verdicts, and a table for each measure."""
 
@@ -109,6 +126,13 @@ class EvaluationView(NamedTuple):
     """the probability with which an interval may miss, as text"""
     sure: str
     """1 - alpha, as a percentage"""
+    bias: tuple[BiasRow, ...]
+    """how answers depend on the position alone, a row for each two neighbouring positions; () if the log does not say
+    it"""
+    even: float
+    """where the ratio 1, no position bias, is on the scale of those rows, in percent of its length"""
+    bias_about: str
+    """what the ratio is, as a paragraph"""
 
 
 def evaluation_view(found: Evaluation) -> EvaluationView:
@@ -116,9 +140,25 @@ def evaluation_view(found: Evaluation) -> EvaluationView:
     own = found.learners[0].learner
     verdicts = [_verdict(each, own, found.measures) for each in found.learners[1:]]
     measures = [_measure(found, j) for j in range(len(found.measures))]
+    bias, even = _bias(found.position_bias or ())
     return EvaluationView(
-        tuple(verdicts), tuple(measures), own, f"{found.alpha:.2g}", f"{100.0 * (1.0 - found.alpha):.6g} %"
-    )
+        tuple(verdicts), tuple(measures), own, f"{found.alpha:.2g}", f"{100.0 * (1.0 - found.alpha):.6g} %", bias, even,
+        POSITION_BIAS,
+    )  # fmt: skip
+
+
+def _bias(found: Sequence[PositionBias]) -> tuple[tuple[BiasRow, ...], float]:
+    """Return (a row for each two neighbouring positions in `found`, where the ratio 1 is on their scale, in percent of
+    its length)."""
+    known = [each for each in found if math.isfinite(each.high)]
+    scale = _scale([*((each.low, each.high) for each in known), (1.0, 1.0)])
+    rows = []
+    for each in found:
+        ratio, between = f"{each.ratio:.2f}", f"{each.low:.2f} to {each.high:.2f}"
+        text = f"{ratio}, interval {between}"
+        drawn = scale.interval(each.ratio, each.low, each.high, text) if each in known else None
+        rows.append(BiasRow(f"{each.place} and {each.place + 1}", ratio, between, drawn, f"{each.answers:,}"))
+    return tuple(rows), scale.place(1.0)
 
 
 def _verdict(each: LearnerEvaluation, own: str, measures: Sequence[Measure]) -> tuple[str, str]:
@@ -154,9 +194,9 @@ def _measure(found: Evaluation, j: int) -> MeasureView:
     rows = [_row(each.learner, value, measure, scale, difference) for each, value in zip(found.learners, values)]
     basis = ""
     if known is not None:
-        by = f"{count(known.comparisons, 'comparison')} of {count(known.people, 'person', 'people')}"
+        by = f"{count(known.comparisons, 'comparison')} from {count(known.people, 'person', 'people')}"
         each = ", each of whom counts alike" if known.people > 1 else ""
-        basis = f"By {by}{each}{f', worth {known.effective:,.0f} of equal weight' if is_weighted(known) else ''}."
+        basis = f"It rests on {by}{each}."
     return MeasureView(
         measure.name[:1].upper() + measure.name[1:],
         measure.about,

@@ -268,10 +268,12 @@ def fitting(loop: Loop) -> list[str]:
     for name in find_learners():
         spec = interaction.full_spec(name)
         try:
-            interaction_of(*candidate_manifest(loop.manifest, spec)).candidate(spec)
+            serving = interaction_of(*candidate_manifest(loop.manifest, spec))
+            serving.candidate(spec)
         except (ValueError, LookupError):
             continue
-        found.append(spec)
+        if serving.name == interaction.name:
+            found.append(spec)
     return [spec for spec in found if spec != loop.manifest.learner]
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from heedful.loop.report import Report
 
 PAIRS = (
-    "Swapped pairs is the share of neighbours, shown in either order at random, that are ranked as people answered, "
-    "each before it was learned from; 50 % is a guess. Where something stands draws clicks, and here cancels out."
+    "Swapped pairs is the share of neighbours, shown in either order at random, that a learner ranks as people "
+    "answered, before it learns from the answer; guessing gives 50 %. That people click more at the top cancels out."
 )
 NO_PAIRS = "no answer prefers one of two neighbours that were shown in either order at random"
 SWAP = (
