@@ -119,10 +119,13 @@ def test_the_strategy_of_litellm_works_with_the_real_one(endpoint: ChatEndpoint,
     subprocess.run([*pip, "--only-binary", ":all:", LITELLM, *needs], check=True)
     rows = [{"id": "broken", "cost": 0.0}, {"id": "small", "cost": 1.0}, {"id": "large", "cost": 20.0}]
     settings = Settings(cost_weight=0.01, control=0.0)
+    (tmp_path / "loops").mkdir()
     Loop.create(tmp_path / "loops" / "route.heedful", items=rows, settings=settings).close()
     life = str(Path(__file__).with_name("litellm_life.py"))
     paths = os.pathsep.join(map(str, (ROOT / "src", EXAMPLES)))
+    nobody = "http://127.0.0.1:9"  # a request to another machine fails
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": paths, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    environment |= {"HTTP_PROXY": nobody, "HTTPS_PROXY": nobody, "NO_PROXY": "127.0.0.1"}
     with running.served(tmp_path / "loops") as url:
         done = subprocess.run(
             [str(python), life, url, endpoint.url],
