@@ -14,6 +14,9 @@ words, half of them of its topic. 50 people give one thumb each in turn.
   of the loop's own learner and of policies that were not shown (cheapest, always one model) has the truth in it, how
   wide it is, and how often there is none.
 
+- **How large the steps should be** for long embeddings: the first figure after 1,000 thumbs, for embeddings of 384 and
+  1,536 numbers, with steps of 0.3 and with those that a loop takes by itself.
+
 `--seeds N` takes other than 12 of either kind of prompts; `--quick` takes 1, up to 300 thumbs, and writes nothing.
 """
 
@@ -36,6 +39,7 @@ from heedful.loop.interactions.routing.table import embeddings
 
 COSTS = {"tiny": 0.2, "small": 1.0, "medium": 3.0, "large": 10.0}
 WEIGHT, TOPICS, SIZE, PEOPLE, FRESH = 0.03, 6, 64, 50, 300
+LONG, STEP = (384, 1536), "pairwise-logistic:rate=0.3"
 LOOKS, CLAIMS = (100, 300, 1000, 3000), (1000, 3000)
 Rng = np.random.Generator
 
@@ -43,28 +47,28 @@ Rng = np.random.Generator
 class World:
     """Prompts of topics, and how good each model is at each topic."""
 
-    def __init__(self, kind: str, rng: Rng) -> None:
-        self.kind = kind
+    def __init__(self, kind: str, rng: Rng, size: int = SIZE) -> None:
+        self.kind, self.size = kind, size
         good = rng.random((TOPICS, 3)) < np.array([1 / 3, 1 / 2, 2 / 3])
         self.thumb = np.column_stack([np.where(good, 0.88, 0.25), np.full(TOPICS, 0.9)])
         self.value = self.thumb - WEIGHT * np.array(list(COSTS.values()))
-        directions = rng.standard_normal((TOPICS + 1, SIZE))
+        directions = rng.standard_normal((TOPICS + 1, size))
         self.directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
 
     def prompt(self, rng: Rng) -> tuple[int, dict[str, Any]]:
         """Return (a topic, the context of a request for a prompt of it)."""
         topic = int(rng.integers(TOPICS))
         if self.kind == "embedding":
-            e = self.directions[topic] + self.directions[-1] + rng.standard_normal(SIZE) / np.sqrt(SIZE)
+            e = self.directions[topic] + self.directions[-1] + rng.standard_normal(self.size) / np.sqrt(self.size)
             return topic, {"embedding": (e / np.linalg.norm(e)).tolist()}
         own, shared = rng.integers(40, size=5), rng.integers(200, size=5)
         return topic, {"prompt": " ".join([f"topic{topic}word{j}" for j in own] + [f"word{j}" for j in shared])}
 
 
-def run(kind: str, seed: int, most: int) -> dict[str, Any]:
+def run(kind: str, seed: int, most: int, size: int = SIZE, learner: str | None = None) -> dict[str, Any]:
     """One loop that gets `most` thumbs; what is known of it at each look."""
     rng = np.random.default_rng(seed)
-    world, names = World(kind, rng), list(COSTS)
+    world, names = World(kind, rng, size), list(COSTS)
     fresh = [world.prompt(np.random.default_rng([seed, 1, i])) for i in range(FRESH)]
     truth = {"cheapest": world.value[:, 0].mean()} | {
         f"always:{name}": world.value[:, j].mean() for j, name in enumerate(names)
@@ -73,9 +77,10 @@ def run(kind: str, seed: int, most: int) -> dict[str, Any]:
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         items = [{"id": name, "cost": cost} for name, cost in COSTS.items()]
-        context = embeddings(SIZE) if kind == "embedding" else None
+        context = embeddings(size) if kind == "embedding" else None
         settings = Settings(cost_weight=WEIGHT, seed=seed)
-        with Loop.create(Path(folder) / "l", items=items, settings=settings, context=context) as loop:
+        path = Path(folder) / "l"
+        with Loop.create(path, items=items, learner=learner, settings=settings, context=context) as loop:
             shown, own = [], []
             for i in range(most):
                 topic, about = world.prompt(rng)
@@ -92,7 +97,7 @@ def run(kind: str, seed: int, most: int) -> dict[str, Any]:
                     alone = max(np.mean([world.value[k, j] for k, _ in fresh]) for j in range(len(names)))
                     found["learned"][i + 1] = float((np.mean(chosen) - alone) / (best - alone))
                     found["shown"][i + 1] = float((np.mean(shown) - base) / way)
-                if i + 1 in CLAIMS:
+                if i + 1 in CLAIMS and size == SIZE:
                     found["claims"] += claims(loop, truth | {"own": float(np.mean(own))}, i + 1)
     return found
 
@@ -121,8 +126,24 @@ def main() -> None:
     for kind in ("embedding", "words"):
         results[kind] = [run(kind, seed, most) for seed in range(seeds)]
         show(kind, results[kind])
+    results["steps"] = steps(seeds, min(most, 1000))
     if not chosen.quick:
         record("routing", results)
+
+
+def steps(seeds: int, most: int) -> list[dict[str, Any]]:
+    """Print and return what is learned from long embeddings, with steps of 0.3 and with the loop's own."""
+    table, rows = Table(title=f"after {most:,} thumbs"), []
+    for column in ("numbers", "step", "would choose", "standard error"):
+        table.add_column(column, justify="right")
+    for size in LONG:
+        for name, learner in (("0.3", STEP), ("own", None)):
+            found = np.array([run("embedding", seed, most, size, learner)["learned"][most] for seed in range(seeds)])
+            rows.append({"size": size, "step": name, "learned": found.tolist()})
+            error = found.std(ddof=1) / np.sqrt(found.size) if found.size > 1 else float("nan")
+            table.add_row(f"{size:,}", name, f"{found.mean():.2f}", f"{error:.2f}")
+    Console().print(table)
+    return rows
 
 
 def show(kind: str, runs: list[dict[str, Any]]) -> None:
