@@ -163,7 +163,7 @@ def test_the_share_that_was_changed_is_that_of_the_longest_common_subsequence() 
         expected = 1.0 - 2.0 * rows[-1, -1] / total if total else 0.0
         assert share_changed(" ".join(old), " \n".join(new)) == pytest.approx(expected, abs=1e-12)
     same = "a " * 10_000
-    assert share_changed(same, same) == 0.0  # which takes minutes where matching blocks are sought
+    assert share_changed(same, same) == 0.0  # which takes seconds where matching blocks are sought
     assert share_changed(same, "b " * 10_000) == 1.0
     numbers = [str(j) for j in range(10_000)]
     assert share_changed(" ".join(numbers), " ".join(numbers[::-1])) == pytest.approx(1.0 - 1 / 10_000)
