@@ -39,21 +39,58 @@ DECISION, TRIED = "heedful_decision", "heedful_tried"
 """Where the metadata of a request hold the decision for it, and the models that failed already."""
 
 
-class HeedfulStrategy(CustomRoutingStrategyBase, CustomLogger):
-    """Chooses a deployment of `router` for each request by a loop of routes, and remembers which response it led to.
+class Responses(CustomLogger):
+    """Remembers which decision each of the last responses came from. One is enough for all strategies of a process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decisions: OrderedDict[str, Any] = OrderedDict()
+        self._came = threading.Condition()
+
+    def log_success_event(self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
+        """Take from LiteLLM that a request had a response."""
+        metadata = (kwargs.get("litellm_params") or {}).get("metadata") or {}
+        decision, id = metadata.get(DECISION), getattr(response_obj, "id", None)
+        if decision is not None and id is not None:
+            with self._came:
+                self._decisions[id] = decision
+                while len(self._decisions) > MOST:
+                    self._decisions.popitem(last=False)
+                self._came.notify_all()
+
+    async def async_log_success_event(
+        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Take from LiteLLM that a request had a response."""
+        self.log_success_event(kwargs, response_obj, start_time, end_time)
+
+    def decision_of(self, response: str, patience: float = 2.0) -> Any:
+        """Return the loop's decision for the response with the id `response`.
+
+        LiteLLM tells of a response in another thread, a moment after it: wait up to `patience` seconds for that. Raise
+        LookupError for a response that is not known, or not any more."""
+        with self._came:
+            if not self._came.wait_for(lambda: response in self._decisions, patience):
+                raise LookupError(f"response: expected the id of one of the last {MOST:,} responses, got {response}")
+            return self._decisions[response]
+
+
+RESPONSES = Responses()
+
+
+class HeedfulStrategy(CustomRoutingStrategyBase):
+    """Chooses a deployment of `router` for each request by a loop of routes, and takes feedback on the responses.
 
     `loop` is one of `heedful.client.Client` (or a `heedful.Loop`). `embed` makes the embedding of a prompt, for a loop
     that was made with `--embedding`; otherwise the loop gets the prompt's text. It registers itself with `router`, and
-    in `litellm.callbacks`, from where LiteLLM tells it the id of each response."""
+    `RESPONSES` in `litellm.callbacks`, from where LiteLLM tells the id of each response."""
 
     def __init__(self, router: Any, loop: Any, embed: Callable[[str], Sequence[float]] | None = None) -> None:
-        super().__init__()
         self._router, self._loop, self._embed = router, loop, embed
-        self._decisions: OrderedDict[str, Any] = OrderedDict()
-        self._came = threading.Condition()
         register = getattr(router, "register_plugin", None) or router.set_custom_routing_strategy
         register(self)
-        litellm.callbacks.append(self)
+        if RESPONSES not in litellm.callbacks:
+            litellm.callbacks.append(RESPONSES)
 
     # ------------------------------------------------------------------------ choosing
 
@@ -102,40 +139,13 @@ class HeedfulStrategy(CustomRoutingStrategyBase, CustomLogger):
             raise ValueError(f"model: expected one of {known}, got {model}")
         return found
 
-    # ------------------------------------------------------------------------ which response it was
-
-    def log_success_event(self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """Take from LiteLLM that a request had a response."""
-        metadata = (kwargs.get("litellm_params") or {}).get("metadata") or {}
-        decision, id = metadata.get(DECISION), getattr(response_obj, "id", None)
-        if decision is not None and id is not None:
-            with self._came:
-                self._decisions[id] = decision
-                while len(self._decisions) > MOST:
-                    self._decisions.popitem(last=False)
-                self._came.notify_all()
-
-    async def async_log_success_event(
-        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
-    ) -> None:
-        """Take from LiteLLM that a request had a response."""
-        self.log_success_event(kwargs, response_obj, start_time, end_time)
-
-    def decision_of(self, response: str, patience: float = 2.0) -> Any:
-        """Return the loop's decision for the response with the id `response`.
-
-        LiteLLM tells of a response in another thread, a moment after it: wait up to `patience` seconds for that. Raise
-        LookupError for a response that is not known, or not any more."""
-        with self._came:
-            if not self._came.wait_for(lambda: response in self._decisions, patience):
-                raise LookupError(f"response: expected the id of one of the last {MOST:,} responses, got {response}")
-            return self._decisions[response]
+    # ------------------------------------------------------------------------ feedback
 
     def feedback(self, response: str, **form: Any) -> Any:
         """Send feedback on the response with the id `response`; return the loop's answer.
 
         `form` is thumb="up", edit={"from": ..., "to": ...}, or another form of feedback of a loop of routes."""
-        return self._loop.feedback(self.decision_of(response), **form)
+        return self._loop.feedback(RESPONSES.decision_of(response), **form)
 
     async def afeedback(self, response: str, **form: Any) -> Any:
         """Send feedback as `feedback` does, without keeping other tasks waiting."""

@@ -21,6 +21,7 @@ GRADES = "init films films.csv --kind year=number --kind minutes=number --contro
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "films.csv").write_text(FILMS)
+    (tmp_path / "models.csv").write_text(MODELS)
     return tmp_path
 
 
@@ -91,6 +92,8 @@ MADE: list[tuple[str, list[str], dict[str, Any]]] = [
         {"learner": "hierarchical-gp", "choices": "best"},
     ),
 ]
+MODELS = "id,cost,vendor\nsmall,0.5,x\nlarge,15,y\n"
+ROUTED = "init films models.csv --route"
 
 
 @pytest.mark.parametrize(("line", "told", "facts"), MADE)
@@ -143,7 +146,35 @@ WRONG = [
     (f"{CHOSEN} --goal worst", "choices: expected best or ranking, got 'worst'"),
     (f"{CHOSEN} --learner perceptron", "learner: expected one of choices, such as hierarchical-gp"),
     (f"{CHOSEN} --people 5", "shrink: expected 0 in a loop of choices"),
+    (f"{ROUTED} --choices", "--route: expected none with --choices"),
+    (f"{ROUTED} --cost-weight -1", "--cost-weight: expected a number from 0 to 1000, got -1"),
+    (f"{ROUTED} --cost-weight nan", "--cost-weight: expected a number from 0 to 1000, got nan"),
+    (f"{ROUTED} --embedding 0", "--embedding: expected a whole number"),
+    (f"{ROUTED} --embedding 3 --context models.csv", "--context: expected none where another option says"),
+    (f"{ROUTED} --cross all", "--cross: expected none in a loop of routes"),
+    (f"{ROUTED} --kind vendor=category", "--kind: expected none in a loop of routes"),
+    (f"{ROUTED} --query-features -", "--query-features: "),
+    (f"{ROUTED} --apprentice", "apprentice: expected false in a loop of routes"),
+    (f"{ROUTED} --learner fair-pairs", "learner: expected one that learns from thumbs and draws nothing itself"),
+    (f"{RATED} --route", "cost: expected a column cost, or cost_in and cost_out, got none of them"),
+    ("init films --texts --route", "items: expected at least one model, got none"),
+    (f"{RATED} --cost-weight 0", "--cost-weight: expected --route with it, got none"),
+    (f"{RATED} --embedding 3", "--embedding: expected --route with it, got none"),
 ]
+
+
+def test_a_loop_of_routes_is_made_and_says_so() -> None:
+    """The learner's steps are smaller for long embeddings; a request may say another cost weight."""
+    got = done(f"{ROUTED} --cost-weight 0.02 --embedding 900")
+    assert "For each prompt it chooses one of 2 models by embedding" in got.out
+    assert "less 0.02 for each unit of cost" in got.out
+    assert "--kind" not in got.out
+    assert "Next: heedful decide films --context '{\"embedding\": [...]}'" in got.out
+    with Loop.open("films.heedful") as loop:
+        assert (loop.manifest.learner, loop.settings.cost_weight) == ("pairwise-logistic:rate=0.1", 0.02)
+    made = done("init words models.csv --route --json").json
+    assert (made["learner"], made["items"]) == ("pairwise-logistic:rate=0.3", 2)
+    assert [each["column"] for each in made["context"]] == ["prompt", "cost_weight"]
 
 
 @pytest.mark.parametrize(("line", "told"), WRONG)

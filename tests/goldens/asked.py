@@ -32,7 +32,16 @@ FEEDBACK: dict[str, Any] = {
     "grades": lambda shown: {"grade": {shown[0]: 5, shown[1]: 1}},
     "ratings": lambda shown: {"rating": {shown[0]: 5}},
     "choices": lambda shown: {"choice": "second"},
+    "routes": lambda shown: {"thumb": "down", "item": shown[0]},
 }
+OTHERS = {
+    "ranking": "perceptron",
+    "grades": "prank:n_ranks=5",
+    "ratings": "item-mean",
+    "choices": "gp",
+    "routes": "cheapest",
+}
+"""What a loop is evaluated with."""
 PEOPLE = (None, "p0", "p1", "p3", "p9")
 
 
@@ -89,7 +98,7 @@ def exported(loop: Loop) -> str:
 
 def commands(kind: str, folder: Path) -> str:
     """What commands print, in words and as JSON; `folder`, with the loop in it, is the working directory."""
-    spec = {"ranking": "perceptron", "grades": "prank:n_ranks=5", "ratings": "item-mean", "choices": "gp"}[kind]
+    spec = OTHERS[kind]
     lines = ["report", f"explain {{}} {LAST[kind]}", "explain {} d0", f"evaluate {{}} --learner {spec}", "doctor"]
     lines += ["decide {} --person p0 --id cli", *(["standing"] if kind == "choices" else []), "undo {} e3"]
     lines += ["forget {} p0 --yes"]

@@ -18,6 +18,7 @@ from unittest import mock
 from heedful import Loop, Settings
 from heedful.core.serialization import read_arrays, write_arrays
 from heedful.features import infer
+from heedful.loop.interactions.routing.table import embeddings
 from heedful.server.keys import Keys
 
 FOLDER = Path(__file__).parent
@@ -144,14 +145,51 @@ def choices(folder: Path) -> Loop:
     return loop
 
 
+def routes(folder: Path) -> Loop:
+    """Routing: thumbs, edits and choices; a cost that changes, a cost weight of a request, offsets of people."""
+    rows = [{"id": f"i{j}", "cost_in": float(j * j), "cost_out": float(2 * j), "vendor": "x"} for j in range(4)]
+    loop = Loop.create(
+        folder,
+        items=rows,
+        settings=Settings(cost_weight=0.02, shrink=2.0, control=0.2),
+        context=embeddings(3),
+    )
+    for t in range(18):
+        about: dict[str, Any] = {"embedding": [float(j == t % 3) + (3 * t + j) % 5 / 8 for j in range(3)]}
+        about |= {"cost_weight": 0.1} if t % 5 == 4 else {}
+        d = loop.decide(
+            None if t % 2 else ["i3", "i1", "i0"], person=f"p{t % 4}", context=about, id=f"d{t}", show=1 + (t % 4 == 3)
+        )
+        if t == 17:
+            break
+        if len(d.shown) == 2:
+            loop.feedback(d.id, id=f"e{t}", choice="second" if t % 3 else "first")
+        elif t % 3 == 1:
+            loop.feedback(d.id, id=f"e{t}", edit={"from": "a short answer", "to": "a good answer" if t % 2 else "no"})
+        else:
+            loop.feedback(d.id, id=f"e{t}", thumb="down" if d.shown[0] == "i0" else "up")
+        if t == 8:
+            loop.put_items([{**rows[3], "cost_in": 2.0}])
+        if t == 10:
+            loop.withdraw("i2")
+    return loop
+
+
 MAKERS: dict[str, Callable[[Path], Loop]] = {
     "ranking": ranking,
     "grades": grades,
     "ratings": ratings,
     "choices": choices,
+    "routes": routes,
 }
-LEARNERS = {"ranking": "fair-pairs", "grades": "averaged-prank", "ratings": "bmf", "choices": "hierarchical-gp"}
-LAST = {"ranking": "d20", "grades": "d13", "ratings": "d15", "choices": "d12"}
+LEARNERS = {
+    "ranking": "fair-pairs",
+    "grades": "averaged-prank",
+    "ratings": "bmf",
+    "choices": "hierarchical-gp",
+    "routes": "pairwise-logistic",
+}
+LAST = {"ranking": "d20", "grades": "d13", "ratings": "d15", "choices": "d12", "routes": "d17"}
 """The decision that was left without an answer."""
 
 

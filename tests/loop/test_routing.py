@@ -150,6 +150,25 @@ def test_an_edit_is_a_thumb_of_the_share_that_it_left(tmp_path: Path) -> None:
     assert share_changed("", "") == 0.0
 
 
+def test_the_share_that_was_changed_is_that_of_the_longest_common_subsequence() -> None:
+    """By the table of its recursion, over random texts of few words; and of long texts at once."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        old, new = ([str(word) for word in rng.choice(list("xyz"), rng.integers(12))] for _ in range(2))
+        rows = np.zeros((len(old) + 1, len(new) + 1), np.int64)
+        for i, a in enumerate(old):
+            for j, b in enumerate(new):
+                rows[i + 1, j + 1] = rows[i, j] + 1 if a == b else max(rows[i, j + 1], rows[i + 1, j])
+        total = len(old) + len(new)
+        expected = 1.0 - 2.0 * rows[-1, -1] / total if total else 0.0
+        assert share_changed(" ".join(old), " \n".join(new)) == pytest.approx(expected, abs=1e-12)
+    same = "a " * 10_000
+    assert share_changed(same, same) == 0.0  # which takes seconds where matching blocks are sought
+    assert share_changed(same, "b " * 10_000) == 1.0
+    numbers = [str(j) for j in range(10_000)]
+    assert share_changed(" ".join(numbers), " ".join(numbers[::-1])) == pytest.approx(1.0 - 1 / 10_000)
+
+
 def test_two_models_are_shown_to_choose_between(tmp_path: Path) -> None:
     with make(tmp_path / "r", sampled=0.0) as loop:
         for i in range(40):

@@ -226,7 +226,11 @@ def _kind_made(given: Mapping[str, object]) -> type[Interaction[Any]] | None:
         raise BadInput(f"{second}: expected none with {first}, got it")
     for each in _kinds():
         own, *more = each.options
-        alone = [] if each in made else [other.flag for other in more if given[other.name] not in (None, False)]
+        alone = (
+            []
+            if each in made
+            else [other.flag for other in more if given[other.name] is not None and given[other.name] is not False]
+        )
         if alone:
             raise BadInput(f"{alone[0]}: expected {own.flag} with it, got none")
     return made[0] if made else None

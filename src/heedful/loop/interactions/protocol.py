@@ -1,9 +1,9 @@
 """The interface of an interaction: all that a loop does differently for one kind of feedback than for another.
 
-A kind of feedback is corrections and clicks, grades, ratings or choices. A loop has one `Interaction`, made from its
-manifest and its learner. The state that a loop's log folds to is a model (`LoopModel`): the learner's state that all
-people share, and a state for each person. The file is long because `Interaction` is one list of methods, most with a
-body that suits most kinds."""
+A kind of feedback is corrections and clicks, grades, ratings, choices, or thumbs and edits of answers. A loop has one
+`Interaction`, made from its manifest and its learner. The state that a loop's log folds to is a model (`LoopModel`):
+the learner's state that all people share, and a state for each person. The file is long because `Interaction` is one
+list of methods, most with a body that suits most kinds."""
 
 from __future__ import annotations
 
