@@ -400,7 +400,7 @@ def _admin(shop: Shop) -> dict[str, str]:
 
 
 def test_the_digest_in_the_database_signs(shop: Shop) -> None:
-    """What decision 33 says it costs: who reads server.db can make tokens, for clicks on decisions that they know."""
+    """What decision 34 says it costs: who reads server.db can make tokens, for clicks on decisions that they know."""
     [key] = [each for each in shop.keys.all() if each.prefix == shop.key[:11]]
     head, claims = ({"alg": "HS256", "kid": key.prefix}, {"loop": "cars", "decision": "d1", "exp": time.time() + 9})
     parts = [base64.urlsafe_b64encode(json.dumps(each).encode()).rstrip(b"=") for each in (head, claims)]

@@ -8,7 +8,7 @@ makes one, without a request:
 - claims: {"loop": its name, "decision": the decision's id, "exp": when it ends, in seconds since 1970};
 - signing key: the 32 bytes of SHA-256 of the API key's whole text, which this server stores as the key's digest.
 
-So nothing is stored for a token, every server of the same keys knows it, and it ends with its key. Decision 33 says
+So nothing is stored for a token, every server of the same keys knows it, and it ends with its key. Decision 34 says
 what that costs."""
 
 from __future__ import annotations
