@@ -171,16 +171,16 @@ OF_ONE_KIND = (
 )
 """What is about one kind: the interactions, an experiment's definition and its setting, and the list of experiments."""
 KIND = re.compile(
-    r"\b(coactive(?! learning)|ordinal|pairwise(?!-))\b|\bloops? of (rankings|grades|ratings|choices)\b"
+    r"\b(coactive(?! learning)|ordinal|pairwise(?!-))\b|\bloops? of (rankings|grades|ratings|choices|routes)\b"
     r"|\b(grading|rating) loops?\b|\bpredicts? grades\b",
     re.IGNORECASE,
 )
 """A kind of feedback in words."""
-OF_KINDS = {"grades", "ratings", "choices", "chances"}
+OF_KINDS = {"grades", "ratings", "choices", "chances", "cost_weight"}
 """What only loops of one kind have: of settings, decisions, reports."""
 LOOPS = re.compile(r"(^|_)(loop|settings|projection|decision|record|report|found|said|told)$")
 """What such a thing may be an attribute of."""
-OWN = {"is_grading", "is_rating", "is_choosing", "GradingModel", "RatingModel", "ChoiceModel"}
+OWN = {"is_grading", "is_rating", "is_choosing", "GradingModel", "RatingModel", "ChoiceModel", "RouteModel"}
 
 
 def kinds_named(path: Path) -> set[str]:
@@ -212,3 +212,9 @@ def in_the_house() -> list[str]:
 def test_only_interactions_name_a_kind_of_feedback(file: str) -> None:
     named = kinds_named(SRC / file)
     assert not named, f"{file} names {', '.join(sorted(named))}: ask the interaction"
+
+
+def test_the_words_of_every_kind_are_known_here() -> None:
+    from heedful.loop.interactions.registry import interactions
+
+    assert [kind.loop for kind in interactions().values() if not KIND.search(kind.loop)] == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ratings_streams import offers, played
+from ratings_streams import played
 
 import naive_ratings as naive
 from heedful.learners.ratings.nmf_bandit import NMFBandit, exploration_set
@@ -91,30 +91,6 @@ def test_how_often_it_explores_and_what() -> None:
     mine = set(items[exploration_set(state.seed, 5, items, 4)].tolist())
     among = [int(learner.propose(state, x, rng)[0]) in mine for _ in range(3000)]
     assert abs(sum(among) / 3000 - (0.5 + 0.5 * 4 / 30)) < 4 * (0.25 / 3000) ** 0.5
-
-
-def test_what_is_taken_out_is_out_of_counts_and_sums_at_once() -> None:
-    learner = NMFBandit(n_factors=2, every=10)
-    rng = np.random.default_rng(0)
-    state = learner.init(rng)
-    V = state.V.copy()
-    for x, answer in offers(60, 3):
-        y = learner.propose(state, x, rng)
-        state = learner.update(state, x, y, answer(y))
-    pairs = state.pairs
-    item = int(pairs.item[pairs.used - 1])
-    left = [(i, j, c) for i, j, c in zip(pairs.user, pairs.item, pairs.count) if c and j != item]
-    assert (state.V[item] != V[item]).any()
-    state = learner.without_item(state, item)
-    assert [(i, j, c) for i, j, c in zip(pairs.user, pairs.item, pairs.count) if c] == left
-    assert (pairs.total[pairs.count == 0.0] == 0.0).all()
-    assert (state.V[item] == V[item]).all()
-    assert state.users == len({i for i, _, _ in left})
-    i, j, _ = left[0]
-    learner.without_rating(state, int(i), int(j), 1.0)
-    assert sum(pairs.count) == sum(c for _, _, c in left) - 1
-    with pytest.raises(LookupError, match=r"^item: expected one that user 500 rated, got 500$"):
-        learner.without_rating(state, 500, 500, 1.0)
 
 
 def test_what_is_expected_is_above_the_lowest_rating() -> None:

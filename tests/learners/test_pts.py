@@ -10,7 +10,6 @@ import pytest
 from ratings_streams import offers, played
 
 import naive_ratings as naive
-from heedful.learners.ratings.interaction_matrix import place_of
 from heedful.learners.ratings.pts import PTS, effective_sample_size, systematic_resampling
 from heedful.spaces.slate import Slate, SlateContext, SlateRatings
 
@@ -118,31 +117,6 @@ def test_the_weight_is_the_predictive_likelihood() -> None:
     mu, var = v * 3.0 / 0.25 / Lambda, 0.25 + w * w / Lambda
     log = [-0.5 * (math.log(s) + (2.0 - m * z) ** 2 / s) for m, z, s in zip(mu, w, var)]
     assert state.log_weights[0] - state.log_weights[1] == pytest.approx(log[0] - log[1])
-
-
-def test_what_is_taken_out_is_out_of_counts_and_sums_at_once() -> None:
-    learner = PTS(n_factors=2, n_particles=3)
-    rng = np.random.default_rng(0)
-    state = learner.init(rng)
-    V = state.V.copy()
-    for x, answer in offers(60, 3):
-        y = learner.propose(state, x, rng)
-        state = learner.update(state, x, y, answer(y))
-    pairs = state.pairs
-    item = int(pairs.item[pairs.used - 1])
-    left = [(i, j, c) for i, j, c in zip(pairs.user, pairs.item, pairs.count) if c and j != item]
-    state = learner.without_item(state, item)
-    assert [(i, j, c) for i, j, c in zip(pairs.user, pairs.item, pairs.count) if c] == left
-    assert (pairs.total[pairs.count == 0.0] == 0.0).all()
-    assert (state.V[:, item] == V[:, item]).all()
-    i, j, c = left[0]
-    p = place_of(pairs, i, j)
-    total = pairs.total[p]
-    state = learner.without_rating(state, int(i), int(j), 1.0)
-    assert (pairs.count[p], pairs.total[p]) == ((c - 1, total - 1.0) if c > 1 else (0.0, 0.0))
-    learner.without_item(state, 500)
-    with pytest.raises(LookupError, match=r"^item: expected one that user 500 rated, got 500$"):
-        learner.without_rating(state, 500, 500, 1.0)
 
 
 def test_what_is_expected_is_the_mean_of_the_particles() -> None:

@@ -11,8 +11,10 @@ import pytest
 from ratings_streams import offers, weighed
 
 from heedful.core.conformance import identical
-from heedful.core.fold import Round, copy_arrays, replay
+from heedful.core.fold import Round, copy_arrays, generators, replay
 from heedful.core.session import Session
+from heedful.learners.ratings.nmf_bandit import NMFBandit
+from heedful.learners.ratings.pts import PTS
 from heedful.learners.registry import find_learners, summarise
 from heedful.spaces.slate import Slate, SlateContext, WeightedRatings
 
@@ -105,12 +107,23 @@ def test_counts_and_sums_are_at_once_those_without_it(cls: Any) -> None:
         assert wanted != sums(full)
         for pair, (count, total) in wanted.items():
             assert now[pair] == pytest.approx((count, total))
+        if cls is NMFBandit:  # how many people have rated, by which it explores
+            assert state.users == refolded.users
         if hasattr(state, "counts"):  # the sums that are not kept for each pair
             np.testing.assert_allclose(state.counts, refolded.counts, atol=1e-9)
             np.testing.assert_allclose(state.totals, refolded.totals, atol=1e-9)
             assert (state.n, state.sum) == (pytest.approx(refolded.n), pytest.approx(refolded.sum))
     with pytest.raises(LookupError, match=r"^item: expected one that user 98 rated, got 5$"):
         learner.without_rating(full, 98, ITEM, 3.0)
+
+
+@pytest.mark.parametrize(("cls", "at"), [(NMFBandit, ITEM), (PTS, (slice(None), ITEM))])
+def test_the_factors_of_an_item_that_is_taken_out_are_the_first_ones(cls: Any, at: Any) -> None:
+    learner = cls(Slate(3))
+    first = learner.init(generators(1)[2]).V[at].copy()  # the generator with which `replay` begins
+    state = replay(learner, logged(learner), 1)
+    assert (state.V[at] != first).any()
+    np.testing.assert_array_equal(learner.without_item(state, ITEM).V[at], first)
 
 
 @pytest.mark.parametrize("cls", LEARNERS)
