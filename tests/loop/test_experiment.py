@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import shutil
 import threading
 from collections import Counter
 from pathlib import Path
@@ -16,6 +18,7 @@ from heedful import Loop
 from heedful.data.jsonl import Line
 from heedful.evaluation.interleaving import Match, interleave
 from heedful.io import export_lines, import_lines
+from heedful.learners.coactive.fair_pairs import FairPairs
 from heedful.loop import experiment
 from heedful.loop.decide import DecisionRequest
 from heedful.loop.records import plain
@@ -431,6 +434,25 @@ def test_the_swaps_of_a_learner_that_served_keep_their_probability(tmp_path: Pat
         after = {each.learner: each.values[0][:7] for each in loop.evaluate("fair-pairs").learners}
         assert after["perceptron"] == before["perceptron"]
         assert before["perceptron"][4] > 5  # comparisons
+
+
+def test_swaps_of_a_learner_whose_file_is_not_named_any_more_tell_nothing(tmp_path: Path) -> None:
+    """How likely it swapped neighbours is not known then; the evaluation leaves these lists out."""
+    shutil.copy(inspect.getfile(FairPairs), tmp_path / "mine.py")
+    small_loop(tmp_path / "l", "perceptron", control=0.0, k=4).close()
+    with Loop.open(tmp_path / "l", learner=f"{tmp_path / 'mine.py'}:FairPairs:swap=0.5") as loop:
+        loop.promote(f"{tmp_path / 'mine.py'}:FairPairs:swap=0.5", force=True)
+        for i in range(60):
+            shown = loop.decide(person=f"p{i % 20}", id=f"d{i}", show=4).shown
+            loop.feedback(f"d{i}", clicks=[shown[1]])
+        known = loop.evaluate()
+        assert known.learners[0].values[0].comparisons == 60  # of every list one pair has the item at its second place
+        assert known.position_bias is not None
+        loop.promote("perceptron", force=True)
+    with Loop.open(tmp_path / "l") as loop:
+        unknown = loop.evaluate()
+    assert unknown.learners[0].values[0].refused.startswith("no answer prefers one of two neighbours")
+    assert unknown.position_bias is None
 
 
 def test_frozen_sides_stay_as_they_were(tmp_path: Path) -> None:

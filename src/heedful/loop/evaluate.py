@@ -238,6 +238,8 @@ class _Fold:
             self.start = _start(projection, when.removesuffix(".."), spec)
         self._interaction = projection.interaction
         self.model = projection.interaction.candidate(name)
+        self.span = self.start, 2**62 if self.frozen is None else self.frozen
+        """the version after which this learner begins to learn, and the last one that it learns from"""
         self.lessons = 0
 
     @property
@@ -246,11 +248,6 @@ class _Fold:
         begins
         """
         return max(self.start, self.frozen or 0)
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """the version after which this learner begins to learn, and the last one that it learns from"""
-        return self.start, 2**62 if self.frozen is None else self.frozen
 
     def learn(self, step: Step) -> None:
         if self.span[0] < step.event.seq <= self.span[1]:

@@ -237,7 +237,7 @@ def list_chances(
     for j, (model, drawn) in enumerate(zip(models, draws)):
         own = own_state(model.people, interaction.person(step.decision.person))
         order = interaction.order(model, model.shared, own, x)
-        chance_of = draws_of(model.learner)[1]
+        chance_of = getattr(model.learner, "chance", None)
         if chance_of is not None:
             found[j] = chance_of(order, shown)
         else:
