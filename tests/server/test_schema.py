@@ -50,7 +50,12 @@ def test_what_kinds_add_to_a_report_of_predictions_is_described() -> None:
     """By name, each with its fields; a kind of one's own may add anything."""
     schemas = DESCRIBED["components"]["schemas"]
     *named, own = schemas["PredictionReport"]["properties"]["details"]["anyOf"]
-    assert {each["$ref"].rpartition("/")[2] for each in named} == {"GradeDetails", "RatingDetails", "ChoiceDetails", "RouteDetails"}
+    assert {each["$ref"].rpartition("/")[2] for each in named} == {
+        "GradeDetails",
+        "RatingDetails",
+        "ChoiceDetails",
+        "RouteDetails",
+    }
     assert own["type"] == "object"
     fields = {name: set(schemas[name]["properties"]) for name in ("GradeDetails", "RatingDetails", "ChoiceDetails")}
     assert fields == {
