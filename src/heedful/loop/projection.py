@@ -1049,7 +1049,7 @@ class Projection:
 
     @property
     def model(self) -> LoopModel:
-        """the model that learns, in place; hold the lock `turn` while reading its state (`published` needs no lock)"""
+        """the model, which learns in place; hold the lock `turn` while reading its state (`published` needs no lock)"""
         return self._model
 
     # ------------------------------------------------------------------------ what is derived

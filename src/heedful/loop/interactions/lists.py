@@ -80,8 +80,8 @@ class ListModel(Protocol):
         `shared` is the learner's state for all people, `person` the person's own, None without one."""
 
     def proposal_fields(self, y: Any, /) -> dict[str, Any]:
-        """Return what a learner's proposal `y` holds besides the list itself, such as the neighbours swapped, by name,
-        as JSON."""
+        """Return what else a learner's proposal `y` holds, apart from the list itself, such as the neighbours swapped,
+        by name, as JSON."""
 
 
 def propose_list(

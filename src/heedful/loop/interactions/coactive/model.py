@@ -318,8 +318,8 @@ class Model:
     # ------------------------------------------------------------------------ keeping
 
     def proposal_fields(self, y: Any) -> dict[str, Any]:
-        """Return what the learner's proposal `y` holds besides the list shown and its `update` will need, by name, as
-        JSON."""
+        """Return what else the learner's proposal `y` holds, apart from the list shown, that its `update` will need, by
+        name, as JSON."""
         carried: list[tuple[str, Any]] = list(y._asdict().items())[1:] if hasattr(y, "_asdict") else []
         return {name: _json(part) for name, part in carried}
 
