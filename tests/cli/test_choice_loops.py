@@ -92,7 +92,7 @@ def test_what_was_learned_in_words(covers: str) -> None:
     assert "how often what was likeliest was chosen" in got
     assert "over 40 answers: predictions" in " ".join(got.split())
     got = done("evaluate covers --learner preference-gp").out
-    assert "By 40 comparisons of" in " ".join(got.split())
+    assert "It rests on 40 comparisons from" in " ".join(got.split())
     assert done("report covers --json").json["prediction"]["answers"] == 40
     assert done("explain covers d39 --json").json["prediction"]["rule"] == "eubo"
 

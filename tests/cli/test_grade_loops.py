@@ -118,8 +118,8 @@ def test_an_evaluation_compares_mean_errors(films: str) -> None:
     values = [each["values"][0] for each in found]
     assert all(value["comparisons"] == 48 and value["low"] <= value["value"] <= value["high"] for value in values)
     said = done("evaluate films --learner prank").out
-    assert "mean error" in said
-    assert "By 48 comparisons of" in " ".join(said.split())
+    assert "Mean error (lower is better)" in said
+    assert "It rests on 48 comparisons from" in " ".join(said.split())
     got = heedful("evaluate films --learner perceptron")
     assert (got.code, got.out) == (2, "")
     assert "expected one that predicts grades" in got.err

@@ -91,7 +91,7 @@ def test_explain_evaluate_and_report_speak_of_ratings(films: str) -> None:
     assert "What it comes from" in said
     said = " ".join(done("evaluate films --learner item-mean --learner random-item").out.split())
     assert "Mean error is that of |predicted - given|" in said
-    assert "By 24 comparisons of" in said
+    assert "It rests on 24 comparisons from" in said
     assert "unknown" in said
     found: Any = done("evaluate films --learner item-mean --json").json["learners"]
     assert [each["learner"] for each in found] == ["bmf", "item-mean"]

@@ -436,6 +436,21 @@ def test_the_swaps_of_a_learner_that_served_keep_their_probability(tmp_path: Pat
         assert before["perceptron"][4] > 5  # comparisons
 
 
+def test_a_learner_is_not_promoted_over_one_that_predicts_nothing_nor_the_other_way_round(tmp_path: Path) -> None:
+    with rating_loop(tmp_path / "l", "random-item", control=0.0) as loop:
+        for i in range(24):
+            shown = loop.decide(person=f"p{i % 12}", id=f"d{i}").shown
+            loop.feedback(f"d{i}", rating={shown[0]: float(1 + i % 5)})
+        with pytest.raises(experiment.NotReady) as refused:
+            loop.promote("item-mean")
+        told = "the log cannot tell whether it is better than random-item: there is no mean error of random-item"
+        assert refused.value.reasons == (told,)
+        loop.promote("item-mean", force=True)
+        with pytest.raises(experiment.NotReady) as refused:
+            loop.promote("random-item")
+        assert refused.value.reasons == ("the log cannot tell, because it predicts nothing of the sort",)
+
+
 def test_swaps_of_a_learner_whose_file_is_not_named_any_more_tell_nothing(tmp_path: Path) -> None:
     """How likely it swapped neighbours is not known then; the evaluation leaves these lists out."""
     shutil.copy(inspect.getfile(FairPairs), tmp_path / "mine.py")

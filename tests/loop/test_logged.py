@@ -38,7 +38,7 @@ def test_a_deterministic_log_gives_no_number_and_says_why(tmp_path: Path) -> Non
     assert pairs.refused == "no answer prefers one of two neighbours that were shown in either order at random"
     assert "heedful init --learner fair-pairs" in pairs.remedy
     assert lists.refused == "100% of what this ranker would show is not in the log"
-    assert "a share of lists drawn at random" in lists.remedy
+    assert "heedful init --sampled 0.01" in lists.remedy
     assert own.values[1].value is not None, "what was shown is known"
 
 

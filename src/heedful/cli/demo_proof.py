@@ -62,30 +62,29 @@ def _run_steps(proof: Proof) -> Iterator[tuple[str, list[Part]]]:
 
 
 def _log(found: Evaluation, true: dict[str, float]) -> list[Part]:
-    """Return what an evaluation says: each learner's values with intervals, and why some cannot be told.
+    """Return what an evaluation says: each learner's values with intervals, what they are the mean of, and why some
+    cannot be told.
 
     `true` are the true values of the learners, by name."""
     from heedful.loop.interactions.telling import Line, Table
 
     parts: list[Part] = []
-    remedies = dict[str, None]()
     for j, measure in enumerate(found.measures):
         rows, reasons = [], dict[str, list[str]]()
         for each in found.learners:
             value, truth = each.values[j], f"{true[each.learner]:.3f}"
             if value.value is None:
                 rows.append((each.learner, "unknown", "", "", truth))
-                reasons.setdefault(value.refused, []).append(each.learner)
-                remedies |= dict.fromkeys([value.remedy] if value.remedy else [])
+                reasons.setdefault(f"{value.refused}. {value.remedy}".strip(), []).append(each.learner)
             else:
                 limits = f"{value.low:.3f} to {value.high:.3f}"
                 rows.append((each.learner, f"{value.value:.3f}", limits, value.verdict, truth))
-        columns = ("learner", measure.name, f"{1.0 - found.alpha:.0%} interval", "than the first", "true clicks")
-        parts.append(Table(measure.name.capitalize(), columns, tuple(rows), (0, 2, 3)))
+        columns = ("learner", "value", f"{1.0 - found.alpha:.0%} interval", "verdict", "true clicks")
+        parts += [Table(measure.name.capitalize(), columns, tuple(rows), (0, 2, 3)), Line(measure.about)]
         for reason, names in reasons.items():
             of = "All" if len(names) == len(found.learners) else ", ".join(names)
-            parts.append(Line(f"{of}: the log cannot tell, because {reason}."))
-    return [*parts, *(Line(f"What would make it tell: {remedy}") for remedy in remedies)]
+            parts.append(Line(f"{of}: the log cannot tell, because {reason}"))
+    return parts
 
 
 def _shadow(proof: Proof) -> list[Part]:

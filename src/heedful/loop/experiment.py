@@ -545,7 +545,7 @@ def evidence_of_log(
     }
     found = []
     if value.refused:
-        found.append(f"the log cannot tell, because {value.refused}; {value.remedy}")
+        found.append("; ".join([f"the log cannot tell, because {value.refused}", *filter(None, [value.remedy])]))
     elif value.difference is None:
         why = value.warning or evaluation.learners[0].values[0].warning or f"there is no {value.measure} of {own}"
         found.append(f"the log cannot tell whether it is better than {own}: {why}")
