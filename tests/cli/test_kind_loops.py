@@ -172,6 +172,11 @@ def test_a_loop_of_routes_is_made_and_says_so() -> None:
     assert "Next: heedful decide films --context '{\"embedding\": [...]}'" in got.out
     with Loop.open("films.heedful") as loop:
         assert (loop.manifest.learner, loop.settings.cost_weight) == ("pairwise-logistic:rate=0.1", 0.02)
+    asked = "".join(f"{a} {b} of rain,{t}\n" for t, a in (("art", "poem"), ("trade", "sum")) for b in "abcdefgh")
+    Path("asked.csv").write_text(f"prompt,task\n{asked}")
+    done("init asked models.csv --route --context asked.csv")
+    with Loop.open("asked.heedful") as loop:
+        assert {"task=art × id=small", "prompt~poem × id=large"} <= set(loop.feature_names)
     made = done("init words models.csv --route --json").json
     assert (made["learner"], made["items"]) == ("pairwise-logistic:rate=0.3", 2)
     assert [each["column"] for each in made["context"]] == ["prompt", "cost_weight"]
