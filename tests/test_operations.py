@@ -13,6 +13,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +27,7 @@ from typer.testing import CliRunner
 from heedful import Loop, Settings, infer
 from heedful.cli import app, command
 from heedful.loop.log.schema import SCHEMA
+from heedful.loop.loop import Unerased
 from heedful.server import database
 from heedful.server.keys import Keys
 from heedful.server.main import served
@@ -174,6 +176,87 @@ def test_a_back_up_under_load_is_whole_and_can_be_restored(tmp_path: Path) -> No
 # ---------------------------------------------------------------------------- upgrade
 
 
+def test_what_litestream_keeps_is_named_by_forget(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "l.heedful", control=0.0) as loop:
+        for person in ("ann", "bob"):
+            loop.feedback(loop.decide(person=person).id, none=True)
+        assert loop.forget("ann").unreached == ()
+        (tmp_path / "l.heedful" / ".log.db-litestream").mkdir()
+        [told] = loop.forget("bob").unreached
+        assert told.startswith(".log.db-litestream next to the log")
+
+
+@pytest.mark.skipif(shutil.which("litestream") is None, reason="there is no litestream in PATH")
+def test_litestream_copies_a_folder_as_the_page_says(tmp_path: Path) -> None:
+    """Loops that are there and new ones; a copy that is restored is the loop; forgetting leaves nothing, in the order
+    of the page."""
+    folder, copies = tmp_path / "served", tmp_path / "copies"
+    [config] = [block for block in blocks("yaml") if block.startswith("dbs:")]
+    for name, place in (("/var/lib/heedful", folder), ("/backup/heedful", copies)):
+        assert name in config
+        config = config.replace(name, str(place))
+    (tmp_path / "litestream.yml").write_text(config)
+    folder.mkdir()
+    small_loop(folder / "cars.heedful", control=0.0).close()
+
+    def start() -> subprocess.Popen[bytes]:
+        command = ["litestream", "replicate", "-config", tmp_path / "litestream.yml"]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def restored(name: str, n: int) -> dict[str, bytes]:
+        """The model of a copy, once it has that many decisions."""
+        end = time.monotonic() + 60
+        while True:
+            again = tmp_path / f"restored-{time.monotonic_ns()}.heedful"
+            command = ["litestream", "restore", "-o", again / "log.db", f"file://{copies / name / 'log.db'}"]
+            if subprocess.run(command, capture_output=True).returncode == 0:
+                with Loop.open(again) as loop:
+                    if loop.projection.log.counts().get("decision") == n:
+                        assert loop.verify() == []
+                        return bits(loop)
+            assert time.monotonic() < end
+            time.sleep(0.5)
+
+    def teach(loop: Loop, rounds: range) -> None:
+        for i in rounds:
+            d = loop.decide(id=f"d{i}", person="annemarie" if i % 2 else "bob")
+            loop.feedback(d.id, id=f"e{i}", clicks=[d.shown[3]])
+
+    def holding() -> list[Path]:
+        found = [path for place in (folder, copies) for path in place.rglob("*") if path.is_file()]
+        return [path for path in found if b"annemarie" in path.read_bytes()]
+
+    running = start()
+    try:
+        with Loop.open(folder / "cars.heedful") as loop, small_loop(folder / "new.heedful", control=0.0) as new:
+            teach(loop, range(40))
+            teach(new, range(10))
+            assert (restored("cars.heedful", 40), restored("new.heedful", 10)) == (bits(loop), bits(new))
+            new.close()
+            with pytest.raises(Unerased) as told:
+                loop.forget("annemarie")
+            assert told.value.forgotten.unreached
+            running.terminate()
+            running.wait(30)
+            loop.finish_forgetting()
+            assert {path.relative_to(folder).parts[:2] for path in holding() if folder in path.parents} <= {
+                ("cars.heedful", ".log.db-litestream"), ("new.heedful", "log.db"), ("new.heedful", "log.db-wal"),
+                ("new.heedful", ".log.db-litestream"),
+            }  # fmt: skip
+            shutil.rmtree(folder / "new.heedful")
+            shutil.rmtree(folder / "cars.heedful" / ".log.db-litestream")
+            for copy in ("cars.heedful", "new.heedful"):
+                shutil.rmtree(copies / copy)
+            assert holding() == []
+            running = start()
+            teach(loop, range(100, 101))
+            assert restored("cars.heedful", 21) == bits(loop)
+            assert holding() == []
+    finally:
+        running.kill()
+        running.wait(30)
+
+
 def test_an_older_version_refuses_a_newer_log_and_leaves_it_alone(tmp_path: Path) -> None:
     small_loop(tmp_path / "cars.heedful").close()
     log, newer = tmp_path / "cars.heedful" / "log.db", SCHEMA.newest + 1
@@ -239,7 +322,8 @@ def test_the_rules_ask_for_labels_and_values_that_there_are(metrics: str) -> Non
 
 def test_the_yaml_is_yaml() -> None:
     yaml = pytest.importorskip("yaml")
-    scraped, rules = (yaml.safe_load(block) for block in blocks("yaml"))
+    copied, scraped, rules = (yaml.safe_load(block) for block in blocks("yaml"))
+    assert copied["dbs"][0]["dir"] == "/var/lib/heedful"
     assert scraped["scrape_configs"][0]["static_configs"][0]["targets"] == ["127.0.0.1:8710"]
     for rule in rules["groups"][0]["rules"]:
         assert rule.keys() <= {"alert", "expr", "for"}

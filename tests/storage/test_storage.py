@@ -149,6 +149,7 @@ def test_triggers_are_written_again_with_every_step(tmp_path: Path) -> None:
     [
         ("CREATE VIEW more AS SELECT 1", "view 'more'"),
         ("CREATE TABLE more (a)", "table 'more'"),
+        ("CREATE TABLE _litestream_lock (id INTEGER, more AS (id || id))", "table '_litestream_lock'"),
         ("CREATE TRIGGER more AFTER INSERT ON note BEGIN SELECT 1; END", "trigger 'more'"),
         ("CREATE INDEX more ON note (a)", "index 'more'"),
         ("DROP TABLE note", "no table 'note'"),
@@ -168,6 +169,8 @@ def test_more_or_less_than_our_tables_is_refused(
 
 def test_what_the_planner_keeps_and_other_spaces_are_not_refused(file: Database, connection: Connection) -> None:
     connection.execute("ANALYZE")
+    connection.execute("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)")
+    connection.execute("CREATE TABLE _litestream_lock (id INTEGER)")
     connection.execute("DROP TABLE note")
     connection.execute("CREATE TABLE note (a\n\t  TEXT)")
     assert file.check(connection) == 2

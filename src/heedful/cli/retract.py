@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -103,5 +104,5 @@ def forget(
             screen.print(f"Out of reach, and may still hold them: {where}", markup=False, soft_wrap=True)
         for where in gone.unreached:
             screen.print(f"Out of reach, and may still hold them: {where}", markup=False, soft_wrap=True)
-        kept = "database" if gone.unreached else "folder"
+        kept = "folder" if isinstance(loop.path, Path) else "database"
         screen.print(f"Back-ups of the {kept} are out of reach, and may still hold them.")

@@ -70,7 +70,7 @@ class Forgotten(NamedTuple):
     `events` counts the erased events; `exports` are paths of files written earlier that may still hold some of them;
     `version` is that of the model without the person. `erased` is False while another process is reading, so that bytes
     are left in the loop's files; `unreached` says in words what the loop cannot erase (of a database: its write-ahead
-    log, archive and standbys)."""
+    log, archive and standbys; of a folder: the files of Litestream)."""
 
     events: int
     """how many events were erased: decisions for the person, feedback on them, corrections of their style, and undos of
@@ -83,8 +83,8 @@ class Forgotten(NamedTuple):
     erased: bool = True
     """whether no bytes of the person's events are left in the loop's files; False while another process is reading"""
     unreached: tuple[str, ...] = ()
-    """what the loop cannot erase them from, in words: of a database its write-ahead log, archive and standbys; () of a
-    folder"""
+    """what the loop cannot erase them from, in words: of a database its write-ahead log, archive and standbys; of a
+    folder the files of Litestream, if it copies the log; () if there is nothing"""
 
 
 class RolledBack(NamedTuple):

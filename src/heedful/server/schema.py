@@ -360,7 +360,7 @@ class Forgotten(msgspec.Struct):
     exports: list[str]
     version: int
     erased: Annotated[bool, Meta(description="false where somebody else is reading: the bytes go when nobody is")]
-    unreached: Annotated[list[str], Meta(description="what of a database the loop cannot erase them from, in words")]
+    unreached: Annotated[list[str], Meta(description="what the loop cannot erase them from, in words")]
 
 
 class Weights(msgspec.Struct):

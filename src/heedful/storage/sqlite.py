@@ -33,10 +33,18 @@ _UNREACHABLE = {
 }
 _MASTER = "SELECT name, type, tbl_name, sql FROM sqlite_master"
 # Tables that ANALYZE creates, which only SQLite's query planner reads.
-_STATISTICS = {
+_OTHERS = {
     "sqlite_stat1": ("table", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
     "sqlite_stat4": ("table", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
+    "_litestream_seq": (
+        "table",
+        "_litestream_seq",
+        "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)",
+    ),
+    "_litestream_lock": ("table", "_litestream_lock", "CREATE TABLE _litestream_lock (id INTEGER)"),
 }
+"""Tables that may be there besides ours: statistics of SQLite's planner, and those of Litestream, which copies the file
+while it is in use."""
 
 Objects = dict[str, tuple[Any, ...]]
 
@@ -144,7 +152,7 @@ class Database:
             )
         there = _objects(connection)
         known = _expected_objects(schema, max(found, 0))
-        may = known | _STATISTICS
+        may = known | _OTHERS
         wrong = [f"{about[0]} {name!r:.100}" for name, about in there.items() if about != may.get(name)]
         wrong += [f"no table {name!r}" for name, about in known.items() if about[0] == "table" and name not in there]
         if wrong:

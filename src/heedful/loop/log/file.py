@@ -173,8 +173,10 @@ class LogFile:
         self._database.create_triggers(self._writer)
 
     def unreached(self) -> tuple[str, ...]:
-        """Return (): `rewrite` removes the bytes of deleted events wherever they are."""
-        return ()
+        """Return, in words, where bytes of deleted events may be that `rewrite` cannot remove: () if Litestream, which
+        copies the file while it is in use, keeps nothing next to it."""
+        kept = self.path.with_name(f".{self.path.name}-litestream")
+        return (f"{kept.name} next to the log, and the copies that Litestream makes of it",) if kept.exists() else ()
 
     def rewrite(self) -> None:
         """Write the file anew and empty the write-ahead file, so that the bytes of deleted events are gone."""
