@@ -783,9 +783,11 @@ class Projection:
             with self.log.writing():
                 self._catch_up()
 
-    def is_behind(self) -> bool:
-        """Return whether another process has written events that this process has not taken in yet."""
-        return self.log.last()[0] != self._head
+    def is_behind(self, last: int | None = None) -> bool:
+        """Return whether another process has written events that this process has not taken in yet.
+
+        `last` is the sequence number of the last event of the log, if the caller knows it; None to look it up."""
+        return (self.log.last()[0] if last is None else last) != self._head
 
     def look(self) -> None:
         """Learn from what other processes wrote to the log since the last commit; if nothing, no transaction is

@@ -239,18 +239,20 @@ class Loops:
             except Exception as error:
                 log.warning("loops of other servers could not be followed: %s", error)
                 continue
-            for key in owned:
+            for key, last in owned.items():
                 tenant, _, name = key.rpartition("/")
                 try:
-                    await self._follow_one((tenant or MAIN, name))
+                    await self._follow_one((tenant or MAIN, name), last)
                 except Exception as error:
                     log.warning("loop %s of another server could not be followed: %s", key, error)
 
-    async def _follow_one(self, key: tuple[str, str]) -> None:
+    async def _follow_one(self, key: tuple[str, str], last: int) -> None:
+        """Open the loop with this (tenant, name), which some server owns, and learn what that one has written up to
+        event `last`."""
         if key not in self._open and len(self._open) < self.most_open:
             await self.open(*key)
         worker = self._open.get(key)
-        if worker is not None and not worker.projection.log.store.owns:
+        if worker is not None and not worker.projection.log.store.owns and worker.projection.is_behind(last):
             with worker:
                 await worker.run(worker.projection.look)
 

@@ -547,10 +547,12 @@ class Directory:
         """Return the names of all loops, NAME or TENANT/NAME, sorted; [] if there are no tables."""
         return [name for [name] in self._read("SELECT name FROM heedful.loop ORDER BY name")]
 
-    def owned(self) -> list[str]:
-        """Return the names of the loops that a process, this one or another, owns now."""
+    def owned(self) -> dict[str, int]:
+        """Return {name: sequence number of its last event, 0 if there is none} of the loops that a process, this one or
+        another, owns now."""
+        last = "(SELECT coalesce(max(seq), 0) FROM heedful.event WHERE event.loop = loop.number)"
         leases = "heedful.lease ON lease.loop = loop.number WHERE lease.expires > clock_timestamp()"
-        return [name for [name] in self._read(f"SELECT name FROM heedful.loop JOIN {leases}")]
+        return dict(self._read(f"SELECT name, {last} FROM heedful.loop JOIN {leases}"))
 
     def renew(self, tables: Sequence[LogTable]) -> list[LogTable]:
         """Let this process stay the owner of the loops of `tables` for `hold` more seconds, all of them in one
