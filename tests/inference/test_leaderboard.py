@@ -292,3 +292,22 @@ def test_places_come_from_the_joint_distribution() -> None:
         assert abs(board.place_low[i] - low) <= 1
         assert abs(board.place_high[i] - high) <= 1
     assert truth.size == 8
+
+
+def test_runs_from_draws_are_those_of_each_pair_of_draws() -> None:
+    """More places than are compared at once."""
+    rng = np.random.default_rng(3)
+    points = rng.normal(0.0, 3.0, 150)
+    draws = points + rng.standard_normal((400, 150)) @ np.diag(rng.uniform(0.2, 2.0, 150))
+    order = (-points).argsort()
+    better, runs = board_module._apart(points, draws, None, order, 0.9)
+
+    def probability(a: int, b: int) -> float:
+        gap = (draws[:, a] - points[a]) - (draws[:, b] - points[b])
+        return 0.5 * math.erfc(-(points[a] - points[b]) / math.sqrt(2.0 * (gap @ gap) / 400))
+
+    assert better == pytest.approx([probability(a, b) for a, b in itertools.pairwise(order.tolist())])
+    sure = np.array([[a != b and probability(a, b) >= 0.9 for b in order.tolist()] for a in order.tolist()])
+    level = {(i, j) for i in range(150) for j in range(i + 1, 150) if not np.triu(sure[i : j + 1, i : j + 1], 1).any()}
+    assert set(runs) == {(i, j) for i, j in level if not any((k, m) != (i, j) and k <= i and j <= m for k, m in level)}
+    assert len(runs) > 10

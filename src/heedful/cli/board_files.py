@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful.cli.ranked import one_line
+from heedful.core.wording import one_line
 from heedful.data.spreadsheet import write_table
 
 if TYPE_CHECKING:

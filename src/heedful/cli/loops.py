@@ -177,7 +177,7 @@ def _prediction(value: float | None) -> str:
 # ---------------------------------------------------------------------------- feedback
 
 Many = list[str] | None
-_THUMBS, _CHOICES = ("up", "down"), ("first", "second", "equal", "cannot_judge")
+_THUMBS, _CHOICES = ("up", "down"), ("first", "second", "equal", "both_bad", "cannot_judge")
 _OPTIONS = {"clicks", "better", "edit", "thumb", "action", "item", "rating", "grade", "choice"}
 """The fields of feedback whose option takes the same value."""
 
@@ -206,7 +206,8 @@ def feedback(
     rating: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How good; repeat it.")] = None,
     grade: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How relevant; repeat it.")] = None,
     choice: Annotated[
-        str | None, typer.Option(metavar="first|second|equal|cannot_judge", help="Between the first two shown.")
+        str | None,
+        typer.Option(metavar="first|second|equal|both_bad|cannot_judge", help="Between the first two shown."),
     ] = None,
     none: Annotated[bool, typer.Option("--none", help="Nothing was clicked or chosen.")] = False,
     form: Annotated[

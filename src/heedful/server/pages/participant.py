@@ -30,6 +30,7 @@ from heedful.server.pages.standing import MANY, segments, summary
 from heedful.server.problems import Problem
 from heedful.server.rate_limit import Buckets
 from heedful.studies.answers import attempt_of
+from heedful.studies.arena import outputs_of
 from heedful.studies.study import Study, study_of
 
 P = ParamSpec("P")
@@ -287,8 +288,10 @@ async def _respond(visit: ParticipantVisit, person: str, form: Mapping[str, str]
 
 def _questions(visit: ParticipantVisit) -> int:
     """Return how many questions a participant is asked: as many as the study says, at most one for each pair of
-    items."""
-    return min(visit.study.questions, comb(len(visit.worker.projection.catalogue.current), 2))
+    items, or of answers to the same prompt."""
+    outputs = outputs_of(visit.worker.loop.path) if visit.study.kind == "answers" else None
+    pairs = comb(len(visit.worker.projection.catalogue.current), 2) if outputs is None else outputs.questions
+    return min(visit.study.questions, pairs)
 
 
 async def _render_question(
