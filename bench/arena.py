@@ -26,6 +26,8 @@ import json
 import subprocess
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -219,20 +221,30 @@ def write(path: Path, file: File) -> None:
 def cost(file: File) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="heedful-") as folder:
         path = Path(folder) / "votes.csv"
-        write(path, file)
-        start = time.perf_counter()
-        command = [sys.executable, "-m", "heedful", "rank", str(path), *file.options]
-        process = subprocess.Popen([*command, "--csv", f"{folder}/board.csv"], stdout=subprocess.DEVNULL)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise SystemExit(f"{' '.join(command)}: ended with {process.returncode}")
-        return {
-            "wall s": round(time.perf_counter() - start, 2),
-            "CPU s": round(used.ru_utime + used.ru_stime, 2),
-            "peak MB": round(used.ru_maxrss / (1024.0 if sys.platform != "darwin" else 1024.0**2), 0),
-            "file MB": round(path.stat().st_size / 1e6, 1),
-        }
+        _apart(write, path, file)
+        return _apart(measure, path, file)
+
+
+def _apart(work: Any, *given: Any) -> Any:
+    """Do it in a new process: the peak memory of a process begins with that of the one which starts it."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *given).result()
+
+
+def measure(path: Path, file: File) -> dict[str, float]:
+    start = time.perf_counter()
+    command = [str(Path(sys.executable).with_name("heedful")), "rank", str(path), *file.options]
+    process = subprocess.Popen([*command, "--csv", str(path.with_name("board.csv"))], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)}: ended with {process.returncode}")
+    return {
+        "wall s": round(time.perf_counter() - start, 2),
+        "CPU s": round(used.ru_utime + used.ru_stime, 2),
+        "peak MB": round(used.ru_maxrss / (1024.0 if sys.platform != "darwin" else 1024.0**2), 0),
+        "file MB": round(path.stat().st_size / 1e6, 1),
+    }
 
 
 # ---------------------------------------------------------------------------- the program

@@ -244,7 +244,7 @@ def test_votes_that_say_nothing_are_counted_with_the_reason() -> None:
     assert board.left_out["could not be judged"] == 1
     assert set(board.left_out) == {"could not be judged", "of people left out", "without length"}
     assert board.total == 60 - sum(board.left_out.values())
-    assert "1 votes left out: could not be judged." in {each.message for each in board.remarks}
+    assert "1 vote left out: could not be judged." in {each.message for each in board.remarks}
 
 
 def test_an_anchor_has_its_score_and_the_others_their_distance_to_it() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heedful.cli.console import BadInput, note, notes
+
+if TYPE_CHECKING:
+    from heedful.data.choices import LoadedChoices, LoadedPairs
 
 TOLD = 10
 """How many models that are no longer there are printed by name."""
@@ -42,3 +45,25 @@ def open_arena(source: Path, path: Path, goal: str, told: dict[str, Any]) -> lis
             raise BadInput(f"{path}: {error.strerror}, and no study: expected another --name") from error
         note(f"{size}, {outputs.questions:,} pairs of answers to compare, in {path}")
     return [f"{each.name}: {each.why}" for each in outputs.left_out]
+
+
+def loaded_battles(path: Path, votes: Path | None) -> LoadedPairs | LoadedChoices:
+    """Return the votes that were given in the arena in the folder `path`, and write them to the CSV file `votes`.
+
+    Raise ValueError if it is none, or nobody has voted."""
+    from heedful.data.choices import pairs_in
+    from heedful.data.spreadsheet import write_table
+    from heedful.loop import Loop
+    from heedful.studies.arena import BATTLES, battles, outputs_of
+
+    outputs = outputs_of(path)
+    if outputs is None:
+        raise ValueError(f"{path.name}: expected a file, or an arena that heedful compare --models made, got neither")
+    with Loop.open(path) as loop:
+        given = list(battles(loop, outputs))
+        if not given:
+            raise ValueError(f"{path.name}: answers: expected at least one, got none yet")
+        if votes is not None:
+            loop.note_export(str(votes))
+            write_table(votes, BATTLES, given)
+    return pairs_in(path.name, [each._asdict() for each in given])

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from heedful.data.choice_cells import number_of
 from heedful.data.choice_columns import plain
 from heedful.data.choice_pairs import refuse
-from heedful.data.choices import LoadedPairs
+from heedful.data.choices import LoadedPairs, say_columns
 from heedful.data.comparisons import Bools, Ints, join_names
 from heedful.data.files import cut_list, cut_repr
 from heedful.data.table import CodedColumn
@@ -121,7 +121,7 @@ def votes_of(
     first = np.where(turned, columns.worse, columns.better)
     second = np.where(turned, columns.better, columns.worse)
     outcome = np.where(columns.tied, TIED, np.where(turned, LOST, WON))
-    covariates, differences = _covariates(loaded, adjust, sided)
+    covariates, differences, used = _covariates(loaded, adjust, sided)
     for k, name in enumerate(covariates):
         leave_out(np.isnan(differences[:, k]), f"without {name}")
     categories, category = _categories(loaded, by)
@@ -142,7 +142,7 @@ def votes_of(
         categories=categories,
         category=category,
         left_out=left_out,
-        summary=loaded.summary,
+        summary=_summary(loaded, [*used, *([] if by is None else [by])]),
     )
     return found if kept.all() else found.where(kept)
 
@@ -150,27 +150,42 @@ def votes_of(
 # ---------------------------------------------------------------------------- covariates
 
 
-def _covariates(loaded: LoadedPairs, adjust: Sequence[str], sided: bool) -> tuple[tuple[str, ...], Array]:
+def _summary(loaded: LoadedPairs, further: Sequence[str]) -> str:
+    """Return in words which columns were read, `further` ones beside those of the votes included."""
+    if not further:
+        return loaded.summary
+    used = dict.fromkeys([*(name for names in loaded.at.values() for name in names), *further])
+    return say_columns(list(used), loaded.table.header)
+
+
+def _covariates(
+    loaded: LoadedPairs, adjust: Sequence[str], sided: bool
+) -> tuple[tuple[str, ...], Array, tuple[str, ...]]:
+    """Return (names of the k covariates, their differences (p, k), names of the columns they are in)."""
     rows = loaded.pairs.columns.times.size
     if not adjust:
-        return (), np.empty((rows, 0))
+        return (), np.empty((rows, 0)), ()
     if not sided:
         raise ValueError(f"adjust: expected votes that say which answer is whose, got {loaded.summary}")
     roles = {name for names in loaded.at.values() for name in names}
     pairs = dict(_pairs_of(name for name in loaded.table.header if name not in roles))
     found: dict[str, Array] = {}
+    used: list[str] = []
     for name in adjust:
         column, _, field = name.partition(".")
         if name in pairs:
             found[name] = _difference(loaded, pairs[name])
+            used += pairs[name]
         elif name in loaded.table.header or column in loaded.table.header:
-            found |= _of_objects(loaded, name if name in loaded.table.header else column, field)
+            column = name if name in loaded.table.header else column
+            found |= _of_objects(loaded, column, field)
+            used.append(column)
         else:
             there = f"one of {cut_list(list(pairs))}" if pairs else "columns such as length_a and length_b"
             raise ValueError(f"adjust: expected {there}, got {name!r}")
     if len(found) > MOST_COVARIATES:
         raise ValueError(f"adjust: expected at most {MOST_COVARIATES} covariates, got {len(found)}")
-    return tuple(found), np.column_stack(list(found.values()))
+    return tuple(found), np.column_stack(list(found.values())), tuple(used)
 
 
 def _pairs_of(names: Any) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -92,10 +92,10 @@ def fit(n: int, cells: Cells, model: TieModel, *, sd: float | None = None, start
         share = float(cells.weight[cells.outcome == 1].sum() / cells.weight.sum())
         start = Fit(model, np.zeros(n), initial_tie(model, share), np.zeros(q), sd or FIRST_SD, 0.0, None, tied)
     now = start._replace(model=model, tied=tied, sd=sd or start.sd)
+    if sd is not None:
+        return _newton(n, cells, now)
     for _ in range(60):
         now = _newton(n, cells, now)
-        if sd is not None:
-            break
         change = now.sd
         now = now._replace(sd=float(np.clip(np.sqrt(_second_moment(n, now)), LEAST_SD, MOST_SD)))
         if abs(now.sd / change - 1.0) < 1e-3:

@@ -636,11 +636,13 @@ def _remarks(
         ties = "1 tie is" if bad == 1 else f"{bad:,} ties are"
         out.append(Remark("both_bad", f"{ties} 'both bad': counted as equally good."))
     for why, count in votes.left_out.items():
-        said = f"{count:,} rows left out" if why.startswith("rows") else f"{count:,} votes left out"
+        what = "row" if why.startswith("rows") else "vote"
+        said = f"{count:,} {what}{'' if count == 1 else 's'} left out"
         out.append(Remark("left_out", f"{said}: {why.removeprefix('rows that ')}."))
     if people is not None and not off.clusters:
         who = np.unique(people[0]).size
-        told = f"Only {who:,} people voted, or a few gave most votes: intervals are about these people alone"
+        some = "Only 1 person voted" if who == 1 else f"Only {who:,} people voted, or a few gave most votes"
+        told = f"{some}: intervals are about {'this person' if who == 1 else 'these people'} alone"
         out.append(Remark("few_people", f"{told}, not about what others would say."))
     if n > MOST_DENSE:
         out.append(Remark("draws", f"With more than {MOST_DENSE:,} models, intervals come from {DRAWS} draws."))
