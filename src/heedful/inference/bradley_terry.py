@@ -85,7 +85,8 @@ def fit(n: int, cells: Cells, model: TieModel, *, sd: float | None = None, start
 
     `start` is a fit to begin from, of the same model and number of covariates.
     """
-    tied = model != "half" and bool((cells.outcome == 1).any())
+    ties = cells.outcome == 1
+    tied = model != "half" and bool(ties.any()) and not ties.all()  # of ties alone the parameter would be infinite
     model = model if tied else "half"
     q = cells.z.shape[1]
     if start is None:

@@ -342,10 +342,7 @@ def leaderboard(
     Every vote counts the same, however many a person gave. Raise ValueError, naming the argument or the place in the
     file, for input that cannot be used; FileNotFoundError if the file is missing.
     """
-    if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
-        raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
-    if ties not in TIES:
-        raise ValueError(f"ties: expected one of {', '.join(TIES)}, got {describe(ties)}")
+    _check_options(ties, sure)
     name = "votes"
     if isinstance(votes, Votes):
         if adjust or by is not None or without or columns or words:
@@ -367,6 +364,13 @@ def leaderboard(
     return board_of(read, name=name, side=side, ties=ties, sure=float(sure), anchor=anchor, influence=influence)
 
 
+def _check_options(ties: str, sure: float) -> None:
+    if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
+        raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
+    if ties not in TIES:
+        raise ValueError(f"ties: expected one of {', '.join(TIES)}, got {describe(ties)}")
+
+
 def board_of(
     votes: Votes,
     *,
@@ -379,9 +383,10 @@ def board_of(
 ) -> Leaderboard:
     """Return the leaderboard of `votes`, which `name` calls; the other arguments are those of `leaderboard`.
 
-    Raise ValueError for an anchor that is not there, `side` where nobody knows which answer was shown first, and with
-    fewer than two models.
+    Raise ValueError for `ties` or `sure` that make no sense, an anchor that is not there, `side` where nobody knows
+    which answer was shown first, and with fewer than two models.
     """
+    _check_options(ties, sure)
     if side and not votes.sided:
         raise ValueError(f"side: expected votes that say which answer was shown first, got {votes.summary}")
     if anchor is not None and anchor[0] not in votes.models:
