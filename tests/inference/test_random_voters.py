@@ -36,7 +36,7 @@ def found(board: Leaderboard) -> dict[str, bool]:
 
 
 def test_coin_tossers_and_contrarians_are_found_and_nobody_else() -> None:
-    board = leaderboard(votes(100, 60, 1, own=0.3, random=5, against=2), influence=False)
+    board = leaderboard(votes(100, 200, 1, own=0.3, random=5, against=2), influence=False)
     got = found(board)
     assert set(got) == {f"p{k}" for k in range(7)}
     assert {who for who, against in got.items() if against} == {"p5", "p6"}
@@ -44,7 +44,7 @@ def test_coin_tossers_and_contrarians_are_found_and_nobody_else() -> None:
     assert board.random.tested == 100
     assert board.random.rate == 0.05
     for each in board.random.found:
-        assert each.votes == 60
+        assert each.votes == 200
         assert 0.0 <= each.agreed < each.expected < 1.0
         assert each.p < 0.05
     [remark] = [each for each in board.remarks if each.kind == "random"]
@@ -74,7 +74,7 @@ def test_among_those_named_few_are_honest() -> None:
     """The false-discovery rate over boards with coin tossers."""
     wrong = right = 0
     for seed in range(12):
-        got = found(leaderboard(votes(60, 50, 200 + seed, own=0.4, random=6), influence=False))
+        got = found(leaderboard(votes(60, 200, 200 + seed, own=0.4, random=6), influence=False))
         wrong += sum(int(who[1:]) >= 6 for who in got)
         right += sum(int(who[1:]) < 6 for who in got)
     assert right >= 12 * 6 * 0.8
