@@ -221,7 +221,7 @@ def _texts(folder: Path, left_out: list[LeftOut]) -> Iterator[Found]:
 def same_prompts(before: Outputs, now: Outputs) -> str:
     """Return, in words, what of `before` reads otherwise in `now`: a prompt or an answer; "" if nothing does."""
     for id, text in before.prompts.items():
-        if now.prompts.get(id, text) not in (text, ""):
+        if text and now.prompts.get(id, text) not in (text, ""):
             return f"the prompt {cut_repr(id)} has another text"
     for model, given in before.answers.items():
         other = now.answers.get(model, {})
