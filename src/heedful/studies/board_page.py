@@ -85,7 +85,7 @@ def _heat() -> str:
     """Return the rules of the shades: --accent above an even share, --low below."""
     rules = []
     for step in range(1, _STEPS + 1):
-        strong = round(6 + 6.4 * step)
+        strong = round(4 + 4.2 * step)  # not more, as words stand on it
         for name, colour in (("u", "accent"), ("d", "low")):
             rules.append(f".{name}{step} {{ background: color-mix(in srgb, var(--{colour}) {strong}%, transparent); }}")
     return "\n".join(rules)
