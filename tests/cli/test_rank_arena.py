@@ -320,3 +320,24 @@ def test_votes_that_are_left_out_are_counted_by_their_reason(tmp_path: Path) -> 
         "without length": 1,
     }
     assert got["answers"] == 1 + 3
+
+
+# ---------------------------------------------------------------------------- what the page of the documents says
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_first_lines_of_the_page_say_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most five lines from nothing to the first insight, and the insight is there."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    block = (ROOT / "docs" / "arena.md").read_text().split("```")[1].strip().splitlines()
+    assert len(block) <= 5
+    assert all(line.startswith("heedful rank ") for line in block)
+    first, then = (done(line.removeprefix("heedful ")).out for line in block)
+    assert re.search(r"^ +1 +birch-large ", first, re.M)
+    assert "Without 7 votes of 888" in then or "Without at most 7 votes of 888" in then
+    points = re.search(r"^length, .* more: ([+-][\d.]+) points \(([+-][\d.]+) to", then, re.M)
+    assert points
+    assert float(points[2]) > 0.0
+    assert (tmp_path / "board.html").read_text().startswith("<!doctype html>")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
+import msgspec
+
 from heedful.data.spreadsheet import write_rows
-from heedful.inference.leaderboard import Leaderboard
 from heedful.loop import Loop
 from heedful.studies.arena import BATTLES, battles, leaderboard_of, outputs_of
 from heedful.studies.board_page import BOARD, board_page, board_rows, board_section, insight
@@ -32,15 +33,11 @@ def board_file(loop: Loop, study: Study, people: Sequence[str] | None, form: str
     """Return the leaderboard of an arena as a file with the ending `form`, one of TYPES; None if nobody could judge
     yet."""
     found = leaderboard_of(loop, people)
-    return None if found is None else _encoded(found, study, form)
-
-
-def _encoded(found: Leaderboard, study: Study, form: str) -> bytes:
+    if found is None:
+        return None
     if form == "html":
         return board_page(found, study.ask).encode()
     if form == "json":
-        import msgspec
-
         return msgspec.json.format(msgspec.json.encode(found.to_dict()), indent=1)
     out = io.StringIO()
     write_rows(out, BOARD, board_rows(found))
