@@ -244,7 +244,7 @@ def test_votes_that_say_nothing_are_counted_with_the_reason() -> None:
     assert board.left_out["could not be judged"] == 1
     assert set(board.left_out) == {"could not be judged", "of people left out", "without length"}
     assert board.total == 60 - sum(board.left_out.values())
-    assert "1 votes left out: could not be judged." in {each.message for each in board.remarks}
+    assert "1 vote left out: could not be judged." in {each.message for each in board.remarks}
 
 
 def test_an_anchor_has_its_score_and_the_others_their_distance_to_it() -> None:
@@ -292,3 +292,132 @@ def test_places_come_from_the_joint_distribution() -> None:
         assert abs(board.place_low[i] - low) <= 1
         assert abs(board.place_high[i] - high) <= 1
     assert truth.size == 8
+
+
+def test_runs_from_draws_are_those_of_each_pair_of_draws() -> None:
+    """More places than are compared at once."""
+    rng = np.random.default_rng(3)
+    points = rng.normal(0.0, 3.0, 150)
+    draws = points + rng.standard_normal((400, 150)) @ np.diag(rng.uniform(0.2, 2.0, 150))
+    order = (-points).argsort()
+    better, runs = board_module._apart(points, draws, None, order, 0.9)
+
+    def probability(a: int, b: int) -> float:
+        gap = (draws[:, a] - points[a]) - (draws[:, b] - points[b])
+        return 0.5 * math.erfc(-(points[a] - points[b]) / math.sqrt(2.0 * (gap @ gap) / 400))
+
+    assert better == pytest.approx([probability(a, b) for a, b in itertools.pairwise(order.tolist())])
+    sure = np.array([[a != b and probability(a, b) >= 0.9 for b in order.tolist()] for a in order.tolist()])
+    level = {(i, j) for i in range(150) for j in range(i + 1, 150) if not np.triu(sure[i : j + 1, i : j + 1], 1).any()}
+    assert set(runs) == {(i, j) for i, j in level if not any((k, m) != (i, j) and k <= i and j <= m for k, m in level)}
+    assert len(runs) > 10
+
+
+# ---------------------------------------------------------------------------- ties, against a fit of another kind
+
+
+def chances(model: str, eta: Any, t: float) -> tuple[Any, Any, Any]:
+    """P(win), P(tie), P(loss) by the papers: Rao and Kupper 1967, Eq. 2.1 with theta = exp(t); Davidson 1970, Eq. 2.4
+    with nu = exp(t); and ties that come about whoever meets."""
+    a, b = np.exp(eta / 2.0), np.exp(-eta / 2.0)  # worths of the two, up to a common factor
+    if model == "threshold":
+        theta = np.exp(t)
+        win, loss = a / (a + theta * b), b / (b + theta * a)
+        return win, (theta**2 - 1.0) * a * b / ((a + theta * b) * (b + theta * a)), loss
+    if model == "odds":
+        nu = np.exp(t)
+        total = a + b + nu * np.sqrt(a * b)
+        return a / total, nu * np.sqrt(a * b) / total, b / total
+    share = 1.0 / (1.0 + np.exp(-t))
+    return (1.0 - share) * a / (a + b), share + 0.0 * eta, (1.0 - share) * b / (a + b)
+
+
+@pytest.mark.parametrize("people", [0, 70])
+@pytest.mark.parametrize("model", TIE_MODELS)
+def test_scores_with_ties_are_those_of_the_likelihood_and_so_are_their_errors(model: TieModel, people: int) -> None:
+    rows, _ = votes(5, 1_500, 21, ties=model, people=people)
+    board = leaderboard(rows, ties=model)
+    assert board.tie_model == model
+    assert board.tied == sum(row["winner"] == "tie" for row in rows)
+    first, second, outcome = numbers(rows, board)
+    cells, _ = count_cells(5, first, second, outcome, np.ones(len(rows), np.int64))
+    sd = fit(5, cells, model).sd
+
+    def each(v: Any) -> Any:  # log-likelihood of every vote
+        win, tie, loss = chances(model, v[first] - v[second], v[5])
+        return np.log(np.where(outcome == 2, win, np.where(outcome == 1, tie, loss)))
+
+    start = np.array([*np.zeros(5), initial_tie(model, 0.3)])
+    v = minimize(
+        lambda v: v[:5] @ v[:5] / (2 * sd * sd) - each(v).sum(),
+        start,
+        method="L-BFGS-B",
+        bounds=[(-4.0, 4.0)] * 5 + [(1e-3 if model == "threshold" else -4.0, 4.0)],
+        options={"gtol": 1e-5, "ftol": 1e-15},
+    ).x
+    assert board.score - 1000.0 == pytest.approx(POINTS * (v[:5] - v[:5].mean()), abs=0.05)
+    assert board.tie == pytest.approx(v[5], abs=1e-3)
+    # the sandwich, with derivatives by differences
+    h, units = 1e-4, np.eye(6)
+    s = np.stack([(each(v + h * e) - each(v - h * e)) / (2 * h) for e in units], axis=1)
+    H = -np.array(
+        [
+            [
+                (each(v + h * (e + f)) - each(v + h * (e - f)) - each(v - h * (e - f)) + each(v - h * (e + f))).sum()
+                / (4 * h * h)
+                for f in units
+            ]
+            for e in units
+        ]
+    )
+    prior = np.diag([1 / sd**2] * 5 + [0.0])
+    if people:
+        who = np.array([int(row["judge"][1:]) for row in rows])
+        count = len(set(who.tolist()))
+        s = np.array([s[who == k].sum(axis=0) for k in sorted(set(who.tolist()))]) * math.sqrt(count / (count - 1))
+    bread = np.linalg.inv(H + prior)
+    cov = (bread @ (s.T @ s + prior) @ bread)[:5, :5]
+    centre = np.eye(5) - 0.2
+    assert board.sd == pytest.approx(POINTS * np.sqrt((centre @ cov @ centre).diagonal()), rel=2e-3)
+
+
+def test_the_likeliest_model_of_ties_is_taken() -> None:
+    for model in TIE_MODELS:
+        rows, _ = votes(6, 30_000, 22, ties=model)
+        assert leaderboard(rows, influence=False).tie_model == model
+
+
+def test_ties_alone_say_that_all_are_alike() -> None:
+    board = leaderboard([{"model_a": "x", "model_b": "y", "winner": "tie"}] * 5)
+    assert board.score.tolist() == [1000.0, 1000.0]
+    assert board.tied == board.total == 5
+    assert board.alike_names() == [["x", "y"]]
+    assert np.isfinite(board.sd).all()
+    one = leaderboard([{"model_a": "x", "model_b": "y", "winner": "both_bad"}])
+    assert (one.total, one.bad, one.tied) == (1, 1, 1)
+
+
+def test_half_a_win_for_both_counts_no_ties_apart() -> None:
+    rows, _ = votes(4, 800, 23, ties="odds")
+    board = leaderboard(rows, ties="half")
+    assert (board.tie_model, board.tie) == ("half", 0.0)
+    doubled = [{**row, "winner": said} for row in rows for said in
+               (("model_a", "model_b") if row["winner"] == "tie" else (row["winner"],) * 2)]  # fmt: skip
+    first, second, outcome = numbers(doubled, board)
+    sd = sd_of(rows, leaderboard(rows, ties="half"))
+    cells, _ = count_cells(4, first, second, outcome, np.ones(len(doubled), np.int64))
+    want = fit(4, cells._replace(weight=cells.weight / 2.0), "half", sd=sd).scores
+    assert board.score - 1000.0 == pytest.approx(POINTS * (want - want.mean()), abs=0.5)
+
+
+def test_what_both_bad_means_is_said_and_flagged() -> None:
+    rows, _ = votes(3, 200, 24, ties="threshold")
+    tied = [i for i, row in enumerate(rows) if row["winner"] == "tie"]
+    for i, word in zip(tied, ("both_bad", "tie (bothbad)", "bothbad", "Both Bad", "both-bad")):
+        rows[i]["winner"] = word
+    board = leaderboard(rows)
+    assert (board.tied, board.bad) == (len(tied), 5)
+    assert board.to_dict()["ties"]["both_bad"] == 5
+    assert "5 ties are 'both bad': counted as equally good." in {each.message for each in board.remarks}
+    plain, _ = votes(3, 200, 24, ties="threshold")
+    assert leaderboard(plain).score == pytest.approx(board.score)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from heedful.cli.console import console, new_table, width
-from heedful.cli.ranked import one_line, share
+from heedful.core.wording import one_line, share
+from heedful.inference.board_words import apart, effects, how, influence, random_voters
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from heedful.inference.leaderboard import Effect, Leaderboard
+    from heedful.inference.leaderboard import Leaderboard
 
 COLUMNS = 40
 """The most characters of a bar."""
@@ -20,8 +21,6 @@ SPARE = ("over next", "best", "votes")
 """Columns that a narrow terminal does without, in this order."""
 MATRIX = 10
 """The greatest number of models for which the matrix of wins is printed."""
-FEW = 6
-"""The greatest number of groups, people or kinds of votes that a line names."""
 
 
 def show_board(found: Leaderboard, top: int) -> None:
@@ -36,13 +35,12 @@ def show_board(found: Leaderboard, top: int) -> None:
         matrix = _matrix(found)
         if width(matrix) <= screen.width:
             screen.print(matrix)
-    for line in [*_apart(found), *_influence(found), *_effects(found), *_how(found)]:
+    for line in [*apart(found), *influence(found), *effects(found), *how(found)]:
         screen.print(line, markup=False, soft_wrap=True)
     for each in found.remarks:
         screen.print(f"Note: {each.message}", markup=False, soft_wrap=True)
-    if found.random is not None and found.random.found:
-        for line in _random(found):
-            screen.print(line, markup=False, soft_wrap=True)
+    for line in random_voters(found):
+        screen.print(line, markup=False, soft_wrap=True)
     for name, board in found.categories:
         screen.print()
         _print_table(board, board.order.tolist()[:top], f"{one_line(name)}: {board.total:,} votes")
@@ -122,83 +120,3 @@ def _matrix(found: Leaderboard) -> Table:
             cells.append("" if i == j or met == 0 else f"{100.0 * (wins[i, j] + 0.5 * ties[i, j]) / met:.0f} %")
         out.add_row(escape(f"{place} {one_line(found.models[i])}"), *cells)
     return out
-
-
-# ---------------------------------------------------------------------------- in words
-
-
-def _apart(found: Leaderboard) -> list[str]:
-    runs = found.alike_names()
-    if not runs:
-        return [f"Every model is better than the next with {found.sure:.0%} or more."]
-    told = []
-    for run in runs[:FEW]:
-        names = [one_line(name) for name in run]
-        few = names if len(names) <= 5 else [*names[:3], f"{len(names) - 4} more", names[-1]]
-        told.append(", ".join(few[:-1]) + f" and {few[-1]}")
-    more = f"; and {len(runs) - FEW} more such groups" if len(runs) > FEW else ""
-    return [f"Neighbours that cannot be told apart (less than {found.sure:.0%}): {'; '.join(told)}{more}."]
-
-
-def _influence(found: Leaderboard) -> list[str]:
-    got = found.influence
-    if got is None:
-        return []
-    first, second = one_line(found.models[got.first]), one_line(found.models[got.second])
-    if got.votes is None:
-        return [f"No set of votes was found without which {first} would not be first."]
-    kinds = []
-    for a, b, outcome, count in got.left_out[:FEW]:
-        said = "ties with" if outcome == 1 else "wins over"
-        kinds.append(f"{count:,} {said} {one_line(found.models[b])} by {one_line(found.models[a])}")
-    more = f" and {len(got.left_out) - FEW} other kinds" if len(got.left_out) > FEW else ""
-    at_most = "" if got.exact else "at most "
-    votes = "1 vote" if got.votes == 1 else f"{got.votes:,} votes"
-    which = ", ".join(kinds) + more
-    return [f"Without {at_most}{votes} of {found.total:,} {second} would be first, not {first}: {which}."]
-
-
-def _effects(found: Leaderboard) -> list[str]:
-    return [
-        f"{_effect(each)}: {each.points:+.1f} points ({each.low:+.1f} to {each.high:+.1f})."
-        for each in (*found.effects, *([found.side] if found.side is not None else []))
-    ]
-
-
-def _effect(each: Effect) -> str:
-    return "To be shown first" if each.name == "side" else f"{one_line(each.name)}, {each.unit:.4g} more"
-
-
-def _random(found: Leaderboard) -> list[str]:
-    people = found.random.found if found.random is not None else ()
-    told = [
-        f"{one_line(each.person)} ({each.agreed:.0%} of {each.votes:,} votes with the board, {each.expected:.0%} usual"
-        f"{', against it' if each.against else ''})"
-        for each in people[:FEW]
-    ]
-    more = f" and {len(people) - FEW} more (--json)" if len(people) > FEW else ""
-    return [f"At random: {'; '.join(told)}{more}. To rank without somebody's votes: --without NAME."]
-
-
-def _how(found: Leaderboard) -> list[str]:
-    """Return lines on what the numbers are, and with which model they were computed."""
-    anchor = "the average is 1,000" if found.anchor is None else ""
-    if found.anchor is not None:
-        name = one_line(found.models[found.anchor[0]])
-        anchor = f"{name!r} has {found.anchor[1]:,.6g}, and what differs from it is unsure"
-    wins = "points, a tie being half a point" if found.tie_model == "half" and found.tied else "votes that are no ties"
-    if found.tie_model == "threshold":
-        wins = "votes if a choice has to be made"
-    told = f"Scores are as in chess: {anchor}; 100 points more win 64 of 100 {wins}. Intervals hold 90 %."
-    ties = {
-        "threshold": "two answers tie if they seem nearly as good",
-        "odds": "ties become rarer as models differ, by their odds",
-        "constant": "ties are as frequent whoever meets",
-        "half": "a tie is half a win for both",
-    }[found.tie_model]
-    model = f"An arena: Bradley-Terry, every vote counts the same{f'; {ties}' if found.tied else ''}"
-    if found.clusters:
-        model += f"; intervals allow for {found.clusters:,} people who differ"
-    people = f" by {found.people:,} people" if found.people else ""
-    votes = "1 vote" if found.total == 1 else f"{found.total:,} votes"
-    return [told, f"{model}.", f"{votes} about {len(found.models):,} models{people} ({found.read})."]

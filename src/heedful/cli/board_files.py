@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful.cli.ranked import one_line
+from heedful.core.wording import one_line
 from heedful.data.spreadsheet import write_table
+from heedful.studies.board_page import BOARD, board_rows
 
 if TYPE_CHECKING:
     from heedful.inference.leaderboard import Leaderboard
 
-BOARD = (
-    *("place", "item", "score", "score_low", "score_high", "place_from", "place_to", "p_best", "p_over_next", "votes"),
-    "category",
-)
 PAIRS = ("first", "second", "first_won", "second_won", "ties", "p_first_beats")
 
 
@@ -23,16 +20,7 @@ def write_board(path: Path, found: Leaderboard) -> None:
     """Write the leaderboard `found` to the CSV file `path`, a row for each model, the best first; then, if it has
     categories, the board of each, with its name in the last column.
     """
-    write_table(path, BOARD, _rows(found))
-
-
-def _rows(found: Leaderboard, category: str = "") -> Iterator[list[object]]:
-    for row in found.rows():
-        over = row["better_than_next"]
-        cells = [row["place"], row["item"], row["score"], row["score_low"], row["score_high"], *row["places"]]
-        yield [*cells, row["best"], "" if over is None else over, row["votes"], category]
-    for name, board in found.categories:
-        yield from _rows(board, name)
+    write_table(path, BOARD, board_rows(found))
 
 
 def write_board_pairs(path: Path, found: Leaderboard) -> None:

@@ -66,11 +66,15 @@ def compare(
         Path,
         typer.Argument(help="A folder of pictures or texts; a table (CSV, JSON lines, Parquet); PrefLib; or a study."),
     ],
+    models: Annotated[
+        bool, typer.Option("--models", help="SOURCE has answers of models to the same prompts: ask blind about them.")
+    ] = False,
     ask: Annotated[
         str | None, typer.Option(metavar="TEXT", help="The question.", show_default="Which is better?")
     ] = None,
     goal: Annotated[
-        str | None, typer.Option(metavar="best|ranking", help="What is to be known.", show_default="best")
+        str | None,
+        typer.Option(metavar="best|ranking", help="What is to be known.", show_default="best; with --models, ranking"),
     ] = None,
     share: Annotated[bool, typer.Option("--share", help="Make a link, and let your network in by it.")] = False,
     segment: Annotated[
@@ -131,6 +135,10 @@ def compare(
     agree to and then the questions of this study, nothing else. All answers are in the study's log: they can be undone,
     exported, and served again.
 
+    With --models the study is an arena: SOURCE is a folder with a table, or a folder of texts, for each model. People
+    see a prompt and the answers of two models, and never which models these are. The results are a leaderboard, and
+    `heedful rank NAME.heedful` gives it, too.
+
     Exit codes: 0 ended with Ctrl-C; 1 it cannot listen or write; 2 bad input.
     """
     check_server("serve", "heedful compare")
@@ -147,7 +155,7 @@ def compare(
     told: dict[str, Any] = {"ask": ask, "consent": consent, "questions": questions, "show": tuple(show or ()) or None}
     signal.signal(signal.SIGTERM, _interrupt)
     path, left_out = _open_or_create(
-        source, folder, name, identifier, goal, {k: v for k, v in told.items() if v is not None}
+        source, folder, name, identifier, goal, {k: v for k, v in told.items() if v is not None}, models
     )
     with suppress(KeyboardInterrupt):
         sharing = Sharing(share_port, where, reached, seconds, people, segments) if share else None
@@ -193,12 +201,19 @@ def _segments(given: list[str]) -> list[str]:
 
 
 def _open_or_create(
-    source: Path, folder: Path, name: str | None, identifier: str | None, goal: str | None, told: dict[str, Any]
+    source: Path,
+    folder: Path,
+    name: str | None,
+    identifier: str | None,
+    goal: str | None,
+    told: dict[str, Any],
+    models: bool,
 ) -> tuple[Path, list[str]]:
     """Return (folder of the study, a line for each file that was left out), creating the study if it is not there.
 
     `source` is what is to be compared, or a study. A new study is created in `folder` under `name` (None: that of the
-    source). `told` are the fields of `Study` that were given as options. Raise BadInput if options contradict each
+    source). `told` are the fields of `Study` that were given as options; `models`: the source has answers of models.
+    Raise BadInput if options contradict each
     other or the study.
     """
     if (source / "log.db").is_file():
@@ -216,6 +231,15 @@ def _open_or_create(
         from heedful.studies.reading import read_material
 
         path = folder.absolute() / f"{loop_name('--name', name or _study_name(source))}.heedful"
+        if models:
+            from heedful.cli.compare_models import open_arena
+
+            for option, given in (("--identifier", identifier), ("--show", told.get("show"))):
+                if given is not None:
+                    raise BadInput(f"{option}: expected none with --models, got {given!r}")
+            if (path / "log.db").is_file():
+                _check_same(path, goal, told)
+            return path, open_arena(source, path, goal or "ranking", told)
         with notes().status("Reading what is to be compared"):
             material = read_material(source, identifier)
         left_out = [f"{each.name}: {each.why}" for each in material.left_out]

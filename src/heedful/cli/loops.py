@@ -184,7 +184,7 @@ def _prediction(value: float | None) -> str:
 # ---------------------------------------------------------------------------- feedback
 
 Many = list[str] | None
-_THUMBS, _CHOICES = ("up", "down"), ("first", "second", "equal", "cannot_judge")
+_THUMBS, _CHOICES = ("up", "down"), ("first", "second", "equal", "both_bad", "cannot_judge")
 _OPTIONS = {"clicks", "better", "edit", "thumb", "action", "item", "rating", "grade", "choice"}
 """The fields of feedback whose option takes the same value."""
 
@@ -216,7 +216,9 @@ def feedback(
     grade: Annotated[Many, typer.Option(metavar="ITEM=NUMBER", help="How relevant an item is; repeat it.")] = None,
     choice: Annotated[
         str | None,
-        typer.Option(metavar="first|second|equal|cannot_judge", help="The choice between the first two items shown."),
+        typer.Option(
+            metavar="first|second|equal|both_bad|cannot_judge", help="The choice between the first two items shown."
+        ),
     ] = None,
     none: Annotated[bool, typer.Option("--none", help="Nothing was clicked or chosen.")] = False,
     form: Annotated[

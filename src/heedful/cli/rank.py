@@ -29,7 +29,10 @@ OPTIONS = ("goal", "sure", "person", "without", "identifier", "anchor", "adjust"
 def rank(
     file: Annotated[
         Path,
-        typer.Argument(help="The choices: CSV, JSON lines, Parquet, or PrefLib (.soc, .soi, .toc, .toi); or gzip."),
+        typer.Argument(
+            help="The choices: CSV, JSON lines, Parquet, or PrefLib (.soc, .soi, .toc, .toi); or gzip; or an arena of "
+            "`heedful compare --models`."
+        ),
     ],
     items: Annotated[
         Path | None,
@@ -99,6 +102,12 @@ def rank(
     top: Annotated[int, typer.Option(min=1, help="So many items are printed and drawn.")] = 40,
     plot: Annotated[Path | None, typer.Option(help="Draw the ranking into this file: .png, .svg or .pdf.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ranking into this file: .csv.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Arena: write the leaderboard as a page into this file: .html.")
+    ] = None,
+    votes: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Of `heedful compare --models`: write its votes into this .csv.")
+    ] = None,
     pairs: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write all pairs: wins, ties, probabilities, into this file: .csv."),
@@ -130,25 +139,40 @@ def rank(
         check_path("--plot", plot, (".png", ".svg", ".pdf"))
         check_path("--csv", csv, (".csv",))
         check_path("--pairs", pairs, (".csv",))
-        _refuse_same(file, items, csv, pairs)
+        check_path("--page", page, (".html", ".htm"))
+        check_path("--votes", votes, (".csv",))
+        _refuse_same(file, items, {"--csv": csv, "--pairs": pairs, "--page": page, "--votes": votes})
     if plot is not None:
         check_extra("matplotlib", "plot", "--plot")
     of_people = {"--items": items, "--identifier": identifier, "--person": person, "--pool": pool}
     of_people |= {"--goal": None if goal == "best" else goal}
-    of_arena = {"--adjust": adjust, "--side": side or None, "--by": by, "--ties": None if ties == "auto" else ties}
+    of_arena: dict[str, object] = {
+        "--adjust": adjust,
+        "--side": side or None,
+        "--by": by,
+        "--ties": None if ties == "auto" else ties,
+    }
+    of_arena |= {"--page": page, "--votes": votes}
     with reading_input(), _by_option():
         from heedful.data.choices import open_pairs
 
-        loaded = open_pairs(file, _columns(column or ()), _words(answer or ()))
+        if (file / "log.db").is_file():
+            from heedful.cli.compare_models import loaded_battles
+
+            loaded: LoadedPairs | LoadedChoices = loaded_battles(file, votes)
+        elif votes is not None:
+            raise BadInput(f"--votes: expected an arena that heedful compare --models made, got {str(file)!r}")
+        else:
+            loaded = open_pairs(file, _columns(column or ()), _words(answer or ()))
         voted = _as_arena(loaded, arena, _given(of_people), _given(of_arena))
     if voted is not None:
         with reading_input(), _by_option(), notes().status(f"weighing {voted.pairs.columns.times.sum():,} votes"):
             from heedful.data.votes import votes_of
             from heedful.inference.leaderboard import board_of
 
-            votes = votes_of(voted, adjust=adjust or (), by=by, without=without or ())
-            board = board_of(votes, name=str(file), side=side, ties=ties, sure=sure, anchor=_anchor(anchor))
-        _give_board(board, csv, pairs, plot, top, json)
+            read = votes_of(voted, adjust=adjust or (), by=by, without=without or ())
+            board = board_of(read, name=str(file), side=side, ties=ties, sure=sure, anchor=_anchor(anchor))
+        _give_board(board, csv, pairs, page, plot, top, json)
         return
     with reading_input(), _by_option():
         from heedful.data.choices import LoadedPairs
@@ -213,12 +237,22 @@ def _as_arena(
 
 
 def _give_board(
-    board: Leaderboard, csv: Path | None, pairs: Path | None, plot: Path | None, top: int, json: bool
+    board: Leaderboard,
+    csv: Path | None,
+    pairs: Path | None,
+    page: Path | None,
+    plot: Path | None,
+    top: int,
+    json: bool,
 ) -> None:
     if csv is not None:
         write_board(csv, board)
     if pairs is not None:
         write_board_pairs(pairs, board)
+    if page is not None:
+        from heedful.studies.board_page import board_page
+
+        page.write_text(board_page(board), encoding="utf-8")
     if json:
         print_json(board.to_dict())
     else:
@@ -276,11 +310,10 @@ def _anchor(given: str | None) -> tuple[str, float] | None:
     return name, float(score)
 
 
-def _refuse_same(file: Path, items: Path | None, csv: Path | None, pairs: Path | None) -> None:
-    """Raise ValueError if an output (`csv` or `pairs`) would overwrite an input (`file` or `items`) or the other
-    output."""
+def _refuse_same(file: Path, items: Path | None, outputs: Mapping[str, Path | None]) -> None:
+    """Raise ValueError if one of `outputs`, by option, would overwrite an input (`file` or `items`) or another one."""
     taken = {path.resolve(): told for path, told in ((file, "the choices"), (items, "--items")) if path is not None}
-    for option, path in (("--csv", csv), ("--pairs", pairs)):
+    for option, path in outputs.items():
         if path is not None:
             if path.resolve() in taken:
                 raise ValueError(

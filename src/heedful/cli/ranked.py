@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from heedful.cli.console import console, new_table, width
+from heedful.core.wording import one_line, share
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,15 +31,6 @@ def what(found: PreferenceRanking) -> str:
     if len(people) > 1:
         return f"what {len(people):,} people prefer on average"
     return f"what {one_line(people[0])} prefers" if people[0] else "what is preferred, all answers taken together"
-
-
-def one_line(name: str, most: int = 40) -> str:
-    """Return `name` as one line of at most `most` characters.
-
-    Characters that cannot be printed become question marks, as a terminal could take them for commands.
-    """
-    plain = "".join(mark if mark.isprintable() else "?" for mark in " ".join(name.split()))
-    return plain if len(plain) <= most else f"{plain[: most - 3]}..."
 
 
 def _median(values: Any) -> float:
@@ -134,14 +126,6 @@ def _bar(standing: Standing, i: int, low: float, high: float, room: int) -> str:
     ends = [round((standing.mean[i] + side * BAR * standing.sd[i] - low) / step) for side in (-1, 0, 1)]
     left, middle, right = (min(max(int(end), 0), room - 1) for end in ends)
     return (" " * left + "─" * (middle - left) + "●" + "─" * (right - middle)).ljust(room)
-
-
-def share(p: float) -> str:
-    """Return the probability `p` as a percentage; if it is not certain it is never rounded to 0 % or 100 %."""
-    percent = 100.0 * float(p)
-    if percent >= 99.5:
-        return "> 99 %" if percent < 100.0 - 1e-9 else "100 %"
-    return f"{percent:.0f} %" if percent >= 0.5 else "< 1 %"
 
 
 def _apart(found: PreferenceRanking) -> list[str]:

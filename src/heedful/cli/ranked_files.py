@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful.cli.ranked import BAR, one_line, share, what
+from heedful.cli.ranked import BAR, what
+from heedful.core.wording import one_line, share
 from heedful.data.spreadsheet import write_table
 
 if TYPE_CHECKING:

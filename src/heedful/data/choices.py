@@ -236,9 +236,7 @@ def _read_choices(
     if words and "answer" not in at:
         raise ValueError(f"words: expected first, second and answer as columns, got {cut_repr(', '.join(header))}")
     used = [name for names in at.values() for name in names]
-    rest = [name for name in header if name not in used]
-    few = f"{', '.join(used[:4])} and {len(used) - 4} more" if len(used) > 6 else ", ".join(used)
-    told = f"columns {few}" + (f"; {', '.join(rest)} left out" if rest else "")
+    told = say_columns(used, header)
     if "loser" in at or "answer" in at:
         read = winners(table, at) if "loser" in at else pairs(table, at, words)
         return LoadedPairs(file, table, at, read, told)
@@ -250,6 +248,13 @@ def _read_choices(
     if quiet > 0:
         told += f"; {quiet:,} of {len(placed):,} rows say nothing"
     return LoadedChoices(choices, told)
+
+
+def say_columns(used: Sequence[str], header: Sequence[str]) -> str:
+    """Return in words which columns of a table were `used`, and which of its `header` were left out."""
+    rest = [name for name in header if name not in used]
+    few = f"{', '.join(used[:4])} and {len(used) - 4} more" if len(used) > 6 else ", ".join(used)
+    return f"columns {few}" + (f"; {', '.join(rest)} left out" if rest else "")
 
 
 def _refuse_empty(file: str, choices: ComparisonTable) -> None:

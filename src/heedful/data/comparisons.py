@@ -58,15 +58,17 @@ class ComparisonTable(NamedTuple):
 def comparison_of(person: str, shown: tuple[str, ...], answer: str) -> Comparison[str]:
     """Return the answer of `person` in a study as a comparison.
 
-    `shown`: names of the two or more distinct items, as they stood; `answer`: "equal", "cannot_judge", the name of the
-    best item or, for two, "first" or "second". Raise ValueError for any other answer.
+    `shown`: names of the two or more distinct items, as they stood; `answer`: "equal", "both_bad" (a tie, too),
+    "cannot_judge", the name of the best item or, for two, "first" or "second". Raise ValueError for any other answer.
     """
     first = shown[0] if len(shown) == 2 else None
-    if answer in ("equal", "cannot_judge"):
-        return Comparison(person, (shown,), 1, first, answer == "equal")
+    if answer in ("equal", "both_bad", "cannot_judge"):
+        return Comparison(person, (shown,), 1, first, answer != "cannot_judge")
     best = dict(zip(("first", "second"), shown)).get(answer, answer) if len(shown) == 2 else answer
     if best not in shown:
-        raise ValueError(f"answer: expected first, second, equal, cannot_judge or an item, got {cut_repr(answer)}")
+        raise ValueError(
+            f"answer: expected first, second, equal, both_bad, cannot_judge or an item, got {cut_repr(answer)}"
+        )
     return Comparison(person, ((best,), tuple(name for name in shown if name != best)), 1, first)
 
 

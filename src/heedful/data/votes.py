@@ -14,7 +14,7 @@ import numpy.typing as npt
 from heedful.data.choice_cells import number_of
 from heedful.data.choice_columns import plain
 from heedful.data.choice_pairs import refuse
-from heedful.data.choices import LoadedPairs
+from heedful.data.choices import LoadedPairs, say_columns
 from heedful.data.comparisons import Bools, Ints, join_names
 from heedful.data.files import cut_list, cut_repr
 from heedful.data.table import CodedColumn
@@ -29,6 +29,8 @@ MOST_CATEGORIES = 100
 """The greatest number of categories that votes may have."""
 MOST_COVARIATES = 50
 """The greatest number of covariates that scores can be adjusted for."""
+IDS = ("id", "voteid", "battleid", "uuid")
+"""Names of columns, apart from case and punctuation, in which each vote has an id of its own."""
 NO_CATEGORY = "(none)"
 """The category of votes whose cell is empty."""
 
@@ -93,7 +95,8 @@ def votes_of(
     and length_b), or a column of JSON objects with such pairs of fields ("style", or "style.length" for one of them).
     `by`: the column of categories; an empty cell is the category "(none)". `without`: people whose votes are left out.
 
-    Votes that say nothing, those of `without`, and those without a covariate are left out and counted by reason. Raise
+    Votes that say nothing, those of `without`, those without a covariate, and rows that repeat a vote are left out and
+    counted by reason. Raise
     ValueError, as `NAME:LINE: field: ...` where a row is to blame, for a covariate or a category that is not there or
     is malformed, a person who is not there, and if no vote is left.
     """
@@ -108,6 +111,7 @@ def votes_of(
             left_out[why] = left_out.get(why, 0) + count
         kept[now] = False
 
+    leave_out(_repeated(loaded), "rows that repeat a vote, by its id", rows=True)
     leave_out(columns.times == 0, "rows that count 0 times", rows=True)
     leave_out(~columns.judged, "could not be judged")
     for name in without:
@@ -121,7 +125,7 @@ def votes_of(
     first = np.where(turned, columns.worse, columns.better)
     second = np.where(turned, columns.better, columns.worse)
     outcome = np.where(columns.tied, TIED, np.where(turned, LOST, WON))
-    covariates, differences = _covariates(loaded, adjust, sided)
+    covariates, differences, used = _covariates(loaded, adjust, sided)
     for k, name in enumerate(covariates):
         leave_out(np.isnan(differences[:, k]), f"without {name}")
     categories, category = _categories(loaded, by)
@@ -142,35 +146,73 @@ def votes_of(
         categories=categories,
         category=category,
         left_out=left_out,
-        summary=loaded.summary,
+        summary=_summary(loaded, [*used, *([] if by is None else [by])]),
     )
     return found if kept.all() else found.where(kept)
+
+
+def _repeated(loaded: LoadedPairs) -> Bools:
+    """Return which rows (p,) have the id of an earlier row.
+
+    A column of ids (IDS) tells votes apart if no id stands in two rows that say different things: otherwise it is about
+    something else, such as prompts, and no row repeats another."""
+    columns = loaded.pairs.columns
+    none = np.zeros(columns.times.size, bool)
+    roles = {name for names in loaded.at.values() for name in names}
+    name = next((each for each in loaded.table.header if plain(each) in IDS and each not in roles), None)
+    if name is None:
+        return none
+    [coded] = loaded.table.columns([name])
+    codes, rows = coded.codes, np.arange(none.size)
+    if len(coded.values) == rows.size:
+        return none
+    first = np.empty(len(coded.values), np.int64)
+    first[codes[::-1]] = rows[::-1]
+    said = np.stack([columns.better, columns.worse, columns.tied, columns.judged, columns.side, columns.person])
+    named = np.array([value is not None for value in coded.values], bool)[codes]
+    same = (said == said[:, first[codes]]).all(axis=0)
+    return named & (first[codes] != rows) if same[named].all() else none
 
 
 # ---------------------------------------------------------------------------- covariates
 
 
-def _covariates(loaded: LoadedPairs, adjust: Sequence[str], sided: bool) -> tuple[tuple[str, ...], Array]:
+def _summary(loaded: LoadedPairs, further: Sequence[str]) -> str:
+    """Return in words which columns were read, `further` ones beside those of the votes included."""
+    if not further:
+        return loaded.summary
+    used = dict.fromkeys([*(name for names in loaded.at.values() for name in names), *further])
+    return say_columns(list(used), loaded.table.header)
+
+
+def _covariates(
+    loaded: LoadedPairs, adjust: Sequence[str], sided: bool
+) -> tuple[tuple[str, ...], Array, tuple[str, ...]]:
+    """Return (names of the k covariates, their differences (p, k), names of the columns they are in)."""
     rows = loaded.pairs.columns.times.size
     if not adjust:
-        return (), np.empty((rows, 0))
+        return (), np.empty((rows, 0)), ()
     if not sided:
         raise ValueError(f"adjust: expected votes that say which answer is whose, got {loaded.summary}")
     roles = {name for names in loaded.at.values() for name in names}
     pairs = dict(_pairs_of(name for name in loaded.table.header if name not in roles))
     found: dict[str, Array] = {}
+    used: list[str] = []
     for name in adjust:
         column, _, field = name.partition(".")
         if name in pairs:
             found[name] = _difference(loaded, pairs[name])
+            used += pairs[name]
         elif name in loaded.table.header or column in loaded.table.header:
-            found |= _of_objects(loaded, name if name in loaded.table.header else column, field)
+            column = name if name in loaded.table.header else column
+            found |= _of_objects(loaded, column, field)
+            used.append(column)
         else:
             there = f"one of {cut_list(list(pairs))}" if pairs else "columns such as length_a and length_b"
             raise ValueError(f"adjust: expected {there}, got {name!r}")
     if len(found) > MOST_COVARIATES:
         raise ValueError(f"adjust: expected at most {MOST_COVARIATES} covariates, got {len(found)}")
-    return tuple(found), np.column_stack(list(found.values()))
+    return tuple(found), np.column_stack(list(found.values())), tuple(used)
 
 
 def _pairs_of(names: Any) -> Iterator[tuple[str, tuple[str, str]]]:

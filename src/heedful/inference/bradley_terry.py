@@ -85,17 +85,18 @@ def fit(n: int, cells: Cells, model: TieModel, *, sd: float | None = None, start
 
     `start` is a fit to begin from, of the same model and number of covariates.
     """
-    tied = model != "half" and bool((cells.outcome == 1).any())
+    ties = cells.outcome == 1
+    tied = model != "half" and bool(ties.any()) and not ties.all()  # of ties alone the parameter would be infinite
     model = model if tied else "half"
     q = cells.z.shape[1]
     if start is None:
         share = float(cells.weight[cells.outcome == 1].sum() / cells.weight.sum())
         start = Fit(model, np.zeros(n), initial_tie(model, share), np.zeros(q), sd or FIRST_SD, 0.0, None, tied)
     now = start._replace(model=model, tied=tied, sd=sd or start.sd)
+    if sd is not None:
+        return _newton(n, cells, now)
     for _ in range(60):
         now = _newton(n, cells, now)
-        if sd is not None:
-            break
         change = now.sd
         now = now._replace(sd=float(np.clip(np.sqrt(_second_moment(n, now)), LEAST_SD, MOST_SD)))
         if abs(now.sd / change - 1.0) < 1e-3:

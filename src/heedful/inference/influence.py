@@ -31,6 +31,8 @@ MOST_LOOKS = 20_000
 """The greatest number of sets, and beginnings of sets, that are looked at."""
 CHALLENGERS = 3
 """On boards of more than EXACT models, so many models after the first are tried as its successor."""
+NEAR = 100
+"""The least number is found to this fraction of it: a hundredth, so exactly up to 100 votes."""
 SLACK = 1.5
 """A set is tried if SLACK times its influence would do: influences of single votes change as others are left out."""
 
@@ -183,7 +185,7 @@ def _fewest(board: _Board, challenger: int, most: int | None) -> tuple[int, Arra
     low, high, best = 0, limit + 1, None
     count, step = guess, max(1, guess // 16)
     for _ in range(60):
-        if low + 1 >= high:
+        if high - low <= max(1, high // NEAR):
             break
         done, taken = passes(count)
         if done:

@@ -29,7 +29,7 @@ from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.influence import Influence, find_influence
 from heedful.inference.random_voters import RandomVoters, find_random_voters
-from heedful.inference.standing import alike
+from heedful.inference.standing import alike, runs
 from heedful.inference.tie_models import TIE_MODELS, TieModel, probabilities
 from heedful.jit.kernel import Ints
 
@@ -342,10 +342,7 @@ def leaderboard(
     Every vote counts the same, however many a person gave. Raise ValueError, naming the argument or the place in the
     file, for input that cannot be used; FileNotFoundError if the file is missing.
     """
-    if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
-        raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
-    if ties not in TIES:
-        raise ValueError(f"ties: expected one of {', '.join(TIES)}, got {describe(ties)}")
+    _check_options(ties, sure)
     name = "votes"
     if isinstance(votes, Votes):
         if adjust or by is not None or without or columns or words:
@@ -367,6 +364,13 @@ def leaderboard(
     return board_of(read, name=name, side=side, ties=ties, sure=float(sure), anchor=anchor, influence=influence)
 
 
+def _check_options(ties: str, sure: float) -> None:
+    if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
+        raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
+    if ties not in TIES:
+        raise ValueError(f"ties: expected one of {', '.join(TIES)}, got {describe(ties)}")
+
+
 def board_of(
     votes: Votes,
     *,
@@ -379,9 +383,10 @@ def board_of(
 ) -> Leaderboard:
     """Return the leaderboard of `votes`, which `name` calls; the other arguments are those of `leaderboard`.
 
-    Raise ValueError for an anchor that is not there, `side` where nobody knows which answer was shown first, and with
-    fewer than two models.
+    Raise ValueError for `ties` or `sure` that make no sense, an anchor that is not there, `side` where nobody knows
+    which answer was shown first, and with fewer than two models.
     """
+    _check_options(ties, sure)
     if side and not votes.sided:
         raise ValueError(f"side: expected votes that say which answer was shown first, got {votes.summary}")
     if anchor is not None and anchor[0] not in votes.models:
@@ -433,7 +438,7 @@ def _board(
     place[order] = np.arange(1, n + 1)
     draws, cov, sd = _draws(n, found, off, fixed)
     low, high, best = _places(draws)
-    posterior: Any = _Drawn(POINTS * found.scores, draws) if cov is None else Posterior(POINTS * found.scores, cov)
+    better, level = _apart(POINTS * found.scores, draws, cov, order, sure)
     effects = _effects(n, votes, found, off, units, side)
     tied = plain.outcome == 1
     unfit = np.flatnonzero(np.bincount(votes.person, minlength=1) > 0).size
@@ -452,8 +457,8 @@ def _board(
         place_low=low,
         place_high=high,
         best=best,
-        better=np.asarray(posterior.better(order[:-1], order[1:]), np.float64),
-        alike=alike(posterior, order, sure),
+        better=better,
+        alike=level,
         votes=np.bincount(np.concatenate([plain.first, plain.second]), np.tile(plain.weight, 2), n).astype(np.int64),
         total=votes.total,
         people=0 if people is None else unfit,
@@ -543,18 +548,43 @@ def _draws(n: int, found: Fit, off: Errors, fixed: tuple[int, float] | None) -> 
     return POINTS * found.scores + error, None, np.sqrt((error * error).mean(axis=0))
 
 
-class _Drawn(NamedTuple):
-    """A posterior that is known by draws (d, n) around `mean` (n,)."""
+def _apart(
+    points: Array, draws: Array, cov: Array | None, order: Ints, sure: float
+) -> tuple[Array, tuple[tuple[int, int], ...]]:
+    """Return (P(the model at a place is better than the next) (n - 1,), runs of places that cannot be told apart).
 
-    mean: Array
-    draws: Array
+    `points` (n,) are the scores, `cov` their covariance; if that is None, the `draws` of scores (d, n) take its place.
+    """
+    if cov is not None:
+        posterior = Posterior(points, cov)
+        return np.asarray(posterior.better(order[:-1], order[1:]), np.float64), alike(posterior, order, sure)
+    from scipy.special import ndtr, ndtri
 
-    def better(self, a: Ints, b: Ints) -> Array:
-        from scipy.special import ndtr
+    mean, error = points[order], np.ascontiguousarray((draws - points)[:, order].T)
+    d = error.shape[1]
+    square = np.einsum("ij,ij->i", error, error) / d
+    least = float(ndtri(sure))
 
-        gap = self.draws[:, a] - self.draws[:, b] - (self.mean[a] - self.mean[b])
-        sd = np.sqrt((gap * gap).mean(axis=0))
-        return ndtr((self.mean[a] - self.mean[b]) / np.maximum(sd, 1e-12))  # type: ignore[no-any-return]
+    def variance(above: slice, below: slice) -> Array:
+        both = error[above] @ error[below].T
+        out: Array = square[above, None] + square[None, below] - 2.0 * both / d
+        return np.maximum(out, 1e-24)
+
+    block: tuple[int, int, int, Any] = (0, 0, 0, None)  # first row, first and last place of its columns
+
+    def last_better(start: int, place: int) -> int:
+        nonlocal block
+        if place >= block[2]:  # with 64 places at once, most of the work is one product of matrices
+            end = min(place + 64, order.size)
+            gap = mean[start:end, None] - mean[None, place:end]
+            block = start, place, end, gap >= least * np.sqrt(variance(slice(start, end), slice(place, end)))
+        low, first, _, better = block
+        [found] = np.nonzero(better[start - low : place - low, place - first])
+        return start + int(found[-1]) if found.size else -1
+
+    both = np.einsum("ij,ij->i", error[:-1], error[1:]) / d
+    sd = np.sqrt(np.maximum(square[:-1] + square[1:] - 2.0 * both, 1e-24))
+    return np.asarray(ndtr((mean[:-1] - mean[1:]) / sd), np.float64), runs(order.size, last_better)
 
 
 def _places(draws: Array) -> tuple[Ints, Ints, Array]:
@@ -611,11 +641,13 @@ def _remarks(
         ties = "1 tie is" if bad == 1 else f"{bad:,} ties are"
         out.append(Remark("both_bad", f"{ties} 'both bad': counted as equally good."))
     for why, count in votes.left_out.items():
-        said = f"{count:,} rows left out" if why.startswith("rows") else f"{count:,} votes left out"
+        what = "row" if why.startswith("rows") else "vote"
+        said = f"{count:,} {what}{'' if count == 1 else 's'} left out"
         out.append(Remark("left_out", f"{said}: {why.removeprefix('rows that ')}."))
     if people is not None and not off.clusters:
         who = np.unique(people[0]).size
-        told = f"Only {who:,} people voted, or a few gave most votes: intervals are about these people alone"
+        some = "Only 1 person voted" if who == 1 else f"Only {who:,} people voted, or a few gave most votes"
+        told = f"{some}: intervals are about {'this person' if who == 1 else 'these people'} alone"
         out.append(Remark("few_people", f"{told}, not about what others would say."))
     if n > MOST_DENSE:
         out.append(Remark("draws", f"With more than {MOST_DENSE:,} models, intervals come from {DRAWS} draws."))

@@ -4,6 +4,7 @@ question.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -127,14 +128,28 @@ def alike(posterior: Posterior | Mixture, order: Ints, at: float = 0.9) -> tuple
     `order` (n,): the numbers of n items, best first. Within a run no item is better than a later one with probability
     `at` under `posterior`. Runs have at least two places; they may overlap, but none contains another.
     """
-    runs, start = [], 0
-    for place in range(order.size):
+
+    def last_better(start: int, place: int) -> int:
         before = np.arange(start, place)
         [sure] = np.nonzero(posterior.better(order[before], np.full(before.size, order[place])) >= at)
-        if sure.size:
+        return start + int(sure[-1]) if sure.size else -1
+
+    return runs(order.size, last_better)
+
+
+def runs(n: int, last_better: Callable[[int, int], int]) -> tuple[tuple[int, int], ...]:
+    """Return the runs of n places, as `alike` does.
+
+    `last_better(start, place)` is the last place from `start` on, before `place`, whose item is surely better than that
+    at `place`; -1 if there is none.
+    """
+    found, start = [], 0
+    for place in range(n):
+        last = last_better(start, place)
+        if last >= 0:
             if place - 1 > start:
-                runs.append((start, place - 1))
-            start += int(sure[-1]) + 1
-    if order.size - 1 > start:
-        runs.append((start, order.size - 1))
-    return tuple(runs)
+                found.append((start, place - 1))
+            start = last + 1
+    if n - 1 > start:
+        found.append((start, n - 1))
+    return tuple(found)

@@ -170,7 +170,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             _check_query(query, encoding)
         if kind.by_number:
             for name, given in (("query_features", query), ("context", context)):
-                if given is not None:
+                if given is not None and (name != "context" or given.size):
                     raise ValueError(f"{name}: expected none in {kind.loop}, which knows items by number, got some")
         if crosses != "all":
             try:

@@ -95,7 +95,7 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
             dict[str, Any] | None, about("in place of edit: the attributes that they changed")
         ] = None,
         thumb: Annotated[str, about("up or down, for all that was shown, or for item")] = "",
-        choice: Annotated[str, about("of two: first, second, equal or cannot_judge")] = "",
+        choice: Annotated[str, about("of two: first, second, equal, both_bad or cannot_judge")] = "",
         rating: Annotated[dict[str, float] | None, about("a number for each item, by name")] = None,
         grade: Annotated[dict[str, int] | None, about("a grade for each item, by name")] = None,
         item: Annotated[str, about("which item edit or thumb is about, if not the first or all")] = "",
@@ -143,7 +143,7 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
             if len(among) < 2:  # before anything is decided
                 raise ValueError(f"candidates: expected two or more to ask about, got {len(among)}")
             decision = loop.decide(candidates, person=person or None, show=2, id=id or None, strict=True)
-            answers = ["first", "second", "equal", "cannot_judge"]
+            answers = ["first", "second", "equal", "both_bad", "cannot_judge"]
             return {"decision": decision.id, "pair": list(decision.shown), "answers": answers}
 
     def likes(person: str | None) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from heedful.data.comparisons import ComparisonTable, comparison_of, tabulate
 from heedful.inference.data_quality import sides
 from heedful.loop import Loop
+from heedful.loop.packing import LoggedDecision
 
 OWN = "you"
 """The name of the person who answers on the study's own page, unless the page is opened with another name."""
@@ -25,8 +26,8 @@ class StudyAnswer(NamedTuple):
     - `person`: the name of the participant.
     - `segment`: the group of participants that the person belongs to (see `segment_of`).
     - `shown`: the names of the items that were shown, the one on the left first.
-    - `answer`: "first", "second", "equal" or "cannot_judge"; if more than two items were shown, the name of the best
-      one.
+    - `answer`: "first", "second", "equal", "both_bad" or "cannot_judge"; if more than two items were shown, the name
+      of the best one.
     """
 
     time: int
@@ -34,6 +35,8 @@ class StudyAnswer(NamedTuple):
     segment: str
     shown: tuple[str, ...]
     answer: str
+    prompt: str = ""
+    """the id of the prompt that the items answered, if the study is an arena of models"""
 
 
 def decision_id(person: str, number: int) -> str:
@@ -91,7 +94,13 @@ def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
             answer = ("first", "second")[decision.record.shown.index(best)] if len(shown) == 2 else names[best]
         else:
             continue
-        yield StudyAnswer(event.time, person, segment_of(person), shown, answer)
+        yield StudyAnswer(event.time, person, segment_of(person), shown, answer, prompt_of(decision) or "")
+
+
+def prompt_of(decision: LoggedDecision) -> str | None:
+    """Return the id of the prompt that a question is about; None if it is about none."""
+    prompt = (decision.record.context or {}).get("prompt")
+    return prompt if isinstance(prompt, str) else None
 
 
 def choices_of(loop: Loop, people: Collection[str] | None = None) -> ComparisonTable:

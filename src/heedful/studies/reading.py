@@ -19,7 +19,7 @@ from heedful.features import Encoding, encode_names
 from heedful.studies.pictures import KINDS, MOST, picture_type
 from heedful.studies.pictures import SUFFIXES as PICTURES
 
-Kind = Literal["rows", "pictures", "texts"]
+Kind = Literal["rows", "pictures", "texts", "answers"]
 
 TEXTS = (".txt", ".md", ".text", ".html", ".htm")
 LONGEST = 20_000
@@ -44,7 +44,7 @@ class LeftOut(NamedTuple):
 class Material(NamedTuple):
     """What `read_material` read: the items to compare.
 
-    - `kind`: what the items are: "rows" of a table, "pictures" or "texts".
+    - `kind`: what the items are: "rows" of a table, "pictures", "texts", or models by their "answers" to prompts.
     - `rows`: a row, from column to value, for each item: that of the table, or one with the item's name and its text or
       the number of its picture.
     - `encoding`: which column names the items, and which columns become features.
@@ -152,7 +152,7 @@ def _pictures(paths: Sequence[Path]) -> Material:
         try:
             if path.suffix.lower() not in PICTURES:
                 raise ValueError(f"expected {KINDS}, got another kind of file")
-            content = _read(path, MOST, f"at most {MOST // 2**20} MiB")
+            content = read_file(path, MOST, f"at most {MOST // 2**20} MiB")
             picture_type(content)
         except (ValueError, OSError) as error:
             left_out.append(LeftOut(path.name, _why(error)))
@@ -171,7 +171,7 @@ def _texts(paths: Sequence[Path]) -> Material:
         try:
             if path.suffix.lower() not in TEXTS:
                 raise ValueError(f"expected a text ({', '.join(TEXTS)}), got another kind of file")
-            content = _read(path, 4 * LONGEST + 3, f"at most {LONGEST:,} characters")
+            content = read_file(path, 4 * LONGEST + 3, f"at most {LONGEST:,} characters")
             text = content.decode("utf-8-sig").replace("\r\n", "\n").strip()
             if not text or len(text) > LONGEST or "\0" in text:
                 raise ValueError(f"expected 1 to {LONGEST:,} characters of text, got {len(text):,}")
@@ -185,7 +185,7 @@ def _texts(paths: Sequence[Path]) -> Material:
     return Material("texts", rows, encode_names(rows, identifier="name"), {}, tuple(left_out))
 
 
-def _read(path: Path, most: int, told: str) -> bytes:
+def read_file(path: Path, most: int, told: str) -> bytes:
     """Return the content of the file `path` of a folder.
 
     The folder may come from somebody else, and participants see what is read. So raise ValueError if the file is a link

@@ -9,6 +9,7 @@ import re
 import secrets
 import shutil
 import tempfile
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ import msgspec
 
 from heedful.core.decoding import decoder
 from heedful.core.validation import check_count, describe
+from heedful.features import Encoding
 from heedful.loop import Loop
 from heedful.loop.interactions.comparison import comparison_settings
 from heedful.loop.snapshots import read_own
@@ -38,7 +40,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     """What participants see of a study, as it is stored in its file study.json.
 
     - `ask`: the question that participants answer, such as "Which is better?".
-    - `kind`: what the items are: "rows" of a table, "pictures" or "texts".
+    - `kind`: what the items are: "rows" of a table, "pictures", "texts", or models by their "answers" to prompts.
     - `show`: the names of the columns that participants see, if the items are rows of a table; () for all columns.
     - `consent`: the text that a participant reads before the first question.
     - `questions`: how many questions each participant is asked.
@@ -62,12 +64,21 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
         check_count("questions", self.questions, most=10_000)
 
 
-def create_study(path: Path, material: Material, study: Study, goal: Literal["best", "ranking"]) -> Loop:
+def create_study(
+    path: Path,
+    material: Material,
+    study: Study,
+    goal: Literal["best", "ranking"],
+    *,
+    context: Encoding | None = None,
+    files: Mapping[str, bytes] | None = None,
+) -> Loop:
     """Create a study of the items in `material` in the new folder `path` and return its loop, open.
 
     `study` is what participants see. `goal` says what the answers are to find: "best", the best item, or "ranking", the
-    whole order. Raise FileExistsError if the folder exists, and ValueError, naming the field, for invalid values. After
-    an error there is no folder.
+    whole order. `context` is the encoding of what decisions keep about a question, `files` are further files of the
+    folder, by name. Raise FileExistsError if the folder exists, and ValueError, naming the field, for invalid values.
+    After an error there is no folder.
     """
     known = {name for row in material.rows for name in row}
     for column in study.show:
@@ -81,9 +92,11 @@ def create_study(path: Path, material: Material, study: Study, goal: Literal["be
     # Made in a neighbouring folder and moved when complete, so that no crash leaves half a study.
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".part", dir=path.parent) as folder:
         part = Path(folder) / "study"
-        with Loop.create(part, encoding=material.encoding, items=material.rows, settings=settings):
+        with Loop.create(part, encoding=material.encoding, items=material.rows, settings=settings, context=context):
             _keep_pictures(part, material)
-            _write(part / FILE, msgspec.json.format(msgspec.json.encode(study)))
+            for name, content in (files or {}).items():
+                write_own(part / name, content)
+            write_own(part / FILE, msgspec.json.format(msgspec.json.encode(study)))
         part.rename(path)
     return Loop.open(path)
 
@@ -95,7 +108,7 @@ def update_study(path: Path, study: Study) -> None:
     It is not checked that earlier answers keep their meaning: the caller changes only fields that leave it as it is,
     such as `questions`.
     """
-    _write(path / FILE, msgspec.json.format(msgspec.json.encode(study)))
+    write_own(path / FILE, msgspec.json.format(msgspec.json.encode(study)))
 
 
 def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
@@ -198,10 +211,10 @@ def _keep_pictures(path: Path, material: Material) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     for number, source in material.files.items():
         if not (folder / number).exists():
-            _write(folder / number, source.read_bytes())
+            write_own(folder / number, source.read_bytes())
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_own(path: Path, content: bytes) -> None:
     """Write `content` to the file `path` in one step, readable by its owner only: after an error it is as it was
     before."""
     part = path.with_name(f".{path.name}.part")

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 Json = Mapping[str, Any]
 
-CHOICES = {"first": 0, "second": 1, "equal": -1, "cannot_judge": -1}
+CHOICES = {"first": 0, "second": 1, "equal": -1, "both_bad": -1, "cannot_judge": -1}
 """Answers to which of two items is better, with the index of the better one; -1 if neither is."""
+TIES = ("equal", "both_bad")
+"""The answers that call two items equally good; the second says, too, that both are bad."""
 
 ITEM: Json = {
     "description": "1 to 200 printable characters",
@@ -566,6 +568,7 @@ class Choice(Form):
         "first": "the first",
         "second": "the second",
         "equal": "both alike",
+        "both_bad": "both bad",
         "cannot_judge": "cannot judge",
     }
 
@@ -577,7 +580,7 @@ class Choice(Form):
         return given if all(map(known, told[:2])) else None
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the choice `value`: "first", "second", "equal" or "cannot_judge".
+        """Return the choice `value`: "first", "second", "equal", "both_bad" or "cannot_judge".
 
         The number in the feedback is the index of the better item, 0 or 1; -1 if neither is better. Raise ValueError
         for any other value."""

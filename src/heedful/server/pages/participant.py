@@ -23,6 +23,7 @@ from heedful.server.context import ServerContext, as_problem
 from heedful.server.links import NOBODY, Link
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages import question_flow, session
+from heedful.server.pages.arena import arena_parts
 from heedful.server.pages.card_selection import compares_pairs
 from heedful.server.pages.images import image_response
 from heedful.server.pages.page import back, form_of, in_thread, page, problem_page
@@ -30,6 +31,7 @@ from heedful.server.pages.standing import MANY, segments, summary
 from heedful.server.problems import Problem
 from heedful.server.rate_limit import Buckets
 from heedful.studies.answers import attempt_of
+from heedful.studies.arena import outputs_of
 from heedful.studies.study import Study, study_of
 
 P = ParamSpec("P")
@@ -204,11 +206,13 @@ async def show(visit: ParticipantVisit) -> Response:
     """Render the page with the present ranking; it does not name anybody who answered."""
     worker, segment = visit.worker, visit.link.segment
     people = (await visit.read(segments, worker.loop)).get(segment, []) if segment else None
-    standing, fresh = await summary(worker, people, segment)
+    board = await visit.read(arena_parts, worker.loop, people, False) if visit.study.kind == "answers" else None
+    standing, fresh = (None, True) if visit.study.kind == "answers" else await summary(worker, people, segment)
     many = len(worker.projection.catalogue.current) > MANY
     return page(
-        "participant_ranking.html", study=visit.study, base=visit.base, standing=standing, fresh=fresh, many=many
-    )
+        "participant_ranking.html", study=visit.study, base=visit.base, standing=standing, fresh=fresh, many=many,
+        board=board,
+    )  # fmt: skip
 
 
 async def agree(visit: ParticipantVisit) -> Response:
@@ -287,8 +291,10 @@ async def _respond(visit: ParticipantVisit, person: str, form: Mapping[str, str]
 
 def _questions(visit: ParticipantVisit) -> int:
     """Return how many questions a participant is asked: as many as the study says, at most one for each pair of
-    items."""
-    return min(visit.study.questions, comb(len(visit.worker.projection.catalogue.current), 2))
+    items, or of answers to the same prompt."""
+    outputs = outputs_of(visit.worker.loop.path) if visit.study.kind == "answers" else None
+    pairs = comb(len(visit.worker.projection.catalogue.current), 2) if outputs is None else outputs.questions
+    return min(visit.study.questions, pairs)
 
 
 async def _render_question(

@@ -26,7 +26,8 @@ from heedful.server.pages.cards import Fact, rows_of, value
 from heedful.server.pages.feature_phrases import label, short
 from heedful.server.pages.plates import Plates, plates
 from heedful.server.problems import Problem
-from heedful.studies.answers import decision_id, event_id
+from heedful.studies.answers import decision_id, event_id, prompt_of
+from heedful.studies.arena import outputs_of, request_of
 from heedful.studies.study import Study, picture_ratio
 
 REMEMBERED = 10_000
@@ -77,6 +78,8 @@ class Question(NamedTuple):
     not reveal which items are shown"""
     plates: Plates | None
     """how pictures are laid out; None if the items have none"""
+    prompt: str = ""
+    """the prompt that both answer, in an arena of models; "" if there is none, or its text is not known"""
 
 
 # ---------------------------------------------------------------------------- where a person is
@@ -132,15 +135,41 @@ async def question(worker: LoopWorker, study: Study, person: str) -> Question:
         place = await worker.read(partial(place_of, worker.loop, person))
         id = decision_id(person, place.number)
         try:
-            decision = await worker.decide({"id": id, "person": person})
+            decision = await worker.decide(
+                await worker.read(partial(_request, worker.loop, study, person, place.number))
+            )
         except LookupError as error:  # nobody who was forgotten comes back under the same name
             raise Problem("not-found", "the answers given here were erased, so there are no more questions") from error
-        shown = await worker.read(partial(things, worker.loop, study, decision.shown))
+        prompt, shown = await worker.read(partial(_asked, worker.loop, study, id, decision.shown))
         if len(shown) == len(decision.shown):
             mark = await worker.read(partial(_mark, worker, id))
-            return Question(place, tuple(shown), mark, await worker.read(partial(_plates, worker, shown)))
+            return Question(place, tuple(shown), mark, await worker.read(partial(_plates, worker, shown)), prompt)
         event = event_id(person, place.number, place.attempt)
         await worker.feedback({"decision": id, "id": event, "none": True})
+
+
+def _request(loop: Loop, study: Study, person: str, number: int) -> dict[str, object]:
+    """Return the request for the decision that asks a person their question `number`."""
+    outputs = outputs_of(loop.path) if study.kind == "answers" else None
+    if outputs is None:
+        return {"id": decision_id(person, number), "person": person}
+    return request_of(loop, outputs, person, number)
+
+
+def _asked(loop: Loop, study: Study, id: str, names: Sequence[str]) -> tuple[str, list[Thing]]:
+    """Return (prompt, what is compared) of the question that the decision `id` asks about the items `names`; "" if it
+    has no prompt.
+
+    In an arena that is what the models answered; models that are no longer on offer are left out, as other items are.
+    """
+    outputs = outputs_of(loop.path) if study.kind == "answers" else None
+    if outputs is None:
+        return "", things(loop, study, names)
+    known = loop.projection.find_decision(id)
+    prompt = "" if known is None else prompt_of(known) or ""
+    on_offer = loop.projection.catalogue.current
+    texts = [(name, outputs.answers.get(name, {}).get(prompt, "")) for name in names if name in on_offer]
+    return outputs.prompts.get(prompt, ""), [Thing(name, "", text, "", ()) for name, text in texts if text]
 
 
 # ---------------------------------------------------------------------------- answers
@@ -213,6 +242,8 @@ def things(loop: Loop, study: Study, names: Sequence[str]) -> list[Thing]:
 
 def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, object]) -> Thing:
     """Return the item `name`, with the attributes `row`, as people see it in this study."""
+    if study.kind == "answers":
+        return Thing(name, name, "", "", ())
     if study.kind == "pictures":
         return Thing(name, "", "", str(row.get("picture", "")), ())
     if study.kind == "texts":

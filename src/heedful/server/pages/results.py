@@ -19,7 +19,7 @@ from heedful.data.preflib import write_preflib
 from heedful.loop import Loop
 from heedful.server.api import whole
 from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
-from heedful.server.pages import ranking
+from heedful.server.pages import arena, ranking
 from heedful.server.pages.formatting import Moment, count, moment
 from heedful.server.pages.page import SAFE, Page, Visit, back, in_thread, render
 from heedful.server.pages.participant import created_at
@@ -136,14 +136,16 @@ async def _render(visit: Visit, made: NewLink | None = None) -> Response:
     study, loop = await study_in(visit), visit.loop
     whose = await visit.read(segments, loop)
     segment = made.segment if made is not None and made.shows else visit.query.get("segment", "")
-    standing, fresh = await summary(visit.worker, _people(whose, segment), segment)
+    people = _people(whose, segment)
+    board = await visit.read(arena.arena_parts, loop, people) if study.kind == "answers" else None
+    standing, fresh = (None, True) if study.kind == "answers" else await summary(visit.worker, people, segment)
     when = await visit.read(created_at, visit.worker)
     links = await in_thread(visit.service.pool, visit.service.links.all, visit.caller.tenant, visit.name, when)
     return render(
         visit, "results.html", tab="results", study=study, standing=standing, fresh=fresh, segment=segment,
         segments={name: count(len(people), "person", "people") for name, people in whose.items()},
         base=visit.base, links=[_row(link) for link in reversed(links)], made=made, days=DAYS,
-        people=PEOPLE, many=len(loop.projection.catalogue.current) > MANY,
+        people=PEOPLE, board=board, many=len(loop.projection.catalogue.current) > MANY,
     )  # fmt: skip
 
 
@@ -169,6 +171,10 @@ def _row(link: Link) -> Row:
 async def export(visit: Visit) -> Response:
     """Send all answers that were not taken back as a file: CSV, which `heedful rank` reads; JSON; or PrefLib (.toi)."""
     study, form, segment, people = await _export_of(visit, "answers are", TYPES)
+    if study.kind == "answers" and form == "csv":
+        votes = await visit.read(arena.votes_file, visit.loop, people)
+        if votes is not None:
+            return _file(visit, votes, "votes", segment, form, TYPES[form])
     content = await visit.read(write_answers, visit.loop, study, visit.name, form, people)
     return _file(visit, content, "answers", segment, form, TYPES[form])
 
@@ -186,6 +192,22 @@ async def export_ranking(visit: Visit) -> Response:
         raise ValueError(NO_ANSWER)
     content = ranking.table(standing) if form == "csv" else ranking.picture(standing, study.ask)
     return _file(visit, content, "ranking", segment, form, ranking.TYPES[form])
+
+
+async def export_board(visit: Visit) -> Response:
+    """Send the leaderboard of an arena of models, of everybody or of one segment: as a page, CSV or JSON.
+
+    Raise Problem (404) in another study."""
+    study, form, segment, people = await _export_of(visit, "the leaderboard is", arena.TYPES)
+    if study.kind != "answers":
+        raise Problem("not-found", "only an arena of models has a leaderboard")
+    content = await visit.read(arena.board_file, visit.loop, study, people, form)
+    if content is None:
+        raise ValueError(NO_ANSWER)
+    response = _file(visit, content, "leaderboard", segment, form, arena.TYPES[form])
+    if form == "html":
+        response.headers["content-security-policy"] = arena.POLICY
+    return response
 
 
 async def _export_of(visit: Visit, what: str, types: Mapping[str, str]) -> tuple[Study, str, str, Sequence[str] | None]:
@@ -242,13 +264,15 @@ def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequen
 def _with_date(each: StudyAnswer) -> dict[str, object]:
     """Return the fields of an answer as a mapping, with its time in ISO 8601 in place of microseconds."""
     when = datetime.fromtimestamp(each.time / 1e6, UTC).isoformat(timespec="milliseconds")
-    return each._asdict() | {"time": when}
+    fields = each._asdict() | {"time": when}
+    return fields if each.prompt else {name: value for name, value in fields.items() if name != "prompt"}
 
 
 PAGES = (
     Page("GET", "/loops/{loop}/results", ("read",), results),
     Page("GET", "/loops/{loop}/results/answers.{form}", ("read",), export),
     Page("GET", "/loops/{loop}/results/ranking.{form}", ("read",), export_ranking),
+    Page("GET", "/loops/{loop}/results/leaderboard.{form}", ("read",), export_board),
     Page("POST", "/loops/{loop}/links", ("admin", "read"), make),
     Page("POST", "/loops/{loop}/links/revoke", ("admin", "read"), revoke),
 )

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from heedful.core.fold import generators
 from heedful.jit.kernel import Floats, Ints
+from heedful.loop.interactions.forms import TIES
 from heedful.loop.interactions.numbered import Number, Numbered, own_copy
 from heedful.loop.model import Context, Person
 from heedful.loop.records import FeedbackRecord
@@ -238,7 +239,7 @@ def to_choice_answer(context: Context, feedback: FeedbackRecord) -> ChoiceAnswer
     if form == "none" or (form == "choice" and feedback.text == "cannot_judge"):
         return ChoiceAnswer(items, UNSURE)
     if form == "choice":
-        return ChoiceAnswer(items, EQUAL if feedback.text == "equal" else int(feedback.values[0]))
+        return ChoiceAnswer(items, EQUAL if feedback.text in TIES else int(feedback.values[0]))
     if form not in ("better", "clicks") or not feedback.chosen:
         return None
     named = [shown.index(j) for j in feedback.chosen]

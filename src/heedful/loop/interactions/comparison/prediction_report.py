@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from heedful.loop.interactions.forms import TIES
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import PredictionReport, ScoredAnswer, Wording, prediction_report
@@ -42,7 +43,7 @@ class ChoiceTally:
         who = decision.seq if decision.person is None else decision.person
         for i, (event, feedback) in enumerate(given):
             best = best_of(record.shown, feedback)
-            if feedback.form == "choice" and feedback.text == "equal":
+            if feedback.form == "choice" and feedback.text in TIES:
                 self._equal += 1
             elif best is None:
                 self._unsure += 1

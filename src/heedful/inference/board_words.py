@@ -1,0 +1,98 @@
+"""What a leaderboard says, in sentences: for the terminal and for pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from heedful.core.wording import one_line
+
+if TYPE_CHECKING:
+    from heedful.inference.leaderboard import Effect, Leaderboard
+
+FEW = 6
+"""The greatest number of groups, people or kinds of votes that a line names."""
+
+
+def apart(found: Leaderboard) -> list[str]:
+    """Return a line on which neighbours cannot be told apart."""
+    runs = found.alike_names()
+    if not runs:
+        return [f"Every model is better than the next with {found.sure:.0%} or more."]
+    told = []
+    for run in runs[:FEW]:
+        names = [one_line(name) for name in run]
+        few = names if len(names) <= 5 else [*names[:3], f"{len(names) - 4} more", names[-1]]
+        told.append(", ".join(few[:-1]) + f" and {few[-1]}")
+    more = f"; and {len(runs) - FEW} more such groups" if len(runs) > FEW else ""
+    return [f"Neighbours that cannot be told apart (less than {found.sure:.0%}): {'; '.join(told)}{more}."]
+
+
+def influence(found: Leaderboard) -> list[str]:
+    """Return a line on how few votes would turn the first place; none if that was not asked for."""
+    got = found.influence
+    if got is None:
+        return []
+    first, second = one_line(found.models[got.first]), one_line(found.models[got.second])
+    if got.votes is None:
+        return [f"No set of votes was found without which {first} would not be first."]
+    kinds = []
+    for a, b, outcome, count in got.left_out[:FEW]:
+        what, over = ("tie", "with") if outcome == 1 else ("win", "over")
+        many = f"{count:,} {what}{'' if count == 1 else 's'}"
+        kinds.append(f"{many} of {one_line(found.models[a])} {over} {one_line(found.models[b])}")
+    rest = sum(count for *_, count in got.left_out[FEW:])
+    more = f" and {rest:,} other{'' if rest == 1 else 's'}" if rest else ""
+    at_most = "" if got.exact else "at most "
+    votes = "1 vote" if got.votes == 1 else f"{got.votes:,} votes"
+    which = ", ".join(kinds) + more
+    return [f"Without {at_most}{votes} of {found.total:,} {second} would be first, not {first}: {which}."]
+
+
+def effects(found: Leaderboard) -> list[str]:
+    """Return a line on each covariate, and on the side shown."""
+    return [
+        f"{_effect(each)}: {each.points:+.1f} points ({each.low:+.1f} to {each.high:+.1f})."
+        for each in (*found.effects, *([found.side] if found.side is not None else []))
+    ]
+
+
+def _effect(each: Effect) -> str:
+    return "To be shown first" if each.name == "side" else f"{one_line(each.name)}, {each.unit:.4g} more"
+
+
+def random_voters(found: Leaderboard) -> list[str]:
+    """Return lines that name the people who vote at random, and what to do; none if there are none."""
+    people = found.random.found if found.random is not None else ()
+    if not people:
+        return []
+    told = [
+        f"{one_line(each.person)} ({each.agreed:.0%} of {each.votes:,} votes with the board, {each.expected:.0%} usual"
+        f"{', against it' if each.against else ''})"
+        for each in people[:FEW]
+    ]
+    more = f" and {len(people) - FEW} more (--json)" if len(people) > FEW else ""
+    return [f"At random: {'; '.join(told)}{more}. To rank without somebody's votes: --without NAME."]
+
+
+def how(found: Leaderboard) -> list[str]:
+    """Return lines on what the numbers are, and with which model they were computed."""
+    anchor = "the average is 1,000" if found.anchor is None else ""
+    if found.anchor is not None:
+        name = one_line(found.models[found.anchor[0]])
+        anchor = f"{name!r} has {found.anchor[1]:,.6g}, and what differs from it is unsure"
+    wins = "points, a tie being half a point" if found.tie_model == "half" and found.tied else "votes that are no ties"
+    if found.tie_model == "threshold":
+        wins = "votes if a choice has to be made"
+    told = f"Scores are as in chess: {anchor}; 100 points more win 64 of 100 {wins}. Intervals hold 90 %."
+    ties = {
+        "threshold": "two answers tie if they seem nearly as good",
+        "odds": "ties become rarer as models differ, by their odds",
+        "constant": "ties are as frequent whoever meets",
+        "half": "a tie is half a win for both",
+    }[found.tie_model]
+    model = f"An arena: Bradley-Terry, every vote counts the same{f'; {ties}' if found.tied else ''}"
+    if found.clusters:
+        model += f"; intervals allow for {found.clusters:,} people who differ"
+    people = f" by {found.people:,} people" if found.people else ""
+    votes = "1 vote" if found.total == 1 else f"{found.total:,} votes"
+    return [told, f"{model}.", f"{votes} about {len(found.models):,} models{people} ({found.read})."]

@@ -1,0 +1,54 @@
+"""The results of an arena of models on the pages of a study: its leaderboard, and files of it and of the votes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import msgspec
+
+from heedful.data.spreadsheet import write_rows
+from heedful.loop import Loop
+from heedful.studies.arena import BATTLES, battles, leaderboard_of, outputs_of
+from heedful.studies.board_page import BOARD, board_page, board_rows, board_section, insight
+from heedful.studies.study import Study, study_of
+
+TYPES = {"csv": "text/csv; charset=utf-8", "html": "text/html; charset=utf-8", "json": "application/json"}
+"""ending of a file of the leaderboard -> its media type"""
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+"""What a browser may do with the leaderboard as a page, which has its style in it and no script."""
+
+
+def arena_parts(loop: Loop, people: Sequence[str] | None, named: bool = True) -> tuple[str, list[str]] | None:
+    """Return (table as HTML, sentences) of the leaderboard of an arena, from the answers of `people` (None: of all).
+
+    Unless `named`, what names people is left out. Return None if nobody could judge yet, or if it is no arena."""
+    if study_of(loop.path).kind != "answers":
+        return None
+    found = leaderboard_of(loop, people)
+    return None if found is None else (board_section(found), insight(found, named))
+
+
+def board_file(loop: Loop, study: Study, people: Sequence[str] | None, form: str) -> bytes | None:
+    """Return the leaderboard of an arena as a file with the ending `form`, one of TYPES; None if nobody could judge
+    yet."""
+    found = leaderboard_of(loop, people)
+    if found is None:
+        return None
+    if form == "html":
+        return board_page(found, study.ask).encode()
+    if form == "json":
+        return msgspec.json.format(msgspec.json.encode(found.to_dict()), indent=1)
+    out = io.StringIO()
+    write_rows(out, BOARD, board_rows(found))
+    return out.getvalue().encode()
+
+
+def votes_file(loop: Loop, people: Sequence[str] | None) -> bytes | None:
+    """Return the votes of an arena as CSV, which `heedful rank` reads; None if it is no arena."""
+    outputs = outputs_of(loop.path)
+    if outputs is None:
+        return None
+    out = io.StringIO()
+    write_rows(out, BATTLES, battles(loop, outputs, people))
+    return out.getvalue().encode()
