@@ -349,12 +349,10 @@ class Coactive(Interaction[Model]):
         if step.feedback.form != "clicks" or (found := _pairs(record, self._swap(record.learner))) is None:
             return ()
         start, weights = found
-        chosen = step.feedback.chosen
-        told = []
-        for p, weight in enumerate(weights):
-            at = start + 2 * p
-            upper, lower = (j in chosen for j in record.shown[at : at + 2])
-            if upper != lower and weight > 0.0:
+        chosen, shown, told = step.feedback.chosen, record.shown, []
+        for at, weight in zip(range(start, len(shown), 2), weights):
+            upper = shown[at] in chosen
+            if upper != (shown[at + 1] in chosen) and weight > 0.0:
                 told.append((at + 1, upper, weight))
         return told
 
@@ -573,9 +571,9 @@ def swapped_pairs(context: Context, feedback: FeedbackRecord, swap: float) -> tu
         return None
     start, weights = found
     place = {j: i for i, j in enumerate(feedback.chosen)} if feedback.form == "better" else None
-    better, worse, kept = [], [], []
-    for p, weight in enumerate(weights):
-        upper, lower = record.shown[start + 2 * p : start + 2 * p + 2]
+    better, worse, kept, shown = [], [], [], record.shown
+    for at, weight in zip(range(start, len(shown), 2), weights):
+        upper, lower = shown[at], shown[at + 1]
         if place is None:
             ahead = (upper in feedback.chosen) - (lower in feedback.chosen)
         else:  # an order: the lower of two neighbours is preferred where it was put first
