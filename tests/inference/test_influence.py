@@ -57,9 +57,8 @@ def board(n: int, count: int, seed: int, ties: float = 0.0) -> Cells:
     return count_cells(n, a, b, outcome, np.ones(count, np.int64))[0]
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_on_small_boards_it_is_the_least_of_all_sets(seed: int) -> None:
-    n = 3 + seed % 2
+@pytest.mark.parametrize(("n", "seed"), [*((3 + seed % 2, seed) for seed in range(8)), *((10, k) for k in range(4))])
+def test_on_small_boards_it_is_the_least_of_all_sets(n: int, seed: int) -> None:
     cells = board(n, 14, seed, ties=0.2 * (seed % 3 == 0))
     found = fit(n, cells, "half", sd=1.0)
     got = find_influence(cells, found)

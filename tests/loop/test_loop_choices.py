@@ -580,3 +580,30 @@ def test_what_is_asked_while_new_items_are_taken_in(tmp_path: Path, monkeypatch:
         for reader in readers:
             reader.join(20)
         assert sorted(told) == ["decide", "rank", "standing"]
+
+
+def test_a_context_without_features_is_kept_and_one_with_features_refused(tmp_path: Path) -> None:
+    """What a question is about, such as a prompt, stands in the log and teaches nothing."""
+    from heedful.features import encode_names
+
+    items = [{"id": f"i{k}"} for k in range(4)]
+    of = {"encoding": encode_names(items), "items": items, "settings": Settings(choices="best", seed=1)}
+    with pytest.raises(ValueError, match="context: expected none in a loop of choices, which knows items by number"):
+        Loop.create(tmp_path / "refused", context=infer([{"id": f"r{k}", "hour": k} for k in range(5)]), **of)
+    assert not (tmp_path / "refused").exists()
+    path = tmp_path / "kept"
+    states = []
+    for name, given in (("kept", {"prompt": "p1"}), ("bare", None)):
+        context = encode_names([{"prompt": "p1"}], identifier="prompt")
+        with Loop.create(tmp_path / name, context=context, **of) as loop:
+            decision = loop.decide(id="d1", context=given)
+            loop.feedback("d1", id="e1", choice="both_bad")
+            known = loop.projection.find_decision("d1")
+            assert known is not None
+            assert known.record.context == given
+            states.append((decision.shown, [(each.item, each.utility) for each in loop.standing().ranking]))
+    assert states[0] == states[1]
+    with Loop.open(path) as loop:
+        known = loop.projection.find_decision("d1")
+        assert known is not None
+        assert known.record.context == {"prompt": "p1"}

@@ -181,6 +181,8 @@ def _fewest(board: _Board, challenger: int, most: int | None) -> tuple[int, Arra
         guess = int(weight[helpful[:k]].sum() + np.ceil((need - before) / gain[helpful[k]]))
     else:
         guess = limit
+    if most is not None and guess > SLACK * limit:  # by far more than for another challenger
+        return None
     guess = min(max(guess, 1), limit)
     low, high, best = 0, limit + 1, None
     count, step = guess, max(1, guess // 16)
