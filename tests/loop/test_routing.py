@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings, declare
+from heedful.loop.experiment import NotReady
 from heedful.loop.interactions.routing.forms import share_changed
 from heedful.loop.interactions.routing.table import embeddings
 
@@ -23,9 +24,10 @@ APPROVAL = np.array([[0.9, 0.9, 0.9], [0.2, 0.9, 0.9], [0.1, 0.2, 0.9]])
 """How likely a thumb up is, by topic of the prompt and by model."""
 
 
-def make(path: Path, size: int = 3, **settings: Any) -> Loop:
+def make(path: Path, size: int = 3, learner: str | None = None, **settings: Any) -> Loop:
     chosen = {"cost_weight": 0.02, "control": 0.0} | settings
-    return Loop.create(path, items=MODELS, settings=Settings(**chosen), context=embeddings(size) if size else None)
+    context = embeddings(size) if size else None
+    return Loop.create(path, learner=learner, items=MODELS, settings=Settings(**chosen), context=context)
 
 
 def embedding(topic: int, rng: np.random.Generator | None = None) -> list[float]:
@@ -189,9 +191,10 @@ def test_evaluate_says_what_policies_are_worth_and_what_they_cost(tmp_path: Path
         assert [each.learner for each in found.learners] == [
             "pairwise-logistic:rate=0.3", "cheapest", "always:small", "always:medium", "always:large",
         ]  # fmt: skip
-        assert [each.name for each in found.measures] == ["squared error", "cost", "value", "thumbs"]
+        assert [each.name for each in found.measures] == ["value", "squared error", "cost", "thumbs"]
+        assert [each.decisive for each in found.measures] == [True, False, False, False]
         for j, name in enumerate(["small", "medium", "large"]):
-            _, cost, value, share = found.learners[2 + j].values
+            value, _, cost, share = found.learners[2 + j].values
             assert cost.value == pytest.approx(MODELS[j]["cost"])
             truth, dear = APPROVAL[:, j].mean(), 0.02 * float(MODELS[j]["cost"])
             assert share.value is not None
@@ -203,12 +206,32 @@ def test_evaluate_says_what_policies_are_worth_and_what_they_cost(tmp_path: Path
             assert value.high is not None
             assert value.low < truth - dear < value.high
         cheapest, small = found.learners[1].values, found.learners[2].values
-        assert [each.value for each in cheapest[1:]] == [each.value for each in small[1:]]
+        assert [each.value for each in cheapest if each.measure != "squared error"] == [
+            each.value for each in small if each.measure != "squared error"
+        ]
         own = found.learners[0].values
-        assert own[2].value is not None
-        assert own[2].value > max(APPROVAL[:, j].mean() - 0.02 * MODELS[j]["cost"] for j in range(3))  # type: ignore[operator]
-        frugal = loop.evaluate("cost-weight:1").learners[1].values[1]
-        assert frugal.value < own[1].value / 2  # type: ignore[operator]
+        assert own[0].value is not None
+        assert own[0].value > max(APPROVAL[:, j].mean() - 0.02 * MODELS[j]["cost"] for j in range(3))  # type: ignore[operator]
+        frugal = loop.evaluate("cost-weight:1").learners[1].values[2]
+        assert frugal.value < own[2].value / 2  # type: ignore[operator]
+
+
+def test_a_router_is_promoted_for_its_value_and_a_policy_is_not(tmp_path: Path) -> None:
+    """Predicting thumbs better is not enough; policies are compared, and do not serve."""
+    slow, usual = "pairwise-logistic:rate=0.000001", "pairwise-logistic:rate=0.3"
+    with make(tmp_path / "r", sampled=0.8, learner=slow) as loop:
+        thumbs(loop, range(300))
+        value, squared = loop.evaluate(usual).learners[1].values[:2]
+        assert (value.measure, squared.measure) == ("value", "squared error")
+        assert value.verdict == "cannot be told"  # of 300 thumbs
+        with pytest.raises(NotReady, match=r"the log does not say that it is better .*: value differs by"):
+            loop.promote(usual)
+        for policy in ("cheapest", "always:small", "cost-weight:1"):
+            with pytest.raises(ValueError, match=f"learner: expected the name of a learner, got {policy}, a policy"):
+                loop.promote(policy, force=True)
+        with pytest.raises(ValueError, match=r"experiment: .* Loop\.evaluate compares learners there"):
+            loop.plan_experiment()
+        assert loop.promote(usual, force=True).evidence["measure"] == "value"
 
 
 def test_people_may_have_weights_of_their_own(tmp_path: Path) -> None:

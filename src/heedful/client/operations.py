@@ -60,7 +60,8 @@ class About(Facts, frozen=True, kw_only=True):
 
 
 class Operations:
-    """What a client and its loops share: time limits, the circuit breaker, and fallbacks to report."""
+    """What a client and its loops share: time limits, a circuit breaker, which server owns which loop, and the
+    fallbacks that the server has yet to be told of."""
 
     timeout: float
     """seconds after which `decide` returns a fallback, the caller's own order"""

@@ -99,16 +99,17 @@ def read_ubi(
     chains: bool = False,
     actions: Mapping[str, str] = ACTIONS,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the decisions and the feedback in UBI logs, as objects of the exchange format, in an order that can be
-    imported.
+    """Yield the decisions and the feedback in logs of search (UBI, User Behavior Insights), as objects of the exchange
+    format, in an order that can be imported.
 
     `queries` and `events`: files of JSON lines (documents, bare or within `_source`), or CSV if so named (.csv,
     .csv.gz), plain or gzip. Queries come in the order of time, then of ids. Each is a decision that showed its hits in
     their order, with probability None; a query without hits showed the items of its impressions, by position. After it
     comes one feedback with its clicks, in the order of the first click on each item, and then one for each other
-    action. `actions`: what each action of an event becomes (ACTIONS). With `chains`, queries of one client (and, if
-    known, one session) that follow each other within 30 minutes are one information need: after all its decisions, the
-    clicks on any of them are one feedback to the first, whose `chain` names the others.
+    action. `actions`: what each action in the logs counts as: "click", "impression", "" for nothing, or the name of
+    an action of the loop. With `chains`, queries of one client (of one session, where known) with at most 30 minutes
+    from each to the next are one search for the same thing. Their clicks become one feedback: it comes after all of
+    their decisions, answers the first, and its `chain` names the others.
 
     Ids are hashes of what identifies the event, so that another export of the same rows gives the same lines; rows may
     be in any order. All queries and usable events are held in memory. `report` is filled in with what became of each

@@ -147,7 +147,7 @@ class Evaluation(NamedTuple):
     learners: tuple[LearnerEvaluation, ...]
     """one entry for each learner, the loop's own first"""
     measures: tuple[Measure, ...]
-    """what the learners are measured by, the main measure first"""
+    """what the learners are measured by, the main measure first and those that are not decisive last"""
     alpha: float
     """the probability with which each interval misses, at most"""
     after: int
@@ -217,6 +217,7 @@ def evaluate(
         except Exception as error:  # whatever a learner of somebody's own raises
             raise ValueError(f"learner: {' or '.join(named)} failed on feedback {event.id}: {error}") from error
     known: list[_Sums | _ListValue | _PlaceValue] = [*sums, *lists.found(), *places.found()]
+    known.sort(key=lambda each: not each.measure.decisive)  # stable
     values = [each.values(alpha) for each in known]
     found = [
         LearnerEvaluation(fold.spec, fold.lessons, fold.weights(), tuple(value[j] for value in values))

@@ -40,6 +40,7 @@ from heedful.loop.serving import (
     ExperimentRecord,
     PromotionRecord,
     check_can_start,
+    check_interleaves,
     payload_if_repeated,
     read_promotion,
 )
@@ -820,13 +821,15 @@ class Loop:
         """Return how likely an experiment of `days` days with a `share` of the people would find a better learner.
 
         It is simulated from how the loop has been used of late; nothing is begun. The verdict of the experiment would
-        be wrong with probability `alpha` at most. Raise ValueError, naming the field, for a number out of range."""
+        be wrong with probability `alpha` at most. Raise ValueError, naming the field, for a number out of range, and in
+        a loop that shows no rankings."""
         from heedful.loop.experiment import plan_experiment
 
         check_between("share", share, 1e-6, 1.0)
         check_between("days", days, 1e-3, 3650.0)
         check_between("alpha", alpha, 1e-6, 0.5)
         self.projection.look()
+        check_interleaves(self.projection)
         return plan_experiment(self.projection, share, days, alpha)
 
     def apprentice(self) -> Apprentice | None:

@@ -46,9 +46,10 @@ NOT_INTERLEAVED = "{loop} shows no rankings, which alone can be interleaved"
 class ExperimentRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """An experiment as its first event keeps it: a candidate learner (side B) against the learner that serves (side A).
 
-    `learner` (with `learner_version` of its code) is the candidate, `against` the other, by name and parameters.
-    `share` is the share of people whose lists both draft together, `frozen` the version after which neither learns on
-    (0: both learn on), and `alpha` the probability, at most, of a wrong verdict."""
+    `learner` (with `learner_version` of its code) is the candidate, `against` the learner that serves, by name and
+    parameters. `share` is the share of people whose lists the two make together, picking items in turns (team-draft
+    interleaving). `frozen` is the version of the log after which both stop learning; at 0 both go on. `alpha` is the
+    probability, at most, of a wrong verdict."""
 
     learner: str
     """the candidate, by name and parameters"""
@@ -142,11 +143,16 @@ def check_can_start(projection: Projection) -> None:
     running = projection.experiment
     if running is not None:
         raise ValueError(f"experiment: expected none that runs, got {running[0].id}: stop it first")
+    check_interleaves(projection)
+    if projection.imitates:
+        raise ValueError(f"experiment: {projection.manifest.learner} imitates {CALLER} so far: promote it first")
+
+
+def check_interleaves(projection: Projection) -> None:
+    """Raise ValueError if the loop shows no rankings, which two learners could draft together."""
     if not projection.interaction.interleaves:
         told = NOT_INTERLEAVED.format(loop=projection.interaction.loop)
         raise ValueError(f"experiment: {told}; Loop.evaluate compares learners there")
-    if projection.imitates:
-        raise ValueError(f"experiment: {projection.manifest.learner} imitates {CALLER} so far: promote it first")
 
 
 def payload_if_repeated(known: Event, about: ExperimentRecord) -> str:

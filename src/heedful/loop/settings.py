@@ -219,11 +219,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return plain_json(kept)
 
     def attributes_to_log(self, row: Mapping[str, object] | None, encoding: Encoding | None) -> dict[str, Any] | None:
-        """Return what the log keeps of `row`, the attributes of a request or of a candidate that came with it, as plain
-        values.
+        """Return the attributes `row`, of a request or of a candidate that came with it, as plain values for the log.
 
-        Return None if the settings store no texts, or if there are no attributes or no `encoding` of them. Raise
-        ValueError if JSON cannot express them."""
+        Return None, for nothing, if the setting `store_text` is off (only features are kept then), if there are no
+        attributes, or if `encoding` is None. Raise ValueError if JSON cannot express them."""
         if row is None or not self.settings.store_text or encoding is None:
             return None
         return plain(row)

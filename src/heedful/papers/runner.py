@@ -213,8 +213,8 @@ def _run_missing(
 
 
 def best_of(line: Line, found: dict[str, LearnerRuns], judged: int | None = None) -> str:
-    """Return the name of the learner of a curve with the lowest average regret over the first `judged` rounds (None:
-    all), by the runs `found` of each learner.
+    """Return the name of the learner to draw as the curve `line`: of those it may be, the best in hindsight, with the
+    lowest average regret over the first `judged` rounds (None: all). `found` has the runs of each learner, by name.
     """
     return min(line.learners, key=lambda spec: float(found[spec].regrets[:, :judged].mean()))
 

@@ -39,7 +39,7 @@ ID_TOLD = "an id of your own for this event: sent again under it, it counts once
 
 
 def about(told: str) -> Any:
-    """Return the description of an argument of a tool, as the SDK takes it."""
+    """Return the annotation that gives an argument of an MCP tool the description `told`, as the MCP SDK reads it."""
     from pydantic import Field
 
     return Field(description=told)

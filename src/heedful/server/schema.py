@@ -460,6 +460,7 @@ class Measure(msgspec.Struct, kw_only=True):
     more_is_better: bool
     most_weight: float
     once: Annotated[bool, Meta(description="whether a decision counts with its first answer alone")]
+    decisive: Annotated[bool, Meta(description="whether a learner that is better by it is the better one to serve")]
 
 
 class Value(msgspec.Struct, kw_only=True):
@@ -551,7 +552,8 @@ class Window(msgspec.Struct):
 
 
 class Counts(msgspec.Struct):
-    """Counts of the feedback; what was undone counts in `undone` alone."""
+    """How many pieces of feedback a loop got: `given` in all, of which `late` came more than `late_after` seconds (a
+    setting) after what they answer was shown. A piece that was undone or rolled back counts in `undone` alone."""
 
     given: int
     empty: Annotated[int, Meta(description="there is no lesson in it")]

@@ -17,7 +17,8 @@ Array = npt.NDArray[np.float64]
 
 
 class UserCovariance(NamedTuple):
-    """The prior of people's weights of one function by their q features, made by `user_covariance`.
+    """The prior of the weights that people give to one of the latent functions they share: people with similar features
+    (q each) get similar weights. `user_covariance` makes it.
 
     `shared` is the prior of the weights of the U people that it was made for. The other fields are for people who come
     later. Their features are rescaled: `centre` (q,) is subtracted, and they are divided by `unit` (q,), the standard

@@ -29,6 +29,9 @@ class Measure(NamedTuple):
     """the greatest possible weight of one comparison"""
     once: bool = False
     """whether a decision counts once, with the first of its answers that can be compared, instead of with each"""
+    decisive: bool = True
+    """whether a learner that is better by it is the better one to serve; False for a part of what a loop is for, such
+    as the cost alone"""
 
 
 class PositionBias(NamedTuple):

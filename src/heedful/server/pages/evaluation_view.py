@@ -165,8 +165,13 @@ def _verdict(each: LearnerEvaluation, own: str, measures: Sequence[Measure]) -> 
     """Return (kind of verdict: "good", "bad" or "open"; a sentence) on whether the learner of `each` is better than the
     learner `own`.
 
-    It goes by the first of the `measures` in which the log determines the difference between the two."""
-    told = [(measure, value) for measure, value in zip(measures, each.values) if value.difference is not None]
+    It goes by the first of the `measures` in which the log determines the difference between the two, of those that are
+    decisive."""
+    told = [
+        (measure, value)
+        for measure, value in zip(measures, each.values)
+        if measure.decisive and value.difference is not None
+    ]
     if not told:
         return "open", f"The log cannot tell whether {each.learner} is better than {own}: what follows says why."
     measure, value = told[0]

@@ -41,7 +41,8 @@ def names_of(field: str, text: str, least: int = 1) -> list[str]:
 
 
 def items_on_offer(loop: Loop, text: str, field: str = "hand") -> list[str]:
-    """Return those names in `text`, a JSON list, that are items on offer. Raise ValueError, beginning with `field`, as
-    `names_of` does."""
+    """Return the names of items on offer in `text`, a JSON list of 1 to MOST different names; other names are left out.
+
+    Raise ValueError, beginning with `field`, if `text` is no such list."""
     current = loop.projection.catalogue.current
     return [name for name in names_of(field, text) if name in current]

@@ -19,7 +19,7 @@ from heedful.loop import Loop
 from heedful.loop.experiment import NotReady, promotions
 from heedful.loop.interactions.registry import interaction_of
 from heedful.loop.records import new_id
-from heedful.loop.serving import CALLER, NOT_INTERLEAVED
+from heedful.loop.serving import CALLER, NOT_INTERLEAVED, check_interleaves
 from heedful.loop.settings import candidate_manifest
 from heedful.server.api import MOST_LEARNERS, check_known
 from heedful.server.decisions import answer_fields, outcome
@@ -105,7 +105,7 @@ async def _with_plan(visit: Visit, shown: Shown) -> Shown:
     """Return a copy of `shown`, the content of the page, with the plan of an experiment by the numbers in the query, or
     with the reason why that was refused."""
     try:
-        _check_interleaves(visit.loop)
+        check_interleaves(visit.loop.projection)
         part, days = _share(visit.query), _number(visit.query, "days", DAYS)
         alpha = _number(visit.query, "alpha", ALPHA)
         found = await visit.read(visit.loop.plan_experiment, part, days=days, alpha=alpha)
@@ -200,11 +200,6 @@ def _share(given: Mapping[str, str]) -> float:
     if not (math.isfinite(percent) and 0.0 <= percent <= 100.0):
         raise ValueError(f"share: expected 0 to 100 percent, got {describe(given.get('share'))}")
     return percent / 100.0
-
-
-def _check_interleaves(loop: Loop) -> None:
-    if not loop.projection.interaction.interleaves:
-        raise ValueError(f"experiment: {NOT_INTERLEAVED.format(loop=loop.projection.interaction.loop)}")
 
 
 # ---------------------------------------------------------------------------- the page

@@ -8,9 +8,9 @@ Before any feedback the caller's order is shown. The offset v is learned with th
 feedback, with the score for all people in place of the caller's; it is shrunk towards 0 and counts for little until
 there is much feedback.
 
-Every form of feedback becomes one lesson of the learner here (`lesson`). A thumb becomes a logistic step along phi of
-what was shown: it names no other object, so no learner has an update for it. The file is long because it has a lesson
-for each form of feedback."""
+Every form of feedback becomes one training example (`lesson`). A thumb judges what was shown without saying what would
+be better, so a learner's `update` cannot use it: the weights take a step of logistic regression instead, on the
+features of what was shown. The file is long because it makes an example of each form of feedback."""
 
 from __future__ import annotations
 

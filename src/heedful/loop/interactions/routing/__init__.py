@@ -434,6 +434,13 @@ class Routing(Coactive):
         """Return False: what a thumb changes depends on how probable it was."""
         return False
 
+    def full_spec(self, spec: str) -> str:
+        """Return `spec`, the name of a learner. Raise ValueError if it names a policy, which does not learn."""
+        if spec == CHEAPEST or spec.startswith((ALWAYS, COST_WEIGHT)):
+            told = "a policy, which Loop.evaluate compares and which cannot serve"
+            raise ValueError(f"learner: expected the name of a learner, got {spec}, {told}")
+        return spec
+
     def candidate(self, spec: str) -> RouteModel:
         """Return an untrained model of another learner or policy, to be evaluated on this loop's log.
 
@@ -473,16 +480,19 @@ class Routing(Coactive):
         )
         cost = "Cost is the mean cost of the models that would have been chosen, over the prompts that were answered."
         return (
-            Measure("squared error", about, "no answer was judged", "More thumbs.", 0.0, 1.0, False),
-            Measure("cost", cost, "no answer of a single model was judged", "More thumbs.", 0.0, 0.0, False),
+            Measure("squared error", about, "no answer was judged", "More thumbs.", 0.0, 1.0, False, decisive=False),
+            Measure(
+                "cost", cost, "no answer of a single model was judged", "More thumbs.", 0.0, 0.0, False, decisive=False
+            ),
         )
 
     def compare(self, models: Sequence[Any], step: Step) -> Sequence[Compared | None]:
-        """Return (the squared error of the answer that each of the L `models` predicts, the cost of the model that each
-        would have chosen); None for what `step` says nothing of.
+        """Return (squared errors, costs) of L policies, `models`, for `step`: one piece of feedback with the decision
+        that it answers.
 
-        `step` is one piece of feedback with the decision that it answers. A policy whose model was no candidate has no
-        cost."""
+        - squared error: of the thumb or the choice that each policy predicts; None if the feedback is none, nor an edit
+        - cost: of the language model that each policy would have chosen, nan if that was no candidate; None unless one
+          answer was shown and judged"""
         shown, x, person = step.context.record.shown, step.context.x, step.decision.person
         own = [own_state(model.people, person) for model in models]
         missed = _missed(models, own, x, shown, step.feedback)
@@ -501,7 +511,7 @@ class Routing(Coactive):
         what += "with which the policy would have chosen its model over that with which it was chosen."
         return (
             Measure("value", f"Value is the mean thumb less cost weight times cost {what}", ANSWERS, MORE, low, high),
-            Measure("thumbs", f"Thumbs is the share of thumbs up {what}", ANSWERS, MORE),
+            Measure("thumbs", f"Thumbs is the share of thumbs up {what}", ANSWERS, MORE, decisive=False),
         )
 
     def list_scores(self, step: Step) -> Sequence[float] | None:
