@@ -890,7 +890,7 @@ export interface components {
                 [key: string]: number;
             };
             /** @enum {unknown} */
-            choice?: "cannot_judge" | "equal" | "first" | "second";
+            choice?: "both_bad" | "cannot_judge" | "equal" | "first" | "second";
             /** @enum {unknown} */
             none?: true;
         };
@@ -1290,6 +1290,8 @@ export interface components {
             most_weight: number;
             /** @description whether a decision counts with its first answer alone */
             once: boolean;
+            /** @description whether a learner that is better by it is the better one to serve */
+            decisive: boolean;
         };
         /**
          * PositionBias
@@ -1510,7 +1512,8 @@ export interface components {
         };
         /**
          * Counts
-         * @description Counts of the feedback; what was undone counts in `undone` alone.
+         * @description How many pieces of feedback a loop got: `given` in all, of which `late` came more than `late_after` seconds (a
+         *         setting) after what they answer was shown. A piece that was undone or rolled back counts in `undone` alone.
          */
         Counts: {
             given: number;
@@ -1864,7 +1867,7 @@ export interface components {
             version: number;
             /** @description false where somebody else is reading: the bytes go when nobody is */
             erased: boolean;
-            /** @description what of a database the loop cannot erase them from, in words */
+            /** @description what the loop cannot erase them from, in words */
             unreached: string[];
         };
         /**
