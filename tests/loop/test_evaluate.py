@@ -16,6 +16,7 @@ import heedful.loop.evaluate as evaluating
 from heedful import Loop
 from heedful.loop import growing
 from heedful.loop.evaluate import Value
+from heedful.loop.interactions.telling import value_texts
 from kinds import Kind, each_kind, teach
 from loops import small_loop
 
@@ -329,3 +330,11 @@ def test_what_is_collected_of_a_decision_takes_few_bytes(tmp_path: Path, monkeyp
             tracemalloc.stop()
             assert min(each.comparisons for each in found_values) > 0.4 * n
     assert (taken[1] - taken[0]) / 400 < 250  # with objects for people, lists and pairs it would be 470
+
+
+def test_what_rounding_leaves_of_a_difference_is_shown_as_none() -> None:
+    value = Value("swapped pairs", 0.5, 0.0, 1.0, 2, 1, 2.0, 2.2e-16, -1.0, 1.0, "cannot be told", "", "")
+    assert value_texts(value, share=True) == ("50%", "0% to 100%", "+0% (-100% to +100%)")
+    assert value_texts(value, share=False)[2] == "+0.00 (-1.00 to +1.00)"
+    small = value._replace(difference=-1e-9)
+    assert value_texts(small, share=True)[2].startswith("-1e-07%")

@@ -28,6 +28,8 @@ POSITION_BIAS = (
     "were shown in either order at random. It is 1 if the position makes no difference, and 0.2 if the upper position "
     "alone makes a choice five times as likely."
 )
+ROUNDING = 1e-12
+"""A value or difference nearer to 0 is what rounding leaves of 0."""
 WEIGHTS = 5
 """How many weights of a learner are shown, those of the greatest size."""
 
@@ -277,6 +279,7 @@ def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
     def text(number: float | None, sign: bool = False) -> str:
         if number is None:
             return ""
+        number = 0.0 if abs(number) < ROUNDING else number
         if share:
             return f"{100.0 * number:+.3g}%" if sign else f"{100.0 * number:.3g}%"
         return signed(number) if sign else f"{number:.3f}"
