@@ -271,11 +271,12 @@ def test_ended_while_the_study_is_made_nothing_is_left(tmp_path: Path) -> None:
     folder = logos(tmp_path / "logos", 3)
     code = (
         "import os, signal, time; from heedful.cli import main; from heedful.studies import study\n"
-        "study._write = lambda *_: os.kill(os.getpid(), signal.SIGTERM) or time.sleep(20)\n"
+        "assert study.write_own\n"
+        "study.write_own = lambda *_: os.kill(os.getpid(), signal.SIGTERM) or time.sleep(20)\n"
         "main()"
     )
     command = [sys.executable, "-c", code, "compare", str(folder), "--dir", str(tmp_path), "--no-browser"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert (ended.returncode, "stopped" in ended.stderr) == (130, True)
     assert [each.name for each in tmp_path.iterdir()] == ["logos"]
 

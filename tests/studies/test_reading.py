@@ -237,6 +237,7 @@ def test_a_study_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "s.heedful"
     code = (
         "import os, sys; from pathlib import Path; from heedful.studies import study, reading\n"
+        "assert study.write_own\n"
         "study.write_own = lambda *_: os._exit(9)\n"
         f"material = reading.read_material(Path({str(folder)!r}))\n"
         f"study.create_study(Path({str(path)!r}), material, study.Study(kind='pictures'), 'best')"
