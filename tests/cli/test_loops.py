@@ -534,7 +534,7 @@ def test_a_deferred_decision_is_activated_with_its_first_feedback(cars: str) -> 
         ),
         ("--clicks mini --none", "feedback: expected one of clicks"),
         ("--thumb sideways", "--thumb: expected up or down, got 'sideways'"),
-        ("--choice third", "--choice: expected first, second, equal or cannot_judge, got 'third'"),
+        ("--choice third", "--choice: expected first, second, equal, both_bad or cannot_judge, got 'third'"),
         ("--action buy", "item: expected a text of 1 to 200 printable characters, got None"),
         ("--action sing --item mini", "action: expected view, cart, buy, hide, got 'sing'"),
         ("--rating mini", "--rating: expected ITEM=NUMBER, got 'mini'"),

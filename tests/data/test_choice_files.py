@@ -404,7 +404,7 @@ def test_a_side_is_one_of_two_in_the_document_of_a_study(tmp_path: Path) -> None
         (SAID % ('"mint", "mint"', "first"), "teas.json: answers[0]: shown: expected two items or more, each once"),
         (
             SAID % ('"mint", "assam"', "both"),
-            "teas.json: answers[0]: answer: expected first, second, equal, cannot_judge",
+            "teas.json: answers[0]: answer: expected first, second, equal, both_bad, cannot_judge or an item",
         ),
         ('{"person": 3}', "teas.json: answers: expected the whole document of a study, got Expected `str`"),
         ("{", "teas.json: answers: expected the whole document of a study, got"),

@@ -286,7 +286,7 @@ class Told:
     def learn(
         self, x: Any, shown: list[int], form: str, named: Any, values: Any, extra: Any, pairs: Any, base: int = 0
     ) -> None:
-        """The words of the issue, one form after the other."""
+        """What each form of feedback says, one form after the other."""
         X, rest, weight, face = x, [j for j in shown if j not in named], 1.0, (-1, [])
         if form == "thumb":
             k = min(self.space.k, len(shown))

@@ -362,7 +362,7 @@ def test_forms_by_hand() -> None:
     assert parse_feedback({"clicks": ("a",), "chain": ["d2", "d3"]}).chain == ("d2", "d3")
     assert parse_feedback({"better": "b"}).names == ("b",)
     assert parse_feedback({"rating": {"a": 2, 7: -1.5}})[:3] == ("rating", ("a", "7"), (2.0, -1.5))
-    assert [parse_feedback({"choice": c}).values for c in CHOICES] == [(0.0,), (1.0,), (-1.0,), (-1.0,)]
+    assert [parse_feedback({"choice": c}).values for c in CHOICES] == [(0.0,), (1.0,), (-1.0,), (-1.0,), (-1.0,)]
     assert [parse_feedback({"thumb": t, "item": "a"})[1:3] for t in ("up", "down")] == [
         (("a",), (1.0,)),
         (("a",), (-1.0,)),

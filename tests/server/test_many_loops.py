@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import re
 import shutil
 import time
@@ -113,23 +114,23 @@ def test_loops_that_nobody_uses_are_closed(folder: Path) -> None:
             until(lambda: opened(client) == 0, 20)
             touched = settled(server)
             left = server.files()
-            passes = []
-            for _ in range(2):  # what was closed twice costs nothing the next time: what the allocator keeps is settled
+            passes = [touched]
+            for _ in range(3):  # what the allocator keeps goes up and down; what is never freed is more in every pass
                 for n in range(TOUCHED):
                     touch(client, n)
                 until(lambda: opened(client) == 0, 20)
                 passes.append(settled(server))
-            before, again = passes
+            more = [b - a for a, b in itertools.pairwise(passes)]
         server.end()
     print(
         f"\nat first {start / 1e6:.1f} MB, {files} files; {LOOPS} listed: {(listed - start) / 1e6:.1f} MB more\n"
         f"{TOUCHED} opened, used and closed: {(touched - start) / 1e6:.1f} MB more, {1000 * seconds:.1f} ms each; "
-        f"once more {(before - touched) / 1e6:.1f} MB more, and a third time {(again - before) / 1e6:.1f} MB\n"
+        f"three times again {', '.join(f'{each / 1e6:.1f}' for each in more)} MB more\n"
         f"at most {most} open at a time, {descriptors} files; {left} files afterwards"
     )
     assert (listed - start) / LOOPS < IDLE / 10
     assert (touched - start) / LOOPS < IDLE  # mostly what 50 open at a time took: it does not grow with their number
-    assert (again - before) / TOUCHED < IDLE / 2
+    assert min(more) / TOUCHED < IDLE / 4
     assert 20 <= most <= 52
     assert descriptors < files + 52 * 10
     assert left <= files
@@ -140,7 +141,7 @@ def test_loops_that_nobody_uses_are_closed(folder: Path) -> None:
 
 
 def test_what_an_open_loop_costs(folder: Path) -> None:
-    """No bound of the issue: it is said in the documentation."""
+    """It has no bound; docs/scale.md says what it is."""
     n_open = 200
     with Process(folder, "--most-open", "1000").wait() as server:
         with httpx.Client(base_url=server.url, timeout=30.0) as client:

@@ -6,6 +6,7 @@ import io
 from collections.abc import Sequence
 
 import msgspec
+from markupsafe import Markup
 
 from heedful.data.spreadsheet import write_rows
 from heedful.loop import Loop
@@ -19,14 +20,15 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """What a browser may do with the leaderboard as a page, which has its style in it and no script."""
 
 
-def arena_parts(loop: Loop, people: Sequence[str] | None, named: bool = True) -> tuple[str, list[str]] | None:
+def arena_parts(loop: Loop, people: Sequence[str] | None, named: bool = True) -> tuple[Markup, list[str]] | None:
     """Return (table as HTML, sentences) of the leaderboard of an arena, from the answers of `people` (None: of all).
 
     Unless `named`, what names people is left out. Return None if nobody could judge yet, or if it is no arena."""
     if study_of(loop.path).kind != "answers":
         return None
     found = leaderboard_of(loop, people)
-    return None if found is None else (board_section(found), insight(found, named))
+    # `board_section` escapes what it is given, so templates may show it as it is.
+    return None if found is None else (Markup(board_section(found)), insight(found, named))
 
 
 def board_file(loop: Loop, study: Study, people: Sequence[str] | None, form: str) -> bytes | None:
