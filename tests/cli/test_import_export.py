@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from command import Ended, done, heedful
 
-from heedful import Loop
+from heedful import TEXTS, Loop, Settings
 from heedful.io.formats import FORMATS
 from loops import bits, small_loop
 
@@ -562,8 +562,6 @@ def test_a_format_of_others_goes_out_and_comes_in(name: str) -> None:
 
 def test_a_table_has_the_columns_of_all_rows_and_not_of_the_first_alone() -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    from heedful import TEXTS, Settings
-
     with Loop.create("t.heedful", encoding=TEXTS, settings=Settings(k=1, control=0.0)) as loop:
         for i, context in enumerate([None, {"prompt": "Why?"}]):
             loop.decide([{"id": "a", "text": f"Draft {i}"}], id=f"d{i}", context=context)
@@ -577,6 +575,36 @@ def test_rows_to_stdout_say_on_stderr_what_is_left_out() -> None:
     got = heedful("export notes - --as unpaired")
     assert json.loads(got.out)["label"] is False
     assert "1 left out: no thumb; such as feedback e1" in got.err
+
+
+def test_a_table_without_rows_is_refused_with_the_reasons() -> None:
+    pytest.importorskip("pyarrow")
+    with Loop.create("e.heedful", encoding=TEXTS, settings=Settings(k=1, control=0.0)) as loop:
+        loop.decide([{"id": "a", "text": "Draft"}], id="d")
+        loop.feedback("d", id="e", edit="Text")
+    got = heedful("export e e.parquet --as unpaired")
+    refused = "heedful: FILE: expected rows to write, as a Parquet file has columns, got none\n"
+    assert (got.code, got.err) == (2, "heedful: 1 left out: no thumb; such as feedback e\n" + refused)
+    assert not Path("e.parquet").exists()
+
+
+def test_the_value_of_an_option_may_have_an_equals_sign() -> None:
+    """`--option` is split at the first one: the context of a model and the names of its fields have more."""
+    write("clicked.jsonl", [DECISION, CLICK])
+    done("import cars clicked.jsonl")
+    done("export cars m.json --as opensearch --option fields=f0=price.raw --option without=prior")
+    assert "price.raw" in Path("m.json").read_text()
+    wrong = 'context={"query":"a=b",'
+    got = heedful("export cars n.json --as opensearch --option {}", wrong)
+    assert (got.code, got.err.startswith("heedful: context: expected")) == (2, True), got.err
+
+
+def test_outputs_that_are_not_there_are_refused_as_other_files_are() -> None:
+    write("scores.jsonl", [{"id": "s", "name": "n", "dataType": "BOOLEAN", "value": True}])
+    done("init replies --texts")
+    bad(heedful("import replies scores.jsonl --as langfuse --traces nope.json"), "nope.json: no such file")
+    Path("folder").mkdir()
+    bad(heedful("import replies scores.jsonl --as langfuse --traces folder"), "folder: expected a file, got a folder")
 
 
 def test_a_format_that_is_none_or_does_not_fit_is_refused() -> None:

@@ -14,6 +14,7 @@ from heedful import Loop, Settings, declare
 from heedful.loop.experiment import NotReady
 from heedful.loop.interactions.routing.forms import share_changed
 from heedful.loop.interactions.routing.table import embeddings
+from heedful.loop.interactions.telling import Line
 
 MODELS = [
     {"id": "small", "cost": 0.5, "vendor": "x"},
@@ -75,6 +76,20 @@ def test_the_score_is_the_probability_of_a_thumb_less_cost_and_why_shows_the_cos
         assert told.prediction["thumb"] == pytest.approx(chances[told.first])
 
 
+def test_an_explanation_says_that_a_model_was_tried_where_another_seemed_better(tmp_path: Path) -> None:
+    """Its margin is below 0, which would look like a mistake."""
+    with make(tmp_path / "r") as loop:
+        margins = []
+        for i in range(20):
+            d = loop.decide(context={"embedding": embedding(0)}, id=f"d{i}")
+            told = loop.explain(d.id)
+            lines = [part.text for part in loop.projection.interaction.tell_explanation(told) if isinstance(part, Line)]
+            tried = "It was tried, to learn about it, although another seemed better." in lines
+            assert tried == (told.margin < 0.0), lines
+            margins.append(told.margin)
+        assert min(margins) < 0.0 < max(margins)
+
+
 def test_the_weights_do_not_depend_on_costs_or_their_weight(tmp_path: Path) -> None:
     """So another cost, or another cost weight, loses nothing of what was learned."""
     with make(tmp_path / "a") as loop:
@@ -84,10 +99,10 @@ def test_the_weights_do_not_depend_on_costs_or_their_weight(tmp_path: Path) -> N
     other = [{**each, "cost": 3.0} for each in MODELS]
     settings = Settings(cost_weight=0.5, control=0.0)
     with Loop.create(tmp_path / "b", items=other, settings=settings, context=embeddings(3)) as again:
-        from heedful.data.jsonl import Line
+        from heedful.data.jsonl import Line as JsonLine
         from heedful.io import import_lines
 
-        for outcome in import_lines(again, (Line(i, each, None) for i, each in enumerate(lines, 1))):
+        for outcome in import_lines(again, (JsonLine(i, each, None) for i, each in enumerate(lines, 1))):
             assert outcome.status != "rejected", outcome
         assert again.weights == weights
         assert all(weight == 0.0 for name, weight in weights.items() if "cost" in name)

@@ -629,7 +629,11 @@ def _because(arm: str, margin: float) -> str:
         return "this model was drawn at random around what was learned"
     if arm == "imported":
         return "somebody else chose this model; the margin is what the loop said of it at that time"
-    return "it was the best by what was learned" if margin >= 0.0 else "it was tried, although another seemed better"
+    return (
+        "it was the best by what was learned"
+        if margin >= 0.0
+        else "it was tried, to learn about it, although another seemed better"
+    )
 
 
 def _missed(
