@@ -281,17 +281,6 @@ def test_ubi_logs_are_imported(ubi: None) -> None:
     assert again.json["counts"] == counts(decision=(0, 3, 0), feedback=(0, 3, 0))
 
 
-def test_the_first_lines_of_the_page_on_ubi_run(ubi: None) -> None:
-    page = Path(__file__).parents[2] / "docs" / "ubi.md"
-    script = page.read_text().split("```sh\n")[1].split("```")[0].splitlines()
-    assert len(script) <= 5
-    write("products.csv", ["id,price", *(f"i{i},{10 * (i + 1)}" for i in range(4))])
-    outputs = [done(line.removeprefix("heedful ")).out for line in script]
-    assert "3 rows of queries, 3 used" in outputs[1]
-    assert "price" in outputs[-1]
-    assert "i1" in outputs[-1]
-
-
 def test_ubi_in_words(ubi: None) -> None:
     got = heedful("import cars events.jsonl --ubi queries.jsonl")
     assert "3 rows of queries, 3 used" in got.out
@@ -632,14 +621,3 @@ def test_a_format_that_is_none_or_does_not_fit_is_refused() -> None:
 
 def told_formats(verb: str) -> str:
     return ", ".join(each.name for each in FORMATS.values() if getattr(each, verb) is not None)
-
-
-def test_the_first_lines_of_the_page_on_preference_data_run() -> None:
-    page = Path(__file__).parents[2] / "docs" / "preference-data.md"
-    script = page.read_text().split("```sh\n")[1].split("```")[0].splitlines()
-    assert len(script) <= 5
-    pairs = [{"prompt": f"{i}?", "chosen": f"Yes, {i}.", "rejected": f"Perhaps, maybe {i}?"} for i in range(9)]
-    write("pairs.jsonl", pairs)
-    Path("drafts.json").write_text(json.dumps([{"id": "a", "text": "Perhaps."}, {"id": "b", "text": "Yes."}]))
-    got = [done(line.removeprefix("heedful ")) for line in script]
-    assert "hedging words" in got[-1].out

@@ -38,7 +38,8 @@ def explain_score(told: Explanation, head: str, what: str, moved: str) -> list[P
     feedback.
 
     If the list was not made by the model, a line says that the model had no part in `what`, a word such as "that"; if
-    the model had another item before the first, a line says why that did not stand first. If there was no feedback, a line says that nothing was learned that `moved`, a phrase such as "moved it"."""
+    the model had another item before the first, a line says why that did not stand first. If there was no feedback, a
+    line says that nothing was learned that `moved`, a phrase such as "moved it"."""
     parts: list[Part] = [Line(head)]
     if told.arm != "learned":
         orders = {
