@@ -76,7 +76,7 @@ def test_a_model_that_fails_is_left_out_and_counts_as_never_shown(
 def test_a_key_comes_from_the_environment(
     example: ModuleType, endpoint: ChatEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = [{**models(endpoint, "a")[0], "key": "KEY_OF_A"}]
+    rows = [{**row, "key": "KEY_OF_A"} for row in models(endpoint, "a", "b")]
     with Loop.create(tmp_path / "r", items=rows, settings=Settings(cost_weight=0.0)) as loop:
         with pytest.raises(OSError, match="KEY_OF_A"):
             example.Router(loop, rows).complete("anything")

@@ -350,7 +350,9 @@ def test_decide_as_json(cars: str) -> None:
     told = decided("decide cars --id d1 --show 3 --deferred")
     assert list(told) == ["id", "shown", "probability", "version", "arm", "seq"]
     assert (told["id"], len(told["shown"]), told["version"], told["arm"]) == ("d1", 3, 0, "learned")
-    assert decided("decide cars --id d1 --show 3 --deferred") == told  # the same again
+    again = heedful("decide cars --id d1 --show 3 --deferred --json")
+    assert again.json == told  # the same again, and it says so
+    assert again.err.startswith("heedful: d1 was decided before, and comes back as it was then")
     with Loop.open("cars.heedful") as loop:
         known = loop.projection.find_decision("d1")
         assert known is not None
@@ -534,7 +536,7 @@ def test_a_deferred_decision_is_activated_with_its_first_feedback(cars: str) -> 
         ),
         ("--clicks mini --none", "feedback: expected one of clicks"),
         ("--thumb sideways", "--thumb: expected up or down, got 'sideways'"),
-        ("--choice third", "--choice: expected first, second, equal or cannot_judge, got 'third'"),
+        ("--choice third", "--choice: expected first, second, equal, both_bad or cannot_judge, got 'third'"),
         ("--action buy", "item: expected a text of 1 to 200 printable characters, got None"),
         ("--action sing --item mini", "action: expected view, cart, buy, hide, got 'sing'"),
         ("--rating mini", "--rating: expected ITEM=NUMBER, got 'mini'"),

@@ -292,6 +292,7 @@ def test_without_an_embedding_the_words_of_the_prompt_count(tmp_path: Path) -> N
     ("rows", "told"),
     [
         ([], "items: expected at least one model"),
+        ([{"id": "a", "cost": 1}], "items: expected two models or more to choose from, got a alone"),
         ([{"id": "a"}], "cost: expected a column cost, or cost_in and cost_out, got none of them"),
         ([{"id": "a", "cost_in": 1}], "cost: expected a column cost, or cost_in and cost_out, got cost_in"),
         ([{"id": "a", "cost": 1, "cost_in": 1, "cost_out": 1}], "cost: expected .*, got cost and cost_in and cost_out"),
@@ -325,7 +326,7 @@ def test_a_table_of_models_that_makes_no_sense_is_refused_and_nothing_is_written
         ({"embedding": [1.0, math.inf, 2.0]}, r"context: embedding\[1\]: expected a finite number"),
         ({"embedding": "abc"}, "context: embedding: expected a list of numbers"),
         ({"embedding": None}, "context: embedding: expected 3 numbers, got none"),
-        ({"embeding": [1.0, 2.0, 3.0]}, "context: embedding: expected 3 numbers, got none"),
+        ({"embeding": [1.0, 2.0, 3.0]}, "context: embedding: expected 3 numbers, got none; there is 'embeding'"),
         ({"embedding": [1.0, 2.0, 3.0], "cost_weight": -1}, "context: cost_weight: expected a number from 0 to 1000"),
         ({"embedding": [1.0, 2.0, 3.0], "cost_weight": "x"}, "context: cost_weight: expected a number from 0 to 1000"),
         ({"embedding": [1.0, 2.0, 3.0], "cost_weight": math.nan}, "context: cost_weight: expected a number from 0"),

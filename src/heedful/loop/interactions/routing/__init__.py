@@ -185,7 +185,8 @@ class Routing(Coactive):
                 and context.get(column.name) is None
             ):
                 expected = f"{column.size} numbers" if isinstance(column, Vector) else "a value"
-                raise ValueError(f"{column.name}: expected {expected}, got none")
+                others = f"; there is {', '.join(map(repr, sorted(context)))}" if context else ""
+                raise ValueError(f"{column.name}: expected {expected}, got none{others}")
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
