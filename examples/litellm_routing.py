@@ -18,7 +18,7 @@ is the name of the model in the table of the loop. If the loop's server is away,
 answers (`heedful.client`), and feedback is told once it is back. If a model fails and LiteLLM tries again, the loop
 chooses among the others.
 
-It needs litellm, which heedful does not depend on, and `heedful[client]`.
+It needs litellm, which heedful does not depend on, and the extra `client`.
 """
 
 from __future__ import annotations

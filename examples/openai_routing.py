@@ -1,6 +1,6 @@
 """A model for each prompt: a loop chooses among endpoints that speak OpenAI's API, and learns from thumbs and edits.
 
-    python examples/openai_routing.py models.csv --cost-weight 0.02
+    python examples/openai_routing.py examples/endpoints.csv --cost-weight 0.02
 
 reads prompts from the terminal, a line each, sends each to one of the models in the table, prints the answer, and asks
 whether it was good: + or -, or the text as it should have been, or nothing. What it learns stays in `route.heedful`,
@@ -76,26 +76,64 @@ class Router:
         body = {"model": model["model"], "messages": [{"role": "user", "content": prompt}]}
         headers = {"Content-Type": "application/json"}
         if model.get("key"):
-            headers["Authorization"] = f"Bearer {os.environ[model['key']]}"
+            key = os.environ.get(model["key"])
+            if not key:
+                raise ValueError(f"key: expected the environment variable {model['key']}, got none")
+            headers["Authorization"] = f"Bearer {key}"
         url = f"{str(model['url']).rstrip('/')}/chat/completions"
         request = urllib.request.Request(url, json.dumps(body).encode(), headers)
         with urllib.request.urlopen(request, timeout=self.timeout) as response:
             return str(json.load(response)["choices"][0]["message"]["content"])
 
 
+def read_models(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of the table at `path`. Raise OSError if it cannot be read, and ValueError if a row is no model
+    with an endpoint."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        models: list[dict[str, Any]] = list(csv.DictReader(file))
+    for number, row in enumerate(models, 1):
+        for column in ("id", "cost", "url", "model"):
+            if not row.get(column):
+                raise ValueError(f"{path}: row {number}: {column}: expected a value, got none")
+        try:
+            row["cost"] = float(row["cost"])
+        except ValueError:
+            raise ValueError(f"{path}: row {number}: cost: expected a number, got {row['cost']!r}") from None
+    return models
+
+
+def open_loop(path: Path, models: Sequence[Mapping[str, Any]], cost_weight: float | None) -> Loop:
+    """Return the loop in the folder `path`, a new one of `models` if there is none.
+
+    Raise ValueError if one that is there has other models, or another cost weight than `cost_weight`; None is any."""
+    rows = [{"id": row["id"], "cost": row["cost"]} for row in models]
+    if not path.exists():
+        return Loop.create(path, items=rows, settings=Settings(cost_weight=cost_weight or 0.0))
+    loop = Loop.open(path)
+    names, there = sorted(str(row["id"]) for row in models), sorted(loop.items)
+    if names != there or cost_weight not in (None, loop.settings.cost_weight):
+        loop.close()
+        got = f"models {names}, cost weight {cost_weight}"
+        expected = f"models {there}, cost weight {loop.settings.cost_weight}"
+        raise ValueError(f"{path}: expected {expected}, as the loop was made with, got {got}; --loop makes another one")
+    loop.put_items(rows)  # costs may have changed
+    return loop
+
+
 def main() -> int:
     """Answer prompts from the terminal."""
     parser = argparse.ArgumentParser(description="A model for each prompt, learned from thumbs and edits.")
-    parser.add_argument("models", type=Path, help="CSV with the columns id, cost, url, model and key")
+    parser.add_argument("models", type=Path, help="CSV with the columns id, cost, url, model and, if need be, key")
     parser.add_argument("--loop", type=Path, default=Path("route.heedful"), help="the folder of the loop")
-    parser.add_argument("--cost-weight", type=float, default=0.0, help="how much of a thumb one unit of cost is worth")
+    parser.add_argument("--cost-weight", type=float, help="how much of a thumb one unit of cost is worth; default 0")
     chosen = parser.parse_args()
-    with chosen.models.open(newline="", encoding="utf-8") as file:
-        models = [{**row, "cost": float(row["cost"])} for row in csv.DictReader(file)]
-    if chosen.loop.exists():
-        loop = Loop.open(chosen.loop)
-    else:
-        loop = Loop.create(chosen.loop, items=models, settings=Settings(cost_weight=chosen.cost_weight))
+    try:
+        models = read_models(chosen.models)
+        loop = open_loop(chosen.loop, models, chosen.cost_weight)
+    except OSError as error:
+        parser.error(f"{error.filename}: {error.strerror}")
+    except ValueError as error:
+        parser.error(str(error))
     with loop:
         router = Router(loop, models)
         for line in iter(lambda: _read("prompt: "), ""):

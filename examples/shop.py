@@ -18,7 +18,13 @@ from urllib.parse import quote
 from heedful.client import Client
 
 URL = os.environ.get("HEEDFUL_URL", "http://127.0.0.1:8710")
-loop = Client(URL, os.environ["HEEDFUL_KEY"], timeout=2.0).loop("cars", identifier="name")
+KEY = os.environ.get("HEEDFUL_KEY") or sys.exit(
+    "HEEDFUL_KEY: expected a key, as heedful keys create shop prints it, got none"
+)
+try:
+    loop = Client(URL, KEY, timeout=2.0).loop("cars", identifier="name")
+except ValueError as error:
+    sys.exit(f"HEEDFUL_KEY, HEEDFUL_URL: {error}")
 with (Path(__file__).parent / "cars.csv").open(newline="") as file:
     cars = [row["name"] for row in csv.DictReader(file)]
 
@@ -37,8 +43,13 @@ class Shop(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Send the page at /, and a page that only links back at any other path."""
-        text = page() if self.path == "/" else '<!doctype html><title>A car</title><a href="/">All cars</a>'
-        self.send_response(200)
+        status, text = 200, '<!doctype html><title>A car</title><a href="/">All cars</a>'
+        if self.path == "/":
+            try:
+                text = page()
+            except (OSError, ValueError, LookupError) as error:  # heedful refuses the key, or has no such loop
+                status, text = 502, f"<!doctype html><title>Cars</title>heedful: {escape(str(error))}"
+        self.send_response(status)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         # Nothing but the script, which may send clicks to where it came from.
         self.send_header("Content-Security-Policy", f"default-src 'none'; script-src {URL}; connect-src {URL}")
@@ -47,6 +58,10 @@ class Shop(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    port = int(sys.argv[1]) if len(sys.argv) > 1 else 8000
-    print(f"the shop is at http://127.0.0.1:{port}", flush=True)
-    ThreadingHTTPServer(("127.0.0.1", port), Shop).serve_forever()
+    given = sys.argv[1] if len(sys.argv) > 1 else "8000"
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", int(given)), Shop)
+    except (OSError, OverflowError, ValueError) as error:
+        sys.exit(f"PORT: expected the number of a port that is free, got {given}: {error}")
+    print(f"the shop is at http://127.0.0.1:{given}", flush=True)
+    server.serve_forever()

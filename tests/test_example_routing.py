@@ -76,13 +76,37 @@ def test_a_model_that_fails_is_left_out_and_counts_as_never_shown(
 def test_a_key_comes_from_the_environment(
     example: ModuleType, endpoint: ChatEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = [{**models(endpoint, "a")[0], "key": "KEY_OF_A"}]
+    rows = [{**row, "key": "KEY_OF_A"} for row in models(endpoint, "a", "b")]
     with Loop.create(tmp_path / "r", items=rows, settings=Settings(cost_weight=0.0)) as loop:
         with pytest.raises(OSError, match="KEY_OF_A"):
             example.Router(loop, rows).complete("anything")
         monkeypatch.setenv("KEY_OF_A", "secret")
         example.Router(loop, rows).complete("anything")
     assert [each["key"] for each in endpoint.asked] == ["Bearer secret"]
+
+
+def test_a_table_that_does_not_do_is_refused_by_row_and_column(example: ModuleType, tmp_path: Path) -> None:
+    assert [row["cost"] for row in example.read_models(EXAMPLES / "endpoints.csv")] == [0.5, 5.0, 15.0]
+    with pytest.raises(ValueError, match=r"models.csv: row 1: url: expected a value, got none"):
+        example.read_models(EXAMPLES / "models.csv")  # which has no endpoints
+    (tmp_path / "m.csv").write_text("id,cost,url,model\na,1,u,m\nb,cheap,u,m\n")
+    with pytest.raises(ValueError, match=r"row 2: cost: expected a number, got 'cheap'"):
+        example.read_models(tmp_path / "m.csv")
+    (tmp_path / "n.csv").write_text("id,url,model\na,u,m\n")
+    with pytest.raises(ValueError, match=r"row 1: cost: expected a value, got none"):
+        example.read_models(tmp_path / "n.csv")
+
+
+def test_a_loop_that_is_there_has_to_fit(example: ModuleType, tmp_path: Path) -> None:
+    rows = [{"id": "a", "cost": 1.0}, {"id": "b", "cost": 2.0}]
+    example.open_loop(tmp_path / "r", rows, 0.02).close()
+    with pytest.raises(ValueError, match=r"expected models .*, cost weight 0.02, .*, got models .*, cost weight 0.5"):
+        example.open_loop(tmp_path / "r", rows, 0.5)
+    with pytest.raises(ValueError, match=r"expected models \['a', 'b'\]"):
+        example.open_loop(tmp_path / "r", [rows[0], {"id": "c", "cost": 1.0}], 0.02)
+    with example.open_loop(tmp_path / "r", [rows[0], {"id": "b", "cost": 3.0}], None) as loop:
+        assert loop.decide(["b"], context={"prompt": "?"}).shown == ("b",)
+        assert loop.why(loop.decide(["b"], context={"prompt": "?"}, id="d").id, "b").features[-1].value == 3.0
 
 
 def test_the_script_asks_and_learns(endpoint: ChatEndpoint, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from command import Ended, done, heedful
 
-from heedful import Loop
+from heedful import TEXTS, Loop, Settings
 from heedful.io.formats import FORMATS
 from loops import bits, small_loop
 
@@ -279,17 +279,6 @@ def test_ubi_logs_are_imported(ubi: None) -> None:
         assert loop.projection.find_decision("q1") is not None
     again = heedful("import cars events.jsonl --ubi queries.jsonl --json")
     assert again.json["counts"] == counts(decision=(0, 3, 0), feedback=(0, 3, 0))
-
-
-def test_the_first_lines_of_the_page_on_ubi_run(ubi: None) -> None:
-    page = Path(__file__).parents[2] / "docs" / "ubi.md"
-    script = page.read_text().split("```sh\n")[1].split("```")[0].splitlines()
-    assert len(script) <= 5
-    write("products.csv", ["id,price", *(f"i{i},{10 * (i + 1)}" for i in range(4))])
-    outputs = [done(line.removeprefix("heedful ")).out for line in script]
-    assert "3 rows of queries, 3 used" in outputs[1]
-    assert "price" in outputs[-1]
-    assert "i1" in outputs[-1]
 
 
 def test_ubi_in_words(ubi: None) -> None:
@@ -562,8 +551,6 @@ def test_a_format_of_others_goes_out_and_comes_in(name: str) -> None:
 
 def test_a_table_has_the_columns_of_all_rows_and_not_of_the_first_alone() -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    from heedful import TEXTS, Settings
-
     with Loop.create("t.heedful", encoding=TEXTS, settings=Settings(k=1, control=0.0)) as loop:
         for i, context in enumerate([None, {"prompt": "Why?"}]):
             loop.decide([{"id": "a", "text": f"Draft {i}"}], id=f"d{i}", context=context)
@@ -577,6 +564,36 @@ def test_rows_to_stdout_say_on_stderr_what_is_left_out() -> None:
     got = heedful("export notes - --as unpaired")
     assert json.loads(got.out)["label"] is False
     assert "1 left out: no thumb; such as feedback e1" in got.err
+
+
+def test_a_table_without_rows_is_refused_with_the_reasons() -> None:
+    pytest.importorskip("pyarrow")
+    with Loop.create("e.heedful", encoding=TEXTS, settings=Settings(k=1, control=0.0)) as loop:
+        loop.decide([{"id": "a", "text": "Draft"}], id="d")
+        loop.feedback("d", id="e", edit="Text")
+    got = heedful("export e e.parquet --as unpaired")
+    refused = "heedful: FILE: expected rows to write, as a Parquet file has columns, got none\n"
+    assert (got.code, got.err) == (2, "heedful: 1 left out: no thumb; such as feedback e\n" + refused)
+    assert not Path("e.parquet").exists()
+
+
+def test_the_value_of_an_option_may_have_an_equals_sign() -> None:
+    """`--option` is split at the first one: the context of a model and the names of its fields have more."""
+    write("clicked.jsonl", [DECISION, CLICK])
+    done("import cars clicked.jsonl")
+    done("export cars m.json --as opensearch --option fields=f0=price.raw --option without=prior")
+    assert "price.raw" in Path("m.json").read_text()
+    wrong = 'context={"query":"a=b",'
+    got = heedful("export cars n.json --as opensearch --option {}", wrong)
+    assert (got.code, got.err.startswith("heedful: context: expected")) == (2, True), got.err
+
+
+def test_outputs_that_are_not_there_are_refused_as_other_files_are() -> None:
+    write("scores.jsonl", [{"id": "s", "name": "n", "dataType": "BOOLEAN", "value": True}])
+    done("init replies --texts")
+    bad(heedful("import replies scores.jsonl --as langfuse --traces nope.json"), "nope.json: no such file")
+    Path("folder").mkdir()
+    bad(heedful("import replies scores.jsonl --as langfuse --traces folder"), "folder: expected a file, got a folder")
 
 
 def test_a_format_that_is_none_or_does_not_fit_is_refused() -> None:
@@ -604,14 +621,3 @@ def test_a_format_that_is_none_or_does_not_fit_is_refused() -> None:
 
 def told_formats(verb: str) -> str:
     return ", ".join(each.name for each in FORMATS.values() if getattr(each, verb) is not None)
-
-
-def test_the_first_lines_of_the_page_on_preference_data_run() -> None:
-    page = Path(__file__).parents[2] / "docs" / "preference-data.md"
-    script = page.read_text().split("```sh\n")[1].split("```")[0].splitlines()
-    assert len(script) <= 5
-    pairs = [{"prompt": f"{i}?", "chosen": f"Yes, {i}.", "rejected": f"Perhaps, maybe {i}?"} for i in range(9)]
-    write("pairs.jsonl", pairs)
-    Path("drafts.json").write_text(json.dumps([{"id": "a", "text": "Perhaps."}, {"id": "b", "text": "Yes."}]))
-    got = [done(line.removeprefix("heedful ")) for line in script]
-    assert "hedging words" in got[-1].out

@@ -83,7 +83,7 @@ def test_the_same_in_every_kind_of_file(tmp_path: Path) -> None:
 
 
 def test_the_same_in_parquet(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow", reason="reading Parquet needs pyarrow: pip install 'heedful[parquet]'")
+    pyarrow = pytest.importorskip("pyarrow", reason="reading Parquet needs pyarrow: pip install '.[parquet]'")
     parquet = pytest.importorskip("pyarrow.parquet")
     table = pyarrow.Table.from_pylist(_rows())
     parquet.write_table(table, tmp_path / "votes.parquet")

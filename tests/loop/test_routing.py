@@ -14,6 +14,7 @@ from heedful import Loop, Settings, declare
 from heedful.loop.experiment import NotReady
 from heedful.loop.interactions.routing.forms import share_changed
 from heedful.loop.interactions.routing.table import embeddings
+from heedful.loop.interactions.telling import Line
 
 MODELS = [
     {"id": "small", "cost": 0.5, "vendor": "x"},
@@ -75,6 +76,20 @@ def test_the_score_is_the_probability_of_a_thumb_less_cost_and_why_shows_the_cos
         assert told.prediction["thumb"] == pytest.approx(chances[told.first])
 
 
+def test_an_explanation_says_that_a_model_was_tried_where_another_seemed_better(tmp_path: Path) -> None:
+    """Its margin is below 0, which would look like a mistake."""
+    with make(tmp_path / "r") as loop:
+        margins = []
+        for i in range(20):
+            d = loop.decide(context={"embedding": embedding(0)}, id=f"d{i}")
+            told = loop.explain(d.id)
+            lines = [part.text for part in loop.projection.interaction.tell_explanation(told) if isinstance(part, Line)]
+            tried = "It was tried, to learn about it, although another seemed better." in lines
+            assert tried == (told.margin < 0.0), lines
+            margins.append(told.margin)
+        assert min(margins) < 0.0 < max(margins)
+
+
 def test_the_weights_do_not_depend_on_costs_or_their_weight(tmp_path: Path) -> None:
     """So another cost, or another cost weight, loses nothing of what was learned."""
     with make(tmp_path / "a") as loop:
@@ -84,10 +99,10 @@ def test_the_weights_do_not_depend_on_costs_or_their_weight(tmp_path: Path) -> N
     other = [{**each, "cost": 3.0} for each in MODELS]
     settings = Settings(cost_weight=0.5, control=0.0)
     with Loop.create(tmp_path / "b", items=other, settings=settings, context=embeddings(3)) as again:
-        from heedful.data.jsonl import Line
+        from heedful.data.jsonl import Line as JsonLine
         from heedful.io import import_lines
 
-        for outcome in import_lines(again, (Line(i, each, None) for i, each in enumerate(lines, 1))):
+        for outcome in import_lines(again, (JsonLine(i, each, None) for i, each in enumerate(lines, 1))):
             assert outcome.status != "rejected", outcome
         assert again.weights == weights
         assert all(weight == 0.0 for name, weight in weights.items() if "cost" in name)
@@ -277,6 +292,7 @@ def test_without_an_embedding_the_words_of_the_prompt_count(tmp_path: Path) -> N
     ("rows", "told"),
     [
         ([], "items: expected at least one model"),
+        ([{"id": "a", "cost": 1}], "items: expected two models or more to choose from, got a alone"),
         ([{"id": "a"}], "cost: expected a column cost, or cost_in and cost_out, got none of them"),
         ([{"id": "a", "cost_in": 1}], "cost: expected a column cost, or cost_in and cost_out, got cost_in"),
         ([{"id": "a", "cost": 1, "cost_in": 1, "cost_out": 1}], "cost: expected .*, got cost and cost_in and cost_out"),
@@ -310,7 +326,7 @@ def test_a_table_of_models_that_makes_no_sense_is_refused_and_nothing_is_written
         ({"embedding": [1.0, math.inf, 2.0]}, r"context: embedding\[1\]: expected a finite number"),
         ({"embedding": "abc"}, "context: embedding: expected a list of numbers"),
         ({"embedding": None}, "context: embedding: expected 3 numbers, got none"),
-        ({"embeding": [1.0, 2.0, 3.0]}, "context: embedding: expected 3 numbers, got none"),
+        ({"embeding": [1.0, 2.0, 3.0]}, "context: embedding: expected 3 numbers, got none; there is 'embeding'"),
         ({"embedding": [1.0, 2.0, 3.0], "cost_weight": -1}, "context: cost_weight: expected a number from 0 to 1000"),
         ({"embedding": [1.0, 2.0, 3.0], "cost_weight": "x"}, "context: cost_weight: expected a number from 0 to 1000"),
         ({"embedding": [1.0, 2.0, 3.0], "cost_weight": math.nan}, "context: cost_weight: expected a number from 0"),

@@ -120,7 +120,7 @@ def test_a_life_over_stdio(home: Place) -> None:
 def test_the_first_lines_of_the_page_run(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
     install, make, serve, tell = page.split("```\n")[1].splitlines()
-    assert install == "pip install 'heedful[mcp]'"
+    assert install == "pip install '.[mcp]'"
 
     def words(line: str) -> list[str]:
         return [*COMMAND[:-1], *shlex.split(line)[1:]]
@@ -319,4 +319,4 @@ def test_the_command_says_what_is_missing_and_imports_nothing_before(tmp_path: P
     program += "; from heedful.cli import main; main()"
     lacking = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (lacking.returncode, lacking.stdout) == (1, "")
-    assert "pip install 'heedful[mcp]'" in lacking.stderr
+    assert "pip install '.[mcp]'" in lacking.stderr

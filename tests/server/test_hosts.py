@@ -36,7 +36,7 @@ LONGEST = 120.0
 def cluster() -> Iterator[Any]:
     """A Ray cluster on this machine, of one node, to which this process is connected."""
     if find_spec("ray") is None:
-        told = "expected Ray for the tests of loops on a cluster, and it is not installed: pip install 'heedful[ray]'"
+        told = "expected Ray for the tests of loops on a cluster, and it is not installed: pip install '.[ray]'"
         if os.environ.get("CI"):
             raise ModuleNotFoundError(told)
         pytest.skip(told)

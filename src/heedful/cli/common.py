@@ -175,15 +175,17 @@ def read_text(option: str, given: str) -> str:
         raise BadInput(f"{option}: {given}: expected UTF-8, got other bytes") from None
 
 
-def pairs(option: str, meaning: str, given: Sequence[str]) -> dict[str, str]:
-    """Return the texts `given`, LEFT=RIGHT each, as {left: right}, split at the last "=".
+def pairs(option: str, meaning: str, given: Sequence[str], *, at_first: bool = False) -> dict[str, str]:
+    """Return the texts `given`, LEFT=RIGHT each, as {left: right}.
+
+    They are split at the last "=", as names of items may have one, or `at_first`, where the value may.
 
     Raise BadInput, naming the `option`, if one has another form (`meaning` says which is expected) or a LEFT comes
     twice.
     """
     made: dict[str, str] = {}
     for each in given:
-        left, mark, right = each.rpartition("=")
+        left, mark, right = each.partition("=") if at_first else each.rpartition("=")
         if not (left and mark and right):
             raise BadInput(f"{option}: expected {meaning}, got {each!r}")
         if left in made:

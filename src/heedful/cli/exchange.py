@@ -79,7 +79,7 @@ def import_(
     the loop cannot be written; 2 bad input, such as a file of another kind.
     """
     files = files or []
-    options = pairs("--option", "NAME=VALUE", option or ())
+    options = pairs("--option", "NAME=VALUE", option or (), at_first=True)
     options |= {f"score:{each}": how for each, how in pairs("--score", "NAME=MEANING", score or ()).items()}
     options |= ({"evaluations": "yes"} if evaluations else {}) | ({} if traces is None else {"traces": str(traces)})
     if options and format is None and url is None:
@@ -98,7 +98,7 @@ def import_(
         raise BadInput(f"FILE: expected one with --ubi, the events, got {len(files)}")
     if chains and ubi is None:
         raise BadInput("--chains: expected --ubi too, got none")
-    for file in [*files, *([ubi] if ubi else [])]:
+    for file in [*files, *(each for each in (ubi, traces) if each is not None)]:
         if not file.is_file() and not file.is_fifo():
             raise BadInput(f"{file}: {'expected a file, got a folder' if file.is_dir() else 'no such file'}")
     if format is not None and url is None and (ubi is not None or not files):

@@ -50,7 +50,7 @@ def export(
     target = Path(os.path.realpath(file))  # what a link points to is written, not the link
     if file != "-":
         _check_target(file, target)
-    options = pairs("--option", "NAME=VALUE", option or ())
+    options = pairs("--option", "NAME=VALUE", option or (), at_first=True)
     if options and format is None:
         raise BadInput("--option: expected --as FORMAT too, got none")
     with open_loop(name, own) as loop, asking():
@@ -96,8 +96,13 @@ def _export_as(loop: Loop, name: str, options: Mapping[str, str], file: str, tar
     if not json and file != "-":
         show_report(report)
     elif not json:
-        for reason, count in report.dropped.most_common():
-            note(f"{count:,} left out: {reason}; such as {report.examples[reason]}")
+        _note_dropped(report)
+
+
+def _note_dropped(report: Report) -> None:
+    """Print on stderr why rows were dropped: a line for each reason in the `report`."""
+    for reason, count in report.dropped.most_common():
+        note(f"{count:,} left out: {reason}; such as {report.examples[reason]}")
 
 
 def _encode_as(
@@ -129,16 +134,17 @@ def _encode_as(
             told = msgspec.json.encode(line)
             yield (msgspec.json.format(told, indent=2) if format.document else told) + b"\n"
     if parquet:
+        if not rows:
+            _note_dropped(report)
+            raise BadInput("FILE: expected rows to write, as a Parquet file has columns, got none")
         yield _parquet(rows)
 
 
 def _parquet(rows: list[Mapping[str, Any]]) -> bytes:
-    """Return `rows` as a Parquet file. Raise BadInput if there are none, or if a column has values of two types."""
+    """Return `rows`, of which there are some, as a Parquet file. Raise BadInput if a column has values of two types."""
     import pyarrow
     import pyarrow.parquet
 
-    if not rows:
-        raise BadInput("FILE: expected rows to write, as a Parquet file has columns, got none")
     names = list(dict.fromkeys(name for row in rows for name in row))  # a row may lack what another has
     try:
         table = pyarrow.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])

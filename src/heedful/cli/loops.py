@@ -9,7 +9,7 @@ import typer
 
 from heedful.cli.answers import print_answers
 from heedful.cli.common import Json, Name, Own, asking, numbers, open_loop, read_json, read_text, shell_quote, shorten
-from heedful.cli.console import BadInput, console, new_table, print_json
+from heedful.cli.console import BadInput, console, new_table, note, print_json
 from heedful.core.formatting import short
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def decide(
     around, scores = read_json("--context", context), read_json("--prior", prior)
     with open_loop(name, own) as loop:
         with asking():
+            again = id is not None and loop.projection.find_decision(id) is not None
             decision = loop.decide(
                 among,
                 person=person,
@@ -97,6 +98,8 @@ def decide(
                 strict=True,  # a user who mistypes a name gets an error
                 after=after,
             )
+        if again:
+            note(f"{shorten(id)} was decided before, and comes back as it was then; a new decision takes another --id")
         if json:
             print_json(decision.plain() | {"shown": list(decision.shown)})
         else:

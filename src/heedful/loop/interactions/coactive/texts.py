@@ -37,8 +37,9 @@ def explain_score(told: Explanation, head: str, what: str, moved: str) -> list[P
     """Return the explanation `told` of a score as lines and tables: first the line `head`, then the features, then the
     feedback.
 
-    If the list was not made by the model, a line says that the model had no part in `what`, a word such as "that". If
-    there was no feedback, a line says that nothing was learned that `moved`, a phrase such as "moved it"."""
+    If the list was not made by the model, a line says that the model had no part in `what`, a word such as "that"; if
+    the model had another item before the first, a line says why that did not stand first. If there was no feedback, a
+    line says that nothing was learned that `moved`, a phrase such as "moved it"."""
     parts: list[Part] = [Line(head)]
     if told.arm != "learned":
         orders = {
@@ -49,6 +50,8 @@ def explain_score(told: Explanation, head: str, what: str, moved: str) -> list[P
         }
         why = orders.get(told.arm, "somebody else's order")
         parts.append(Line(f"This decision showed {why}: the model had no part in {what}."))
+    elif told.second is not None and told.margin < 0.0:
+        parts.append(Line(sentence(told.because)))
     parts += [features_table(told), lessons_table(told)]
     parts += [] if told.lessons else [Line(f"Nothing was learned before it that {moved}.")]
     return there(parts)

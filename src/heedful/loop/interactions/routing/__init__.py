@@ -185,7 +185,8 @@ class Routing(Coactive):
                 and context.get(column.name) is None
             ):
                 expected = f"{column.size} numbers" if isinstance(column, Vector) else "a value"
-                raise ValueError(f"{column.name}: expected {expected}, got none")
+                others = f"; there is {', '.join(map(repr, sorted(context)))}" if context else ""
+                raise ValueError(f"{column.name}: expected {expected}, got none{others}")
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
@@ -629,7 +630,11 @@ def _because(arm: str, margin: float) -> str:
         return "this model was drawn at random around what was learned"
     if arm == "imported":
         return "somebody else chose this model; the margin is what the loop said of it at that time"
-    return "it was the best by what was learned" if margin >= 0.0 else "it was tried, although another seemed better"
+    return (
+        "it was the best by what was learned"
+        if margin >= 0.0
+        else "it was tried, to learn about it, although another seemed better"
+    )
 
 
 def _missed(

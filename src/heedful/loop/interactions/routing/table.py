@@ -54,7 +54,7 @@ def encode_models(rows: Sequence[Mapping[str, Any]], identifier: str | None = No
     """Return the encoding of a table of models: each name is a feature of its own, and so is each column of costs.
 
     `rows` has a row for each model; `identifier` is the column of their names, None to find it. Raise ValueError,
-    naming the column, if there is no model, no name, no cost, or a cost that makes no sense."""
+    naming the column, if there are not two models, no name, no cost, or a cost that makes no sense."""
     if not rows:
         raise ValueError("items: expected at least one model, got none")
     if len(rows) > MOST:
@@ -63,6 +63,8 @@ def encode_models(rows: Sequence[Mapping[str, Any]], identifier: str | None = No
     check_costs(costs, rows)
     found = encode_names(rows, identifier=identifier)
     names = [found.name_of(row) for row in rows]
+    if len(names) == 1:
+        raise ValueError(f"items: expected two models or more to choose from, got {names[0]} alone")
     columns: list[Column] = []
     for column in found.columns:
         if column.name == found.identifier:
