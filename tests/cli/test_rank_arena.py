@@ -78,7 +78,7 @@ def test_what_is_printed(votes: Path) -> None:
     assert "wins of the row against the column" in said
     bad = sum(row["winner"] == "both_bad" for row in battles())
     assert f"Note: {bad} ties are 'both bad': counted as equally good." in said
-    assert re.search(r"length, \d+(\.\d+)? more: \+\d+\.\d points", said)
+    assert re.search(r"length, \d+(\.\d+)? more \(one standard deviation\): \+\d+\.\d points", said)
     assert re.search(r"To be shown first: [+-]\d", said)
     assert re.search(
         r"Without (at most )?\d+ votes? of 600 \w+ would be first, not large: \d+ wins? of large over", said
@@ -337,7 +337,9 @@ def test_the_first_lines_of_the_page_say_what_it_says(tmp_path: Path, monkeypatc
     first, then = (done(line.removeprefix("heedful ")).out for line in block)
     assert re.search(r"^ +1 +birch-large ", first, re.M)
     assert "Without 7 votes of 888" in then or "Without at most 7 votes of 888" in then
-    points = re.search(r"^length, .* more: ([+-][\d.]+) points \(([+-][\d.]+) to", then, re.M)
+    points = re.search(
+        r"^length, .* more \(one standard deviation\): ([+-][\d.]+) points \(([+-][\d.]+) to", then, re.M
+    )
     assert points
     assert float(points[2]) > 0.0
     assert (tmp_path / "board.html").read_text().startswith("<!doctype html>")
