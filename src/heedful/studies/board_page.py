@@ -52,7 +52,7 @@ thead th { font-size: .8125rem; font-weight: 600; color: var(--muted); vertical-
 th[scope="row"], thead th.name { text-align: left; }
 th[scope="row"] { font-weight: 600; white-space: normal; overflow-wrap: break-word; min-width: 10rem; }
 tbody tr:last-child > * { border-bottom: 0; }
-.draw { width: 40%; min-width: 16rem; padding-top: 0; padding-bottom: 0; }
+.draw { width: 40%; min-width: 12rem; padding-top: 0; padding-bottom: 0; }
 .axis { height: 16px; overflow: visible; font-size: .75rem; fill: var(--muted); text-anchor: middle; }
 td.draw line { stroke: var(--line); } td.draw line.zero { stroke: var(--muted); }
 abbr { text-decoration: underline dotted; text-underline-offset: .2em; cursor: help; }
@@ -67,8 +67,8 @@ svg.interval { height: 20px; overflow: visible; }
 HEAT
 .category { display: grid; gap: .75rem; grid-template-columns: minmax(0, 1fr); margin-top: .75rem; }
 .told { display: grid; gap: .5rem; padding-left: 1.2rem; }
-@media (max-width: 64rem) { .draw { width: auto; min-width: 8rem; } th[scope="row"] { min-width: 7rem; }
-  th, td { padding: .4rem .45rem; } }
+@media (max-width: 64rem) { .draw { width: auto; min-width: 8rem; } th[scope="row"] { min-width: 6rem; }
+  th, td { padding: .4rem .35rem; } }
 @media (max-width: 40rem) { .spare { display: none; } .draw { min-width: 6rem; } .axis { display: none; }
   th[scope="row"] { min-width: 6rem; } th, td { padding: .4rem .45rem; } }
 @media print { body { background: #fff; } .card { break-inside: avoid; } nav { display: none; } }
