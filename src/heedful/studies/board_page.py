@@ -67,7 +67,7 @@ svg.interval { height: 20px; overflow: visible; }
 HEAT
 .category { display: grid; gap: .75rem; grid-template-columns: minmax(0, 1fr); margin-top: .75rem; }
 .told { display: grid; gap: .5rem; padding-left: 1.2rem; }
-@media (max-width: 64rem) { .draw { width: auto; min-width: 8rem; } th[scope="row"] { min-width: 6rem; }
+@media (max-width: 64rem) { .draw { width: auto; min-width: 7rem; } th[scope="row"] { min-width: 6rem; }
   th, td { padding: .4rem .35rem; } }
 @media (max-width: 40rem) { .spare { display: none; } .draw { min-width: 6rem; } .axis { display: none; }
   th[scope="row"] { min-width: 6rem; } th, td { padding: .4rem .45rem; } }
