@@ -137,6 +137,9 @@ def test_the_leaderboard_as_a_page_alone(browser: Browser, tmp_path: Path) -> No
                 page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
                 grounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
             assert grounds[0] != grounds[1]
+            page.set_viewport_size({"width": 900, "height": 600})
+            whole = "[...document.querySelectorAll('.scroll')].every(each => each.scrollWidth <= each.clientWidth)"
+            assert page.evaluate(whole)
             page.set_viewport_size({"width": 320, "height": 600})
             assert page.evaluate(SIDEWAYS) == 0
         context.close()

@@ -16,6 +16,8 @@ from command import done, heedful
 from test_compare_command import comparing
 
 from heedful import Loop
+from heedful.cli.compare import closing_line
+from heedful.core.wording import share
 from heedful.loop.interactions.forms import CHOICES
 from heedful.studies.arena import outputs_of
 
@@ -97,6 +99,12 @@ def test_from_answers_to_a_leaderboard_and_on_again(tmp_path: Path) -> None:
     assert (tmp_path / "again.csv").read_bytes() == votes.content
     adjusted = done("rank {} --adjust length --side --json", tmp_path / "votes.csv").json
     assert [each["name"] for each in adjusted["effects"]] == ["length"]
+    # so does the line with which the command ends, and what `standing` says names the board
+    first = f"{next(iter(MODELS))} is first, and the best with probability {share(board['ranking'][0]['best'])} ("
+    with Loop.open(tmp_path / "my-outputs.heedful") as loop:
+        assert closing_line(loop).partition(": ")[2].startswith(first)
+    said = done("standing {}", tmp_path / "my-outputs.heedful").out.splitlines()[-1]
+    assert said.endswith(f"The leaderboard of the votes: heedful rank {tmp_path / 'my-outputs.heedful'}")
     # a new model joins, and what was said stays
     outputs(folder, models=[*MODELS, "novel-1"])
     with comparing(folder, "--models", "--dir", tmp_path) as (told, _):
@@ -157,6 +165,10 @@ def test_what_is_no_folder_of_answers_is_refused_and_nothing_is_made(tmp_path: P
     got = heedful("compare {} --models --no-browser --dir {}", tmp_path / "nothing", tmp_path)
     assert got.code == 2
     assert [path.name for path in tmp_path.iterdir()] == ["outputs"]
+    (tmp_path / "empty").mkdir()
+    got = heedful("compare {} --models --no-browser --dir {}", tmp_path / "empty", tmp_path)
+    said = "empty: expected 2 to 200 models, got 0; a model is a table, MODEL.csv or MODEL.jsonl, with id, prompt"
+    assert said in " ".join(got.err.split())
 
 
 def test_a_study_without_votes_or_of_another_kind_has_no_leaderboard(tmp_path: Path) -> None:

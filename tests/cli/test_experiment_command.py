@@ -222,7 +222,7 @@ def test_in_every_kind_it_is_begun_looked_at_promoted_and_carried_elsewhere(kind
         assert (got.code, got.err) == (0, "")
     else:
         bad(got, "experiment: ")
-        assert "shows no rankings, which alone can be interleaved" in got.err
+        assert "shows no rankings, and nothing else can be interleaved" in got.err
         bad(heedful(f"experiment a {own}"), "experiment: there was none")
     version, found = live(range(8))
     if interleaves:

@@ -78,7 +78,7 @@ def test_what_is_printed(votes: Path) -> None:
     assert "wins of the row against the column" in said
     bad = sum(row["winner"] == "both_bad" for row in battles())
     assert f"Note: {bad} ties are 'both bad': counted as equally good." in said
-    assert re.search(r"length, \d+(\.\d+)? more: \+\d+\.\d points", said)
+    assert re.search(r"length, \d+(\.\d+)? more \(one standard deviation\): \+\d+\.\d points", said)
     assert re.search(r"To be shown first: [+-]\d", said)
     assert re.search(
         r"Without (at most )?\d+ votes? of 600 \w+ would be first, not large: \d+ wins? of large over", said
@@ -337,7 +337,46 @@ def test_the_first_lines_of_the_page_say_what_it_says(tmp_path: Path, monkeypatc
     first, then = (done(line.removeprefix("heedful ")).out for line in block)
     assert re.search(r"^ +1 +birch-large ", first, re.M)
     assert "Without 7 votes of 888" in then or "Without at most 7 votes of 888" in then
-    points = re.search(r"^length, .* more: ([+-][\d.]+) points \(([+-][\d.]+) to", then, re.M)
+    points = re.search(
+        r"^length, .* more \(one standard deviation\): ([+-][\d.]+) points \(([+-][\d.]+) to", then, re.M
+    )
     assert points
     assert float(points[2]) > 0.0
     assert (tmp_path / "board.html").read_text().startswith("<!doctype html>")
+
+
+# ---------------------------------------------------------------------------- words and numbers
+
+
+def test_one_vote_of_one_person_is_said_in_the_singular(tmp_path: Path) -> None:
+    row = {"model_a": "x", "model_b": "y", "winner": "model_a", "judge": "ann"}
+    out = done("rank {}", put(tmp_path / "one.csv", [row])).out
+    assert "leaderboard of 2 models from 1 vote" in out
+    assert "1 vote about 2 models by 1 person (" in out
+
+
+def test_levels_are_written_as_percentages_with_a_blank_and_overlapping_places_are_explained() -> None:
+    out = done("rank {}", ROOT / "examples" / "arena.csv").out
+    assert re.search(r"birch-large .* 1-2 ", out)
+    told = "Every model is better than the next with 90 % or more; its places leave out 5 % on each side, so those of "
+    assert f"{told}neighbours may overlap." in out
+    assert not re.search(r"\d%", out)
+
+
+def test_the_page_says_which_share_of_the_ties_are_both_bad(tmp_path: Path) -> None:
+    rows = [{"model_a": "x", "model_b": "y", "winner": said} for said in ("model_a", "model_b")] * 3
+    rows += [{"model_a": "x", "model_b": "y", "winner": said} for said in ("tie", "tie", "tie", "both_bad")]
+    done("rank {} --page {}", put(tmp_path / "v.csv", rows), tmp_path / "v.html")
+    page = (tmp_path / "v.html").read_text()
+    assert "<b>40 %</b> <span class='muted small'>ties</span>" in page
+    assert "<b>25 %</b> <span class='muted small'>of the ties are both bad</span>" in page
+
+
+def test_files_that_are_no_votes_are_told_what_an_arena_has(tmp_path: Path) -> None:
+    got = heedful("rank {}", ROOT / "examples" / "cars.csv")
+    assert got.code == 2
+    assert "model_a, model_b and winner" in " ".join(got.err.split())
+    got = heedful("rank {}", ROOT / "examples")
+    assert got.code == 2
+    assert "expected a file, got a folder; name a file in it" in " ".join(got.err.split())
+    assert "*" not in got.err

@@ -343,7 +343,7 @@ def test_damaged_data_is_bad_input(tmp_path: Path) -> None:
     got = heedful("simulate letor {}", tmp_path)
     assert (got.code, got.err) == (
         2,
-        f"heedful: {tmp_path}: expected a file, got a folder; name the files in it: {tmp_path}/*\n",
+        f"heedful: {tmp_path}: expected a file, got a folder; name a file in it\n",
     )
 
 

@@ -149,7 +149,7 @@ def test_majorities_that_go_round() -> None:
 
 def test_answers_that_say_little() -> None:
     got = told([*clear(), Comparison("", (("a", "b"),), 5, "a", judged=False)])
-    assert got["unsure"][0].message == "5 of 17 answers are that one cannot judge: they say nothing."
+    assert got["unsure"][0].message == "5 of 17 answers say that one cannot judge: no order follows."
     level = [Comparison("", (("a", "b"),), 6), Comparison("", (("b", "c"),), 6), choice("a", "c")]
     assert told(level)["equal"][0].message.startswith("12 of 13 answers are that both are equally good")
     level[0] = Comparison("", (("a", "b", "c"),), 6)

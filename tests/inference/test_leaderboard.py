@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 
 from heedful.inference import bradley_terry
 from heedful.inference import leaderboard as board_module
+from heedful.inference.board_words import influence as influence_told
 from heedful.inference.bradley_terry import Cells, count_cells, errors, fit
 from heedful.inference.leaderboard import POINTS, Leaderboard, leaderboard
 from heedful.inference.tie_models import TIE_MODELS, TieModel, initial_tie, probabilities, terms
@@ -268,6 +269,13 @@ def test_an_anchor_has_its_score_and_the_others_their_distance_to_it() -> None:
         ({"by": "tag"}, "by: expected one of the columns"),
         ({"without": ["x"]}, "without: expected votes that name people"),
         ({"adjust": ["tag"]}, "adjust: expected one of length"),
+        ({"adjust": "length"}, "adjust: expected a list of names, got 'length'"),
+        ({"without": "p22"}, "without: expected a list of names, got 'p22'"),
+        ({"without": [22]}, "without: expected a list of names, got "),
+        ({"side": "yes"}, "side: expected True or False, got 'yes'"),
+        ({"anchor": {"m1": 1000}}, r"anchor: expected a model and its score, such as \('name', 1000\), got "),
+        ({"anchor": 5}, r"anchor: expected a model and its score, such as \('name', 1000\), got 5"),
+        ({"anchor": "m1=1000"}, r"anchor: expected a model and its score, such as \('name', 1000\), got 'm1=1000'"),
     ],
 )
 def test_arguments_that_are_wrong_are_named(given: dict[str, Any], message: str) -> None:
@@ -421,3 +429,77 @@ def test_what_both_bad_means_is_said_and_flagged() -> None:
     assert "5 ties are 'both bad': counted as equally good." in {each.message for each in board.remarks}
     plain, _ = votes(3, 200, 24, ties="threshold")
     assert leaderboard(plain).score == pytest.approx(board.score)
+
+
+# ---------------------------------------------------------------------------- ties alone
+
+
+def all_tied(count: int, people: int = 0) -> list[dict[str, Any]]:
+    who = [{"judge": f"p{i}"} for i in range(people)] or [{}]
+    return [{"model_a": "x", "model_b": "y", "winner": "tie", "times": count, **each} for each in who]
+
+
+def half_width(rows: list[dict[str, Any]], **more: Any) -> float:
+    board = leaderboard(rows, **more)
+    assert board.score == pytest.approx(1000.0)
+    assert board.high - board.score == pytest.approx(board.score - board.low)
+    return float(board.high[0] - board.score[0])
+
+
+def test_intervals_of_ties_alone_do_not_narrow_as_ties_become_many() -> None:
+    """The likelihood of ties alone grows with the tie parameter for ever, so they do not bound the scale of scores."""
+    widths = [half_width(all_tied(count)) for count in (1, 10, 100, 10_000, 1_000_000)]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-2] == pytest.approx(widths[-1], rel=1e-3)
+    assert widths[0] < 1.5 * widths[-1]
+    wins = [{"model_a": a, "model_b": b, "winner": "model_a"} for a, b in ("xy", "yx")]
+    assert half_width(2 * wins) < widths[-1]  # two wins each say more
+
+
+@pytest.mark.parametrize("model", TIE_MODELS)
+def test_intervals_of_ties_alone_are_those_of_the_posterior(model: TieModel) -> None:
+    """With the tie parameter at Jeffreys' estimate of the share, 10.5 / 11, and scores N(0, 2^2) a priori."""
+    tie, step = initial_tie(model, 10.5 / 11.0), 1e-3
+
+    def log(eta: float) -> float:
+        return 10.0 * math.log(float(probabilities(model, np.array([eta]), tie)[1][0])) - eta * eta / (2.0 * 8.0)
+
+    curve = (2.0 * log(0.0) - log(step) - log(-step)) / (step * step)  # of a difference, whose variance is 2 * 2^2
+    want = 1.6448536 * POINTS * 0.5 / math.sqrt(curve)
+    assert half_width(all_tied(10), ties=model) == pytest.approx(want, rel=1e-4)
+    assert half_width(all_tied(1, people=10), ties=model) == pytest.approx(want, rel=1e-4)
+
+
+def test_ties_alone_as_half_wins_narrow_as_wins_do() -> None:
+    """100 ties are then 50 wins each: of 100 votes at 1/2 a logit has the variance 4 / 100."""
+    want = 1.6448536 * POINTS * 0.5 / math.sqrt(25.0 + 1.0 / 8.0)
+    assert half_width(all_tied(100), ties="half") == pytest.approx(want, rel=1e-4)
+
+
+def test_ties_alone_by_many_people_and_about_many_models_are_said_to_tell_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pairs = list(itertools.combinations("abcdefghij", 2))
+    rows = [{"model_a": a, "model_b": b, "winner": "tie", "judge": f"p{a}{b}"} for a, b in pairs]
+    board = leaderboard(rows)
+    assert [each.kind for each in board.remarks] == ["all_ties"]
+    assert board.alike == ((0, 9),)
+    assert (board.place_low == 1).all()
+    assert (board.place_high == 10).all()
+    monkeypatch.setattr(bradley_terry, "MOST_DENSE", 5)
+    monkeypatch.setattr(board_module, "MOST_DENSE", 5)
+    drawn = leaderboard(rows)
+    assert drawn.sd == pytest.approx(board.sd, rel=0.15)  # of 400 draws
+
+
+def test_the_first_win_among_ties_leaves_a_board_that_is_as_unsure() -> None:
+    board = leaderboard([*all_tied(50), {"model_a": "x", "model_b": "y", "winner": "model_a", "times": 1}])
+    assert board.items == ("x", "y")
+    assert board.high[0] - board.low[0] > 2.0 * half_width(all_tied(50))
+
+
+def test_between_two_models_that_are_level_no_vote_decides() -> None:
+    board = leaderboard([{"model_a": a, "model_b": b, "winner": "model_a"} for a, b in ("xy", "yx")])
+    assert board.influence is not None
+    assert board.influence.votes == 0
+    assert influence_told(board) == ["x and y have the same score: neither is first."]

@@ -152,7 +152,7 @@ def test_kinds_that_show_no_rankings_say_so_instead_of_a_form(visitor: Visitor, 
     actions = {form.get("action") for form in page.all("form")}
     assert (f"{PROOF}/start" in actions) is interleaves
     assert f"{PROOF}/promote" in actions
-    said = "shows no rankings, which alone can be interleaved." in page.at("experiment")
+    said = "shows no rankings, and nothing else can be interleaved." in page.at("experiment")
     assert said is not interleaves
     if not interleaves:
         assert visitor.get(f"{PROOF}?plan=1").status == 422

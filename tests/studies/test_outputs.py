@@ -101,7 +101,7 @@ def test_a_link_to_elsewhere_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("models", "message"),
     [
-        ({}, r"outputs: expected 2 to 200 models, got 0; a model is a folder of texts, or a table \(.csv, .*\)"),
+        ({}, r"outputs: expected 2 to 200 models, got 0; a model is a table, MODEL.csv or MODEL.jsonl, with id"),
         ({"a": [row("1", "x")]}, r"outputs: expected 2 to 200 models, got 1"),
         ({"a": [row("1", "x")], "b": [row("2", "y")]}, r"outputs: expected a prompt that two models or more answered"),
         ({"a": [row("1", "x"), row("1", "y")]}, r"a.jsonl:2: id: expected each prompt once, got '1' again"),

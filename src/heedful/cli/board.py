@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from heedful.cli.console import console, new_table, width
-from heedful.core.wording import one_line, share
+from heedful.core.wording import count, one_line, share
 from heedful.inference.board_words import apart, effects, how, influence, random_voters
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def show_board(found: Leaderboard, top: int) -> None:
         screen.print(line, markup=False, soft_wrap=True)
     for name, board in found.categories:
         screen.print()
-        _print_table(board, board.order.tolist()[:top], f"{one_line(name)}: {board.total:,} votes")
+        _print_table(board, board.order.tolist()[:top], f"{one_line(name)}: {count(board.total, 'vote')}")
 
 
 def _print_table(found: Leaderboard, shown: list[int], title: str = "") -> None:
@@ -70,7 +70,7 @@ def _table(found: Leaderboard, shown: list[int], room: int, title: str = "", wit
     from rich.markup import escape
 
     n = len(found.models)
-    told = title or f"{found.file}: leaderboard of {n:,} models from {found.total:,} votes"
+    told = title or f"{found.file}: leaderboard of {count(n, 'model')} from {count(found.total, 'vote')}"
     out = new_table(escape(told))
     names = ("", "model", "score", "90 %", "place", "votes", "best", "over next")
     for name in names:

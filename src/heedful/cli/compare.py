@@ -426,15 +426,24 @@ def _tell(path: Path, json: bool) -> None:
     with Loop.open(path) as loop:
         n = sum(1 for _ in study_answers(loop))
         many = len(loop.items) > QUICK
-        told = (count(n, "answer") if many else _verdict(loop)) if n else "nobody has answered yet"
+        told = (count(n, "answer") if many else closing_line(loop)) if n else "nobody has answered yet"
     note(f"{told}; heedful compare {path} goes on")
 
 
-def _verdict(loop: Loop) -> str:
-    from heedful.server.pages.formatting import count
+def closing_line(loop: Loop) -> str:
+    """Return in words which of what is compared is first, and how sure that is; of an arena, by its leaderboard."""
+    from heedful.core.wording import count, share
+    from heedful.studies.arena import leaderboard_of, outputs_of
 
     found = loop.standing()
     if not found.answers:
         return "nobody could judge yet"
-    sure = "enough" if found.stop else found.left.told
-    return f"{count(found.answers, 'answer')}: {found.favourite} is first, {100 * found.sure:.0f} % sure ({sure})"
+    answers, sure = count(found.answers, "answer"), "enough" if found.stop else found.left.told
+    board = None if outputs_of(loop.path) is None else leaderboard_of(loop)
+    if board is not None:
+        best = share(board.best[board.order[0]])
+        return f"{answers}: {board.items[0]} is first, and the best with probability {best} ({sure})"
+    if found.goal == "best":
+        return f"{answers}: {found.favourite} is first, {share(found.sure)} sure ({sure})"
+    right = f"{share(found.sure)} of all pairs are expected to be in the right order"
+    return f"{answers}: {found.favourite} is first; {right} ({sure})"

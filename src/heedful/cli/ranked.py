@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from heedful.cli.console import console, new_table, width
-from heedful.core.wording import one_line, share
+from heedful.core.wording import count, one_line, percent, share
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,8 +18,10 @@ BAR = 1.6448536269514722
 
 COLUMNS = 40
 """The most characters of a bar."""
-LEAST = (12, 12, 12, 20)
-"""The fewest characters of a bar in a table without scores; with scores; with votes too; with intervals too."""
+LEAST = (13, 13, 13, 20)
+"""The fewest characters of a bar in a table without scores; with scores; with votes too; with intervals too.
+
+A bar is at least as wide as what stands above its column."""
 
 
 def what(found: PreferenceRanking) -> str:
@@ -50,7 +52,8 @@ def show(found: PreferenceRanking, top: int) -> None:
     screen, standing = console(), found.standing
     shown = standing.order.tolist()[:top]
     detail = next((level for level in (3, 2, 1) if _room(found, shown, level) >= LEAST[level]), 0)
-    screen.print(_table(found, shown, detail, max(_room(found, shown, detail), LEAST[detail])))
+    room = _room(found, shown, detail)
+    screen.print(_table(found, shown, detail, room if room >= LEAST[detail] else 0))  # names come before bars
     if len(standing.order) > top:
         screen.print(f"... and {len(standing.order) - top:,} more (--top, --json)\n")
     for line in [*_apart(found), *_verdict(found), "", *_how(found)]:
@@ -131,14 +134,14 @@ def _bar(standing: Standing, i: int, low: float, high: float, room: int) -> str:
 def _apart(found: PreferenceRanking) -> list[str]:
     runs = found.alike()
     if not runs:
-        return [f"Every item is better than the next with {found.sure:.0%} or more."]
+        return [f"Every item is better than the next with {percent(found.sure)} or more."]
     told = []
     for run in runs[:8]:
         names = [one_line(name) for name in run]
         few = names if len(names) <= 6 else [*names[:3], f"{len(names) - 4} more", names[-1]]
         told.append(", ".join(few[:-1]) + f" and {few[-1]}")
     more = f"; and {len(runs) - 8} more such groups" if len(runs) > 8 else ""
-    return [f"Neighbours that cannot be told apart (less than {found.sure:.0%}): {'; '.join(told)}{more}."]
+    return [f"Neighbours that cannot be told apart (less than {percent(found.sure)}): {'; '.join(told)}{more}."]
 
 
 def _verdict(found: PreferenceRanking) -> list[str]:
@@ -147,7 +150,7 @@ def _verdict(found: PreferenceRanking) -> list[str]:
     if found.verdict.goal == "best":
         told = f"{one_line(found.names[stop.item])} is the best with probability {stop.sure:.2f}"
     else:
-        told = f"{stop.sure:.0%} of the pairs are expected to be in the right order"
+        told = f"{share(stop.sure)} of the pairs are expected to be in the right order"
     if stop.stop:
         return [f"Sure enough ({found.sure:g}): {told}. Nothing more needs to be asked."]
     ask = f"{first!r} or {second!r}?"
@@ -174,16 +177,17 @@ def _how(found: PreferenceRanking) -> list[str]:
     told += f"{anchor}; 100 more win 64 times in 100."
     settings = [f"utilities are spread by {belief.spread:.2g}"]
     if many:
-        settings.append(f"{belief.share:.0%} of that squared is each person's own")
+        settings.append(f"{share(belief.share)} of that squared is each person's own")
     if belief.kernel.explained:
-        settings.append(f"features explain {belief.kernel.explained:.0%} of what differs before anything is answered")
+        settings.append(
+            f"features explain {share(belief.kernel.explained)} of what differs before anything is answered"
+        )
     if noise.width.max() > 0.0:
         settings.append(f'"equally good" within {_median(noise.width):.2g}')
     if (belief.rows.group < 0).any():
-        settings.append(f"answers at random {_median(noise.lapse):.1%}{' (median)' if many else ''}")
+        settings.append(f"answers at random {percent(round(_median(noise.lapse), 3))}{' (median)' if many else ''}")
     model = "Many people, each with utilities around their mean" if many else "A Gaussian process over the items"
     choices = estimate.choices
     people = f" by {len(choices.people):,} people" if len(choices.people) > 1 else ""
-    answers = "1 answer" if choices.answers == 1 else f"{choices.answers:,} answers"
-    read = f"{answers} about {len(choices.items):,} items{people} ({found.read})."
+    read = f"{count(choices.answers, 'answer')} about {count(len(choices.items), 'item')}{people} ({found.read})."
     return [told, f"{model}: {', '.join(settings)}.", read]

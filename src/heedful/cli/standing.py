@@ -8,6 +8,7 @@ import typer
 
 from heedful.cli.common import Json, Name, Own, asking, open_loop
 from heedful.cli.console import console, new_table, print_json
+from heedful.core.wording import count, share
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.comparison.standing import Standings
@@ -33,15 +34,20 @@ def standing(
 
     Exit codes: 0 said; 1 the loop cannot be read; 2 bad input, such as a loop of another kind.
     """
+    from heedful.studies.arena import outputs_of
+
     with open_loop(name, own) as loop, asking():
         found = loop.standing(person)
-        title = str(loop.path)
+        title, arena = str(loop.path), outputs_of(loop.path) is not None
     if json:
         from heedful.loop.records import plain
 
         print_json(plain(found))
     else:
         _show(found, title)
+        if arena:
+            told = f"Questions are chosen by this model of people. The leaderboard of the votes: heedful rank {title}"
+            console().print(told, markup=False, soft_wrap=True)
 
 
 def _show(found: Standings, title: str) -> None:
@@ -59,7 +65,7 @@ def _show(found: Standings, title: str) -> None:
         table.add_column(column, justify="right")
     for i, each in enumerate(found.ranking[:ROWS]):
         where = str(each.low) if each.low == each.high else f"{each.low} to {each.high}"
-        sure = f"{each.best:.0%}" if each.best >= 0.005 else ""
+        sure = share(each.best)
         level = " =" if each.level else ""
         cells = [f"{each.utility:+.2f}", f"{each.sd:.2f}", where, sure, f"{each.asked:,}"]
         table.add_row(str(i + 1), escape(each.item) + level, *cells)
@@ -69,15 +75,14 @@ def _show(found: Standings, title: str) -> None:
     if any(each.level for each in found.ranking[:ROWS]):
         screen.print("= cannot be told from the next: which is better is less than 90 % sure")
     screen.print(f"\n{_verdict(found)}", markup=False, soft_wrap=True)
-    people = "" if found.person is not None else f" of {found.people:,} {'person' if found.people == 1 else 'people'}"
-    answers = f"{found.answers:,} answer{'' if found.answers == 1 else 's'}"
-    screen.print(f"From {answers}{people}; model version {found.version}", markup=False)
+    people = "" if found.person is not None else f" of {count(found.people, 'person', 'people')}"
+    screen.print(f"From {count(found.answers, 'answer')}{people}; model version {found.version}", markup=False)
 
 
 def _verdict(found: Standings) -> str:
     """Return a sentence on how sure the ranking `found` is, and whether to stop asking."""
     if found.goal == "best":
-        told = f"{found.favourite} is the best with {found.sure:.0%} probability"
+        told = f"{found.favourite} is the best with {share(found.sure)} probability"
     else:
-        told = f"{found.sure:.0%} of all pairs are expected to be in the right order"
+        told = f"{share(found.sure)} of all pairs are expected to be in the right order"
     return f"{told}: {'sure enough to stop' if found.stop else found.left.told}."

@@ -25,7 +25,10 @@ NAMES = {
 }
 """The names of columns that are recognised for each role, apart from case, punctuation, and an "id" at the end."""
 
-FORMS = "winner and loser; first, second and answer; item and rank; rank 1, rank 2, ...; or order"
+FORMS = (
+    "winner and loser; first, second and answer; model_a, model_b and winner; item and rank; rank 1, rank 2, ...; "
+    "or order"
+)
 
 _RANKED = re.compile(r"(?:rank|place|position|choice|pick)?([0-9]{1,4})(?:st|nd|rd|th)?(?:rank|place|position|choice)?")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -84,7 +87,8 @@ def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> d
             return form | aside
     if look("first", "second") is not None and roles <= {"first", "second", "answer"}:
         raise ValueError(
-            f"{file}: answer: expected a column of what was said of first and second, got {cut_list(left)}"
+            f"{file}: answer: expected a column of which of the two is better, such as answer or winner, got "
+            f"{cut_list(left)}"
         )
     if look("item", "rank") is not None:
         expected = "a column of it, or of a person, with item and rank"

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heedful.data.choice_cells import BAD, WORDS, name_in, times, word
+from heedful.data.choice_columns import plain
 from heedful.data.comparisons import Bools, ComparisonColumns, Ints
 from heedful.data.files import cut_repr, is_number
 from heedful.data.table import CodedColumn, Table
@@ -109,8 +110,11 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
         raise ValueError(f"{where}: {column}: expected {expected}, got {text!r}, which is both; say what it means")
 
     def refuse_unknown(where: str, i: int) -> None:
-        expected, text = f"{', '.join(WORDS)}, or the name of one of the two", answer.texts[answer.codes[i]]
-        hint = f"say what it means, such as {text}=unsure"
+        sides = (first.field, second.field)
+        arena = tuple(map(plain, sides)) == ("modela", "modelb")
+        usual = f"{', '.join(sides)}, tie, both_bad, skip" if arena else ", ".join(WORDS)
+        expected, text = f"{usual}, or the name of one of the two", answer.texts[answer.codes[i]]
+        hint = f"say what it means, such as --answer {text}=unsure, or words={{{text!r}: 'unsure'}} in Python"
         raise ValueError(f"{where}: {column}: expected {expected}, got {cut_repr(text)}; {hint}")
 
     refuse(table, [((named > 0) & (said > 0) & (named != said) & ~by_item, both)])

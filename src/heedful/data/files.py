@@ -41,7 +41,7 @@ def open_uncompressed(path: Path) -> Iterator[io.BufferedReader]:
             ranked = f"`heedful standing {name}` ranks what people chose in it, and its page Results has their answers"
             told = f"of choices: {ranked}; any loop: `heedful export {name} FILE`"
             raise IsADirectoryError(f"{path}: expected a file, got a loop; {told}") from None
-        raise IsADirectoryError(f"{path}: expected a file, got a folder; name the files in it: {path}/*") from None
+        raise IsADirectoryError(f"{path}: expected a file, got a folder; name a file in it") from None
     with file:
         if file.peek(2)[:2] == b"\x1f\x8b":
             with gzip.GzipFile(fileobj=file) as unzipped:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from heedful.core.wording import one_line
+from heedful.core.wording import count, one_line, percent
 
 if TYPE_CHECKING:
     from heedful.inference.leaderboard import Effect, Leaderboard
@@ -17,14 +17,17 @@ def apart(found: Leaderboard) -> list[str]:
     """Return a line on which neighbours cannot be told apart."""
     runs = found.alike_names()
     if not runs:
-        return [f"Every model is better than the next with {found.sure:.0%} or more."]
+        every = f"Every model is better than the next with {percent(found.sure)} or more"
+        if (found.place_low < found.place_high).any():
+            every += "; its places leave out 5 % on each side, so those of neighbours may overlap"
+        return [f"{every}."]
     told = []
     for run in runs[:FEW]:
         names = [one_line(name) for name in run]
         few = names if len(names) <= 5 else [*names[:3], f"{len(names) - 4} more", names[-1]]
         told.append(", ".join(few[:-1]) + f" and {few[-1]}")
     more = f"; and {len(runs) - FEW} more such groups" if len(runs) > FEW else ""
-    return [f"Neighbours that cannot be told apart (less than {found.sure:.0%}): {'; '.join(told)}{more}."]
+    return [f"Neighbours that cannot be told apart (less than {percent(found.sure)}): {'; '.join(told)}{more}."]
 
 
 def influence(found: Leaderboard) -> list[str]:
@@ -35,21 +38,22 @@ def influence(found: Leaderboard) -> list[str]:
     first, second = one_line(found.models[got.first]), one_line(found.models[got.second])
     if got.votes is None:
         return [f"No set of votes was found without which {first} would not be first."]
+    if not got.votes:
+        return [f"{first} and {second} have the same score: neither is first."]
     kinds = []
-    for a, b, outcome, count in got.left_out[:FEW]:
+    for a, b, outcome, number in got.left_out[:FEW]:
         what, over = ("tie", "with") if outcome == 1 else ("win", "over")
-        many = f"{count:,} {what}{'' if count == 1 else 's'}"
-        kinds.append(f"{many} of {one_line(found.models[a])} {over} {one_line(found.models[b])}")
-    rest = sum(count for *_, count in got.left_out[FEW:])
+        kinds.append(f"{count(number, what)} of {one_line(found.models[a])} {over} {one_line(found.models[b])}")
+    rest = sum(number for *_, number in got.left_out[FEW:])
     more = f" and {rest:,} other{'' if rest == 1 else 's'}" if rest else ""
     at_most = "" if got.exact else "at most "
-    votes = "1 vote" if got.votes == 1 else f"{got.votes:,} votes"
+    votes = count(got.votes, "vote")
     which = ", ".join(kinds) + more
     return [f"Without {at_most}{votes} of {found.total:,} {second} would be first, not {first}: {which}."]
 
 
 def effects(found: Leaderboard) -> list[str]:
-    """Return a line on each covariate, and on the side shown."""
+    """Return a line on each covariate, for one standard deviation more of it, and on the side shown."""
     return [
         f"{_effect(each)}: {each.points:+.1f} points ({each.low:+.1f} to {each.high:+.1f})."
         for each in (*found.effects, *([found.side] if found.side is not None else []))
@@ -57,7 +61,11 @@ def effects(found: Leaderboard) -> list[str]:
 
 
 def _effect(each: Effect) -> str:
-    return "To be shown first" if each.name == "side" else f"{one_line(each.name)}, {each.unit:.4g} more"
+    return (
+        "To be shown first"
+        if each.name == "side"
+        else f"{one_line(each.name)}, {each.unit:.4g} more (one standard deviation)"
+    )
 
 
 def random_voters(found: Leaderboard) -> list[str]:
@@ -65,11 +73,11 @@ def random_voters(found: Leaderboard) -> list[str]:
     people = found.random.found if found.random is not None else ()
     if not people:
         return []
-    told = [
-        f"{one_line(each.person)} ({each.agreed:.0%} of {each.votes:,} votes with the board, {each.expected:.0%} usual"
-        f"{', against it' if each.against else ''})"
-        for each in people[:FEW]
-    ]
+    told = []
+    for each in people[:FEW]:
+        agreed = f"{percent(round(each.agreed, 2))} of {count(each.votes, 'vote')} with the board"
+        against = ", against it" if each.against else ""
+        told.append(f"{one_line(each.person)} ({agreed}, {percent(round(each.expected, 2))} usual{against})")
     more = f" and {len(people) - FEW} more (--json)" if len(people) > FEW else ""
     return [f"At random: {'; '.join(told)}{more}. To rank without somebody's votes: --without NAME."]
 
@@ -93,6 +101,6 @@ def how(found: Leaderboard) -> list[str]:
     model = f"An arena: Bradley-Terry, every vote counts the same{f'; {ties}' if found.tied else ''}"
     if found.clusters:
         model += f"; intervals allow for {found.clusters:,} people who differ"
-    people = f" by {found.people:,} people" if found.people else ""
-    votes = "1 vote" if found.total == 1 else f"{found.total:,} votes"
-    return [told, f"{model}.", f"{votes} about {len(found.models):,} models{people} ({found.read})."]
+    people = f" by {count(found.people, 'person', 'people')}" if found.people else ""
+    read = f"{count(found.total, 'vote')} about {count(len(found.models), 'model')}{people} ({found.read})."
+    return [told, f"{model}.", read]

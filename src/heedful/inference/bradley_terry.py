@@ -7,6 +7,10 @@ is the tie parameter (`tie_models`), z are covariates, and the variance s^2 of t
 negated Hessian H of this sum and the covariance M of its gradient, estimated from the gradients of the votes of each
 person (or of each vote), errors have the covariance H^-1 (M + 1 / s^2) H^-1 (Liang and Zeger, Biometrika 1986).
 
+Ties alone tell neither how wide "equal" is nor how far scores spread: their likelihood grows for ever with t, and at
+equal scores their gradients are all 0, so M would be 0. Then t is the one with which equal models tie with probability
+(p + 1/2) / (p + 1), for p votes (Jeffreys' prior of a share), s stays FIRST_SD, and the covariance of errors is H^-1.
+
 Up to MOST_DENSE models matrices are dense; beyond, they are sparse, and draws from the distribution of errors take the
 place of its covariance: each solves H x = noise by conjugate gradients.
 """
@@ -83,16 +87,21 @@ def count_cells(n: int, first: Ints, second: Ints, outcome: Ints, times: Ints) -
 def fit(n: int, cells: Cells, model: TieModel, *, sd: float | None = None, start: Fit | None = None) -> Fit:
     """Fit the scores of n models to votes. With `sd` the standard deviation of scores is this, not an estimate.
 
-    `start` is a fit to begin from, of the same model and number of covariates.
+    `start` is a fit to begin from, of the same model and number of covariates. Of ties alone neither the tie parameter
+    nor the standard deviation is estimated.
     """
     ties = cells.outcome == 1
-    tied = model != "half" and bool(ties.any()) and not ties.all()  # of ties alone the parameter would be infinite
-    model = model if tied else "half"
+    tied = model != "half" and bool(ties.any()) and not ties.all()
+    model = model if ties.any() else "half"
     q = cells.z.shape[1]
+    votes = float(cells.weight.sum())
     if start is None:
-        share = float(cells.weight[cells.outcome == 1].sum() / cells.weight.sum())
+        share = min(max(float(cells.weight[ties].sum()) / votes, 1e-4), 0.99)
         start = Fit(model, np.zeros(n), initial_tie(model, share), np.zeros(q), sd or FIRST_SD, 0.0, None, tied)
     now = start._replace(model=model, tied=tied, sd=sd or start.sd)
+    if ties.all():
+        now = now._replace(tie=initial_tie(model, (votes + 0.5) / (votes + 1.0)), sd=sd or FIRST_SD)
+        return _newton(n, cells, now)
     if sd is not None:
         return _newton(n, cells, now)
     for _ in range(60):
@@ -276,10 +285,12 @@ def errors(n: int, cells: Cells, found: Fit, people: tuple[Ints, Ints, Array] | 
     """Return the distribution of the errors of a fit to these cells.
 
     `people`: for p votes the number of the person, that of the cell, and how many votes (each (p,)); None takes all
-    votes for independent ones.
+    votes for independent ones. Ties alone are always taken so.
     """
     eta = found.scores[cells.first] - found.scores[cells.second] + cells.z @ found.gamma
     got = terms(found.model, eta, found.tie, cells.outcome)
+    if (cells.outcome == 1).all():
+        got, people = got._replace(eta=np.sqrt(got.eta_eta)), None  # so that M + 1 / s^2 is H
     size, precision = found.H.shape[0], 1.0 / (found.sd * found.sd)
     by_person = None if people is None else _scores_of_people(n, cells, got.eta, got.tie, found.tied, people, size)
     clusters = 0 if by_person is None else by_person.shape[0]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.wording import count
 from heedful.data.comparisons import ComparisonTable, join_names
 from heedful.inference.comparison_table import connected_parts, shortest_cycle, win_counts
 from heedful.inference.estimation import Estimate
@@ -257,7 +258,8 @@ def _uninformative_answers(choices: ComparisonTable) -> list[Remark]:
     equal = sum(each.times for each in choices.comparisons if each.judged and len(each.tiers) == 1)
     out = []
     if unsure:
-        told = f"{unsure:,} of {choices.answers:,} answers are that one cannot judge: they say nothing."
+        say = "says" if unsure == 1 else "say"
+        told = f"{unsure:,} of {count(choices.answers, 'answer')} {say} that one cannot judge: no order follows."
         out.append(Remark("unsure", told))
     if equal >= 10 and equal > 0.9 * (choices.answers - unsure):
         pairs = all(len(each.tiers[0]) == 2 for each in choices.comparisons if each.judged and len(each.tiers) == 1)

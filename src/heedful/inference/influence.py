@@ -31,6 +31,8 @@ MOST_LOOKS = 20_000
 """The greatest number of sets, and beginnings of sets, that are looked at."""
 CHALLENGERS = 3
 """On boards of more than EXACT models, so many models after the first are tried as its successor."""
+LEVEL = 1e-6
+"""Scores nearer than this, in logits, are equal: they differ by what the fit leaves."""
 NEAR = 100
 """The least number is found to this fraction of it: a hundredth, so exactly up to 100 votes."""
 SLACK = 1.5
@@ -42,7 +44,7 @@ class Influence(NamedTuple):
 
     `left_out` lists them by kind: (first model, second model, outcome, number of votes), the outcome being that of the
     first model, 2 won, 1 tie, 0 lost. `share` is their share of all votes. `exact`: all smaller sets that could do it
-    were tried.
+    were tried. If the two are level, as models with equal scores are, `votes` is 0.
     """
 
     first: int
@@ -70,6 +72,8 @@ def find_influence(cells: Cells, found: Fit) -> Influence | None:
     if n < 2:
         return None
     order = (-found.scores).argsort(kind="stable")
+    if found.scores[order[0]] - found.scores[order[1]] < LEVEL:
+        return Influence(int(order[0]), int(order[1]), 0, 0.0, (), True)
     board = _Board(n, cells, found, int(order[0]))
     others = order[1:] if n <= EXACT else order[1 : 1 + CHALLENGERS]
     best: tuple[int, int, Array] | None = None

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from heedful.core.notebooks import table
 from heedful.core.validation import describe, is_number
+from heedful.core.wording import percent
 from heedful.data.choices import LoadedPairs, open_pairs, pairs_in
 from heedful.data.comparisons import join_names
 from heedful.data.frames import Frame, frame_of, rows_in
@@ -342,7 +343,10 @@ def leaderboard(
     Every vote counts the same, however many a person gave. Raise ValueError, naming the argument or the place in the
     file, for input that cannot be used; FileNotFoundError if the file is missing.
     """
-    _check_options(ties, sure)
+    _check_options(ties, sure, side, anchor)
+    for option, given in (("adjust", adjust), ("without", without)):
+        if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(x, str) for x in given):
+            raise ValueError(f"{option}: expected a list of names, got {describe(given)}")
     name = "votes"
     if isinstance(votes, Votes):
         if adjust or by is not None or without or columns or words:
@@ -364,11 +368,16 @@ def leaderboard(
     return board_of(read, name=name, side=side, ties=ties, sure=float(sure), anchor=anchor, influence=influence)
 
 
-def _check_options(ties: str, sure: float) -> None:
+def _check_options(ties: str, sure: float, side: object, anchor: object) -> None:
     if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
         raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
     if ties not in TIES:
         raise ValueError(f"ties: expected one of {', '.join(TIES)}, got {describe(ties)}")
+    if not isinstance(side, bool):
+        raise ValueError(f"side: expected True or False, got {describe(side)}")
+    pair = isinstance(anchor, Sequence) and not isinstance(anchor, str) and len(anchor) == 2
+    if anchor is not None and not (pair and isinstance(anchor[0], str)):  # type: ignore[index]
+        raise ValueError(f"anchor: expected a model and its score, such as ('name', 1000), got {describe(anchor)}")
 
 
 def board_of(
@@ -386,7 +395,7 @@ def board_of(
     Raise ValueError for `ties` or `sure` that make no sense, an anchor that is not there, `side` where nobody knows
     which answer was shown first, and with fewer than two models.
     """
-    _check_options(ties, sure)
+    _check_options(ties, sure, side, anchor)
     if side and not votes.sided:
         raise ValueError(f"side: expected votes that say which answer was shown first, got {votes.summary}")
     if anchor is not None and anchor[0] not in votes.models:
@@ -491,7 +500,7 @@ def _fitted(
     fits: list[Fit] = []
     for model in TIE_MODELS if ties == "auto" else (ties,):
         fits.append(fit(n, plain, model))  # type: ignore[arg-type]
-        if fits[-1].model == "half":
+        if not fits[-1].tied:  # ties alone are as likely under each
             break
     found = max(fits, key=lambda each: each.log)
     k = len(votes.covariates)
@@ -644,7 +653,10 @@ def _remarks(
         what = "row" if why.startswith("rows") else "vote"
         said = f"{count:,} {what}{'' if count == 1 else 's'} left out"
         out.append(Remark("left_out", f"{said}: {why.removeprefix('rows that ')}."))
-    if people is not None and not off.clusters:
+    if (cells.outcome == 1).all():
+        told = "Every vote is a tie: scores are equal, and how many points apart models could still be is hardly known"
+        out.append(Remark("all_ties", f"{told}, however many ties there are."))
+    elif people is not None and not off.clusters:
         who = np.unique(people[0]).size
         some = "Only 1 person voted" if who == 1 else f"Only {who:,} people voted, or a few gave most votes"
         told = f"{some}: intervals are about {'this person' if who == 1 else 'these people'} alone"
@@ -657,6 +669,6 @@ def _remarks(
         told = (
             f"{len(who_found):,} of {suspects.tested:,} people {'does' if one else 'do'} not vote as the board predicts"
         )
-        told += f": {join_names(who_found)}. Of those named at most {suspects.rate:.0%} are named by chance."
+        told += f": {join_names(who_found)}. Of those named at most {percent(suspects.rate)} are named by chance."
         out.append(Remark("random", told, tuple(who_found)))
     return out

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from heedful.core.notebooks import table
 from heedful.core.validation import describe, is_number
+from heedful.core.wording import share
 from heedful.data import comparisons
 from heedful.data.choices import LoadedChoices, choices_in, open_choices
 from heedful.data.comparisons import ComparisonTable
@@ -236,8 +237,8 @@ class PreferenceRanking(NamedTuple):
             low, high = row["places"]
             over = row["better_than_next"]
             level = "≈ " if row["told_apart"] is False else ""
-            cells = [f"{row['best']:.0%}", f"{low}-{high}" if low != high else str(low)]
-            rows.append([place, row["item"], *cells, "" if over is None else f"{level}{over:.0%}"])
+            cells = [f"{share(row['best'])}", f"{low}-{high}" if low != high else str(low)]
+            rows.append([place, row["item"], *cells, "" if over is None else f"{level}{share(over)}"])
             rows[-1] += [row["utility"], row["sd"]]
         stop = self.verdict.stop
         enough = "sure enough" if stop.stop else "not sure enough yet"

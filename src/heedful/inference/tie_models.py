@@ -47,8 +47,7 @@ class Terms(NamedTuple):
 
 
 def initial_tie(model: TieModel, share: float) -> float:
-    """Return the tie parameter under which two equal models tie with probability `share`, kept within .0001 to .99."""
-    share = min(max(share, 1e-4), 0.99)
+    """Return the tie parameter under which two equal models tie with probability `share`, between 0 and 1."""
     if model == "threshold":
         return float(np.log((1.0 + share) / (1.0 - share)))
     if model == "odds":

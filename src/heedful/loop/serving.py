@@ -39,7 +39,7 @@ CALLER = "the caller's order"
 IMITATED = ("imitated", "imported")
 """The arms of decisions whose order the learner of such a loop imitates: those in the caller's order, and those that
 another system made, until the learner is promoted."""
-NOT_INTERLEAVED = "{loop} shows no rankings, which alone can be interleaved"
+NOT_INTERLEAVED = "{loop} shows no rankings, and nothing else can be interleaved"
 """Why there are no experiments in a loop, in words; `loop` describes a loop of its kind."""
 
 

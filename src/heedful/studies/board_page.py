@@ -52,7 +52,7 @@ thead th { font-size: .8125rem; font-weight: 600; color: var(--muted); vertical-
 th[scope="row"], thead th.name { text-align: left; }
 th[scope="row"] { font-weight: 600; white-space: normal; overflow-wrap: break-word; min-width: 10rem; }
 tbody tr:last-child > * { border-bottom: 0; }
-.draw { width: 40%; min-width: 16rem; padding-top: 0; padding-bottom: 0; }
+.draw { width: 40%; min-width: 12rem; padding-top: 0; padding-bottom: 0; }
 .axis { height: 16px; overflow: visible; font-size: .75rem; fill: var(--muted); text-anchor: middle; }
 td.draw line { stroke: var(--line); } td.draw line.zero { stroke: var(--muted); }
 abbr { text-decoration: underline dotted; text-underline-offset: .2em; cursor: help; }
@@ -67,6 +67,8 @@ svg.interval { height: 20px; overflow: visible; }
 HEAT
 .category { display: grid; gap: .75rem; grid-template-columns: minmax(0, 1fr); margin-top: .75rem; }
 .told { display: grid; gap: .5rem; padding-left: 1.2rem; }
+@media (max-width: 64rem) { .draw { width: auto; min-width: 7rem; } th[scope="row"] { min-width: 6rem; }
+  th, td { padding: .4rem .35rem; } }
 @media (max-width: 40rem) { .spare { display: none; } .draw { min-width: 6rem; } .axis { display: none; }
   th[scope="row"] { min-width: 6rem; } th, td { padding: .4rem .45rem; } }
 @media print { body { background: #fff; } .card { break-inside: avoid; } nav { display: none; } }
@@ -122,9 +124,9 @@ def _head(found: Leaderboard, title: str) -> str:
     facts = [(f"{found.total:,}", "vote" if found.total == 1 else "votes"), (f"{len(found.models):,}", "models")]
     if found.people:
         facts.append((f"{found.people:,}", "person" if found.people == 1 else "people"))
-    facts.append((f"{found.tied / found.total:.0%}", "ties"))
+    facts.append((f"{100.0 * found.tied / found.total:.0f} %", "ties"))
     if found.bad:
-        facts.append((f"{found.bad / found.total:.0%}", "both bad, among the ties"))
+        facts.append((f"{100.0 * found.bad / found.tied:.0f} %", "of the ties are both bad"))
     cells = "".join(f"<li><b>{value}</b> <span class='muted small'>{told}</span></li>" for value, told in facts)
     links = ""
     if found.categories:
@@ -328,7 +330,7 @@ def _effects(found: Leaderboard) -> str:
         drawn = _interval(each.low, each.points, each.high, low, high, told)
         rows.append(
             f'<tr><th scope="row">{escape(name)}</th><td>{each.points:+.1f}</td><td class="draw">{drawn}</td>'
-            f"<td>{each.low:+.1f} – {each.high:+.1f}</td></tr>"
+            f"<td>{each.low:+.1f} to {each.high:+.1f}</td></tr>"
         )
     head = '<tr><th scope="col" class="name">Of the answer</th><th scope="col">Points</th><th scope="col"></th>'
     table = f'<table><thead>{head}<th scope="col">90 % interval</th></tr></thead><tbody>{"".join(rows)}</tbody></table>'

@@ -108,8 +108,9 @@ def _sifted(
 ) -> Outputs:
     """Return what can be compared: prompts that two models answered, with what is missing named."""
     if not 2 <= len(answers) <= MODELS:
-        told = f"; a model is a folder of texts, or a table ({', '.join(TABLES)})" if not answers else ""
-        told += "".join(f"; {each.name}: {each.why}" for each in left_out[:5])
+        told = "".join(f"; {each.name}: {each.why}" for each in left_out[:5])
+        if not answers:
+            told += "; a model is a table, MODEL.csv or MODEL.jsonl, with id, prompt and answer, or a folder of texts"
         raise ValueError(f"{folder.name}: expected 2 to {MODELS} models, got {len(answers)}{told}")
     ids = list(dict.fromkeys(id for given in answers.values() for id in given))
     kept = {id: prompts.get(id, "") for id in ids if sum(id in given for given in answers.values()) >= 2}

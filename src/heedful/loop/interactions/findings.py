@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
+from heedful.core.wording import count as count
+
 if TYPE_CHECKING:
     from heedful.loop.cluster_robust import Difference
     from heedful.loop.interactions.card import Card
@@ -110,13 +112,6 @@ class Findings(NamedTuple):
 
 
 # ---------------------------------------------------------------------------- words
-
-
-def count(n: int, one: str, many: str | None = None) -> str:
-    """Return the number `n` with its noun: "1 list", "2,000 lists".
-
-    `one` is the noun in the singular; `many` is an irregular plural."""
-    return f"{n:,} {one if n == 1 else many or f'{one}s'}"
 
 
 def number(value: float | None, places: int = 2) -> str:

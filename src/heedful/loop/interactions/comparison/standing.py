@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.notebooks import table
+from heedful.core.wording import share
 from heedful.data.frames import frame_of
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
@@ -102,13 +103,13 @@ class Standings(NamedTuple):
         whose = "all together" if self.person is None else self.person
         columns = ["", "item", "utility", "give or take", "positions", "the best", "asked"]
         rows = [
-            [place, each.item, each.utility, each.sd, f"{each.low}-{each.high}", f"{each.best:.0%}", each.asked]
+            [place, each.item, each.utility, each.sd, f"{each.low}-{each.high}", share(each.best), each.asked]
             for place, each in enumerate(self.ranking, 1)
         ]
         same = [each.item for each in self.ranking if each.level]
         level = f"cannot be told from the next: {', '.join(same)}" if same else ""
         enough = "sure enough to stop" if self.stop else self.left.told
-        return table(f"What is preferred, of {whose}", columns, rows, [level, f"{self.sure:.0%} sure: {enough}"])
+        return table(f"What is preferred, of {whose}", columns, rows, [level, f"{share(self.sure)} sure: {enough}"])
 
 
 def standings(projection: Projection, person: str | None, people: Sequence[str] | None = None) -> Standings:
