@@ -119,6 +119,12 @@ def number(value: float | None, places: int = 2) -> str:
     return "–" if value is None else f"{value:.{places}f}".replace("-", "−")
 
 
+def basis(comparisons: int, people: int) -> str:
+    """Return in words how many comparisons of how many people a measure rests on, the beginning of a sentence."""
+    alike = ", each of whom counts alike, as does a decision for nobody in particular" if people > 1 else ""
+    return f"It rests on {count(comparisons, 'comparison')} from {count(people, 'person', 'people')}{alike}"
+
+
 def sentence(text: str) -> str:
     """Return `text` with a capital letter and a full stop."""
     return f"{text[:1].upper()}{text[1:]}."
@@ -155,9 +161,14 @@ def excluded_sentence(report: Report, imported: str = BY_THE_PAGE) -> str:
     """Return a sentence on the lists and answers that the table of learned and control lists leaves out; "" if there
     are none.
 
-    Left out are lists that another system made, lists made ahead and never shown, and answers that were undone.
-    `imported` is a phrase that says who made the lists of another system."""
+    Left out are lists that another system made, lists made ahead and never shown, lists that are neither the model's
+    order nor the control's, and answers that were undone. `imported` is a phrase that says who made the lists of
+    another system."""
     apart = [(report.imported, imported), (report.waiting, "made ahead and never shown")]
+    of_neither = report.decisions - report.learned.shown - report.control.shown - report.imported - report.waiting
+    apart.append(
+        (of_neither, "of neither kind: empty, of nothing on offer, drawn at random or drafted in an experiment")
+    )
     told = [f"{count(n, 'list')} {what}" for n, what in apart if n]
     told += [f"{count(report.feedback.undone, 'answer')} taken back"] if report.feedback.undone else []
     return f"Not counted here: {'; '.join(told)}." if told else ""
