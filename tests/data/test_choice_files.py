@@ -80,7 +80,8 @@ def test_a_number_that_may_mean_something_else_has_to_be_told(
     """With a sign it is another one; where a number is told, 1 and 2 say nothing by themselves."""
     path = told(tmp_path, f"first,second,answer\nx,y,{answer}\n")
     with pytest.raises(
-        ValueError, match=f"x.csv:2: answer: expected first, second, .*, got '{answer}'; say what it means"
+        ValueError,
+        match=f"x.csv:2: answer: expected first, second, .*, got '{answer}'; say what it means, such as --answer ",
     ):
         load_choices(path, words=words)
     assert read(path, words={**words, answer: "second"}) == [Comparison("", (("y",), ("x",)), 1, "x")]
@@ -180,7 +181,7 @@ def test_columns_that_make_no_sense(tmp_path: Path, columns: dict[str, list[str]
         ("winner,loser,person\na,b,\n", "x.csv:2: person: expected a name, got nothing"),
         (
             "first,second\na,b\n",
-            "x.csv: answer: expected a column of what was said of first and second, got first",
+            "x.csv: answer: expected a column of which of the two is better, such as answer or winner, got first",
         ),
         ("first,second,answer\na,a,first\n", "x.csv:2: second: expected another item than the first, got 'a' twice"),
         ("first,second,answer\na,b,c\n", "x.csv:2: answer: expected first, second, equal, unsure, or the name of one"),
