@@ -358,6 +358,8 @@ def test_decide_as_json(cars: str) -> None:
     assert list(told) == ["id", "shown", "probability", "version", "arm", "seq"]
     assert (told["id"], len(told["shown"]), told["version"], told["arm"]) == ("d1", 3, 0, "learned")
     assert decided("decide cars --id d1 --show 3 --deferred") == told  # the same again
+    again = heedful("decide cars --id d1 --show 3 --deferred")
+    assert again.err.startswith("heedful: d1 was decided before, and comes back as it was then")
     with Loop.open("cars.heedful") as loop:
         known = loop.projection.find_decision("d1")
         assert known is not None
