@@ -127,7 +127,10 @@ def test_columns_come_to_what_rows_come_to(
     [
         # of several, the first row; of a row, the first column
         ("a,b,model_a\n\na,b,tie\n,b,nope\na,,tie\n", "votes.csv:5: model_a: expected a name, got nothing"),
-        ("a,b,model_a\na,b,nope\na,b,none\n", "votes.csv:3: winner: expected model_a, model_b, .*, got 'nope'; say what"),
+        (
+            "a,b,model_a\na,b,nope\na,b,none\n",
+            "votes.csv:3: winner: expected model_a, model_b, .*, got 'nope'; say what",
+        ),
         ('"a\nb",c,model_a\nc,c,tie\n', "votes.csv:4: model_b: expected another item than the first, got 'c' twice"),
         ("a,b,model_a\na,b\n", "votes.csv:3: cells: expected 3 as in the header, got 2"),
         ('a,b,model_a\n"a"b,c,tie\n', "votes.csv:3: text: expected CSV, got "),
