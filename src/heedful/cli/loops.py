@@ -98,7 +98,7 @@ def decide(
                 strict=True,  # a user who mistypes a name gets an error
                 after=after,
             )
-        if again:
+        if again and not json:  # a program that sends an id again means to
             note(f"{shorten(id)} was decided before, and comes back as it was then; a new decision takes another --id")
         if json:
             print_json(decision.plain() | {"shown": list(decision.shown)})
