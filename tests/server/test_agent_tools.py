@@ -191,7 +191,16 @@ def test_style_is_what_a_person_likes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tool", "given", "told"),
     [
-        ("choose", {"candidates": 5}, "candidates\n"),
+        ("choose", {"candidates": 5}, "candidates: expected a list, got 5"),
+        ("choose", {"candidates": "a"}, "candidates: expected a list, got 'a'"),
+        (
+            "choose",
+            {"candidatez": ["a"]},
+            "choose: expected only candidates, person, context, show, why, id, got 'cand",
+        ),
+        ("choose", {"candidates": ["a"], "show": "two"}, "show: expected a whole number, got 'two'"),
+        ("choose", {"candidates": ["a"], "why": "perhaps"}, "why: expected true or false, got 'perhaps'"),
+        ("choose", {"candidates": ["a"], "context": []}, "context: expected an object, got []"),
         ("choose", {"candidates": ["a"], "show": 0}, "show: expected"),
         ("choose", {"candidates": ["a"], "show": 10**400}, "show: expected"),
         ("choose", {"candidates": [{"id": "a", "hp": "fast"}]}, "hp"),
@@ -199,8 +208,16 @@ def test_style_is_what_a_person_likes(tmp_path: Path) -> None:
         ("choose", {"candidates": [[1, 2], None]}, "candidates"),
         ("choose", {"person": "a\x00b"}, "person: expected"),
         ("choose", {"id": "\n"}, "id: expected"),
-        ("learn", {}, "decision\n"),
-        ("learn", {"decision": "d"}, "feedback: expected one of"),
+        ("learn", {}, "decision: expected a value, got none"),
+        ("learn", {"decision": "d"}, "learn: expected one of better, edit, thumb, choice, rating, grade, got none"),
+        (
+            "learn",
+            {"decision": "d", "item": "a"},
+            "learn: expected one of better, edit, thumb, choice, rating, grade, got none",
+        ),
+        ("learn", {"decision": "d", "better": "y"}, "better: expected a list, got 'y'"),
+        ("learn", {"decision": "d", "better": ["y", 2]}, "better.1: expected a text, got 2"),
+        ("learn", {"decision": "d", "rating": "five"}, "rating: expected an object, got 'five'"),
         ("learn", {"decision": "d", "better": ["a"], "thumb": "up"}, "feedback: expected one of"),
         ("learn", {"decision": "d", "edit": "x", "attributes": {"hp": 1}}, "attributes: expected none with edit"),
         ("learn", {"decision": "d", "edit": "x"}, "edit: expected the attributes"),
@@ -209,12 +226,13 @@ def test_style_is_what_a_person_likes(tmp_path: Path) -> None:
         ("learn", {"decision": "d", "better": ["zz"]}, "better: 'zz'"),
         ("learn", {"decision": "d", "thumb": "sideways"}, "thumb: expected up or down"),
         ("learn", {"decision": "d", "choice": "third"}, "choice: expected"),
-        ("learn", {"decision": "d", "rating": {"a": "many"}}, "rating.a\n"),
+        ("learn", {"decision": "d", "rating": {"a": "many"}}, "rating.a: expected a number, got 'many'"),
         ("learn", {"decision": "zz", "thumb": "up"}, "decision zz is not in the log"),
         ("learn", {"decision": "d", "thumb": "up", "id": "x" * 201}, "id: expected"),
-        ("learn", {"decision": 5, "thumb": "up"}, "decision\n"),
+        ("learn", {"decision": 5, "thumb": "up"}, "decision: expected a text, got 5"),
         ("undo", {"event": "zz"}, "feedback zz is not in the log"),
         ("undo", {"event": ""}, "event: expected"),
+        ("forget", {}, "person: expected a value, got none"),
         ("forget", {"person": ""}, "person: expected"),
         ("ask", {"candidates": ["a", "a", "a"]}, "candidates: expected two or more to ask about, got 1"),
         ("ask", {"candidates": []}, "candidates: expected two or more to ask about, got 0"),
@@ -233,6 +251,7 @@ def test_what_is_refused_names_the_field_and_changes_nothing(
         async def steps(client: Client) -> None:
             got = await refused(client, tool, **given)
             assert any(each in got for each in told.split("|")), got
+            assert "pydantic" not in got
 
         talk(agent_server(loop, "cars"), steps)
         assert (loop.projection.log.counts(), loop.weights) == before

@@ -76,13 +76,36 @@ def in_words(error: Exception) -> tuple[str, int]:
         return str(error), error.code
     if hasattr(error, "format_message"):  # a mistake in the command line itself
         context = getattr(error, "ctx", None)
-        told = error.format_message()
+        told = _refused_option(error) or error.format_message()
         hint = f"{'' if told.endswith(('.', '?')) else '.'} Try: {context.command_path} --help" if context else ""
         return f"{told}{hint}", getattr(error, "exit_code", 2)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'output'}: {error.strerror}", 1
     told = str(error).splitlines()[0] if str(error) else "nothing more"
     return f"{type(error).__name__}: {told}; --debug shows where", 1
+
+
+def _refused_option(error: Any) -> str:
+    """Return an `error` of typer in the value of one option in the words of heedful; "" if it is of another kind.
+
+    The value is known from pydantic's error, with which typer converts it; from which number to which it may be, and
+    whether it is whole, is declared with the option.
+    """
+    found = getattr(error.__cause__, "errors", list)()
+    declared: Any = getattr(getattr(error, "param", None), "type_descriptor", None)
+    of: Any = getattr(declared, "annotation", None)
+    kind = "a whole number" if of is int else "a number" if of is float else None
+    if not found or kind is None:
+        return ""
+    limits = declared.parameter_info.min, declared.parameter_info.max
+    least, most = ("" if each is None else str(each).removesuffix(".0") for each in limits)
+    if least and most:
+        bounds = f" from {least} to {most}"
+    else:
+        bounds = f", {least} or more" if least else f", {most} or less" if most else ""
+    param = error.param
+    name = param.opts[0] if param.param_type_name == "option" else param.metavar or param.name.upper()
+    return f"{name}: expected {kind}{bounds}, got {found[0]['input']!r}"
 
 
 @contextmanager

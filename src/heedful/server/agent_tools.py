@@ -8,9 +8,9 @@ text, the SDK reads a text such as "null" or "[1]" as JSON.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from inspect import getdoc
+from inspect import getdoc, signature
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from heedful import __version__
@@ -51,10 +51,26 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
 
     Raise ModuleNotFoundError if the SDK, package mcp of the extra `mcp`, is missing."""
     from mcp.server.mcpserver import MCPServer
-    from mcp.server.mcpserver.exceptions import ResourceError
+    from mcp.server.mcpserver.exceptions import ResourceError, ToolError
     from mcp.types import ToolAnnotations
+    from pydantic import ValidationError
 
-    server: MCPServer[Any] = MCPServer(
+    class Server(MCPServer[Any]):
+        """A server that refuses arguments in the words of heedful, those that a tool does not have included."""
+
+        async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+            known = accepted.get(name)
+            if known is not None and (unknown := [each for each in arguments if each not in known]):
+                raise ToolError(f"{name}: expected only {', '.join(known)}, got {describe(unknown[0])}")
+            try:
+                return await super().call_tool(name, arguments, context)
+            except ToolError as error:
+                if isinstance(error.__cause__, ValidationError):
+                    raise ToolError(_refused_argument(error.__cause__.errors()[0])) from None
+                raise
+
+    accepted: dict[str, list[str]] = {}  # the names of each tool's arguments
+    server: MCPServer[Any] = Server(
         "heedful",
         title=f"heedful: {name}",
         instructions=INSTRUCTIONS.format(likes=LIKES),
@@ -64,7 +80,12 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
 
     def tool(destroys: bool = False) -> Callable[[F], F]:
         hints = ToolAnnotations(idempotent_hint=True, destructive_hint=destroys, open_world_hint=False)
-        return lambda function: server.tool(description=getdoc(function), annotations=hints)(function)
+
+        def add(function: F) -> F:
+            accepted[function.__name__] = list(signature(function).parameters)
+            return server.tool(description=getdoc(function), annotations=hints)(function)
+
+        return add
 
     @tool()
     def choose(
@@ -107,8 +128,12 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
             if edit and attributes is not None:
                 raise ValueError("attributes: expected none with edit, got some")
             given = {"better": better, "edit": edit or attributes, "thumb": thumb, "choice": choice}
-            given |= {"rating": rating, "grade": grade, "item": item}
+            given |= {"rating": rating, "grade": grade}
             form: dict[str, Any] = {field: value for field, value in given.items() if value is not None and value != ""}
+            if not form:
+                taken = [field for field in given if field in loop.projection.interaction.forms]
+                raise ValueError(f"learn: expected one of {', '.join(taken)}, got none")
+            form |= {"item": item} if item else {}
             return _answered(loop.feedback(decision, id=id or None, **form))
 
     @tool(destroys=True)
@@ -180,6 +205,24 @@ def _refusing() -> Iterator[None]:
         raise
     except (ValueError, LookupError, TimeoutError, OSError) as error:
         raise ToolError(str(error)) from None
+
+
+def _refused_argument(found: Mapping[str, Any]) -> str:
+    """Return an error that pydantic `found` in an argument of a tool in one sentence that names the argument."""
+    name = ".".join(str(part) for part in found["loc"])
+    if found["type"] == "missing":
+        return f"{name}: expected a value, got none"
+    expected = _EXPECTED.get(found["type"].partition("_")[0])
+    if expected is None:
+        return f"{name}: {found['msg']}, got {describe(found['input'])}"
+    return f"{name}: expected {expected}, got {describe(found['input'])}"
+
+
+_EXPECTED = {
+    "bool": "true or false", "dict": "an object", "float": "a number", "int": "a whole number", "list": "a list",
+    "string": "a text",
+}  # fmt: skip
+"""what an argument should have been, by the first word of pydantic's type of error"""
 
 
 def _answered(answer: Answer) -> dict[str, Any]:
