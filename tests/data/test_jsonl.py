@@ -33,7 +33,7 @@ BAD = [
     (b'{"a":"\\ud800"}', WHOLE),
     (b'{"a":1} {"b":2}', "json: expected JSON, got trailing characters at byte 10: '\"b\":2}'"),
     (b'{"a":1,}', "json: expected JSON, got trailing comma in object at byte 8: '}'"),
-    (b"{'a':1}", "json: expected JSON, got object keys must be strings at byte 2: \"'a':1}\""),
+    (b"{'a':1}", "json: expected JSON, got a key without double quotes at byte 2: \"'a':1}\""),
     (b'{"a":NaN}', "json: expected JSON, got invalid character at byte 6: 'NaN}'"),
     (b'{"a":Infinity}', "json: expected JSON, got invalid character at byte 6: 'Infinity}'"),
     (b'{"a":1e999}', "number: expected one that a double can hold, got a larger one"),

@@ -440,7 +440,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
         "experiment, stop, promote, style, got ['item']",
     ),
-    ({"kind": "item", "f0": 1}, "id: expected a text of 1 to 200 printable characters, got None"),
+    ({"kind": "item", "f0": 1}, "id: expected a text of 1 to 200 printable characters, got none"),
     ({"kind": "withdraw", "id": "a", "f0": 1}, "withdraw: expected id, got another field: 'f0'"),
     (
         DECISION | {"show": 3},
@@ -449,7 +449,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "after, got another field: 'show'",
     ),
     (DECISION | {"id": ""}, "id: expected a text of 1 to 200 printable characters, got ''"),
-    (DECISION | {"id": None}, "id: expected a text of 1 to 200 printable characters, got None"),
+    (DECISION | {"id": None}, "id: expected a text of 1 to 200 printable characters, got none"),
     (DECISION | {"person": {}}, "person: expected a text of 1 to 200 printable characters, got {}"),
     (DECISION | {"time": 17}, "time: expected a time such as 2026-01-31T12:00:00Z, got 17"),
     (DECISION | {"time": "soon"}, "time: expected a time such as 2026-01-31T12:00:00Z, got 'soon'"),
@@ -481,10 +481,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "prior: expected 3 scores, one for each candidate, got [1, 2]",
     ),
     (DECISION | {"standardised": True, "prior": [1, 2, "3"]}, "prior[2]: expected a finite number, got '3'"),
-    ({"kind": "activate"}, "decision: expected a text of 1 to 200 printable characters, got None"),
+    ({"kind": "activate"}, "decision: expected a text of 1 to 200 printable characters, got none"),
     ({"kind": "activate", "decision": "d", "id": "x"}, "activate: expected decision, time, got another field: 'id'"),
-    (CLICK | {"id": None}, "id: expected a text of 1 to 200 printable characters, got None"),
-    (CLICK | {"decision": None}, "decision: expected a text of 1 to 200 printable characters, got None"),
+    (CLICK | {"id": None}, "id: expected a text of 1 to 200 printable characters, got none"),
+    (CLICK | {"decision": None}, "decision: expected a text of 1 to 200 printable characters, got none"),
     (
         CLICK | {"thumb": "up"},
         "feedback: expected one of clicks, better, edit, thumb, action, actions, rating, grade, choice, none, "
@@ -492,7 +492,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (CLICK | {"time": False}, "time: expected a time such as 2026-01-31T12:00:00Z, got False"),
     (CLICK | {"click": "i0"}, "feedback: expected clicks, chain, got another field: 'click'"),
-    ({"kind": "undo"}, "event: expected a text of 1 to 200 printable characters, got None"),
+    ({"kind": "undo"}, "event: expected a text of 1 to 200 printable characters, got none"),
     ({"kind": "undo", "event": "e", "id": 1.5}, "id: expected a text of 1 to 200 printable characters, got 1.5"),
     ({"kind": "undo", "event": "e", "why": "x"}, "undo: expected id, event, time, got another field: 'why'"),
 ]

@@ -137,12 +137,16 @@ OUTPUTS = [
 ]
 
 
-@pytest.mark.parametrize("shape", ["jsonl", "data", "export"])
+@pytest.mark.parametrize("shape", ["jsonl", "data", "a record a line", "export"])
 def test_outputs_make_decisions(tmp_path: Path, shape: str) -> None:
     scores, outputs = tmp_path / "scores", tmp_path / "outputs"
     if shape == "data":
         scores.write_text(json.dumps({"data": SCORES, "meta": {"limit": 50}}, indent=1))
         outputs.write_text(json.dumps({"data": OUTPUTS, "meta": {}}))
+    elif shape == "a record a line":
+        for file, records in ((scores, SCORES), (outputs, OUTPUTS)):
+            written = ",\n".join(json.dumps(each) for each in records)
+            file.write_text(f'{{"data":[{written}]}}')
     else:
         lines(scores, SCORES if shape == "jsonl" else [exported(each) for each in SCORES])
         lines(outputs, OUTPUTS if shape == "jsonl" else [exported(each) for each in OUTPUTS])

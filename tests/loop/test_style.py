@@ -49,7 +49,8 @@ def found(loop: Loop, feature: str, person: str | None = "ann") -> StyleStatemen
 
 def test_from_edits_a_sentence(tmp_path: Path) -> None:
     with made(tmp_path) as loop:
-        assert loop.style_of("ann").unsaid == "nobody has edited a text"
+        assert loop.style_of("ann").unsaid == "ann has edited no text"
+        assert loop.style_of(None).unsaid == "nobody has edited a text"
         for i in range(14):
             edit(loop, i, warmer)
         style = loop.style_of("ann")

@@ -244,6 +244,26 @@ def test_no_json(ask: Caller, body: bytes) -> None:
     refused(ask.send("PUT", f"{CARS}/items", body), "malformed")
 
 
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"", "an empty body"),
+        (b'{"items": [', "one that ends early"),
+        (b"{bad", "a key without double quotes at byte 2"),
+        (b'{"items" 1}', "something other than ':' at byte 10"),
+        (b'{"items": NaN}', "invalid character at byte 11"),
+    ],
+)
+def test_a_body_that_is_no_json_is_refused_with_what_came(ask: Caller, body: bytes, told: str) -> None:
+    found = refused(ask.send("PUT", f"{CARS}/items", body), "malformed")
+    assert found["detail"] == f"body: expected JSON, got {told}"
+
+
+def test_a_loop_that_does_not_exist_is_named(ask: Caller) -> None:
+    found = is_problem(ask.get("/v1/loops/vans"), "not-found")
+    assert found["detail"] == "there is no loop 'vans'"
+
+
 def test_a_name_twice_in_an_object_counts_once(ask: Caller) -> None:
     """As with every reader of JSON that keeps no list: the last one counts, and none is learned twice."""
     assert len(ask.send("POST", DECIDE, b'{"show":1,"show":3}').value["shown"]) == 3

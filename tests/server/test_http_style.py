@@ -103,7 +103,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for words in (known.prompt, "what the edits say", "14 edits, 14 of English texts", "ever false is at most 0.05"):
         assert words in shown
     none = heedful("style letters --person bob --prompt")
-    assert (none.code, none.out, none.err) == (0, "", "heedful: nothing can be told: nobody has edited a text\n")
+    assert (none.code, none.out, none.err) == (0, "", "heedful: nothing can be told: bob has edited no text\n")
     corrected = heedful("style letters --person ann --always Brief.")
     assert corrected.out.splitlines()[0] == "corrected the style of ann"
     back = corrected.out.splitlines()[1].removeprefix("To go back on this: heedful ")

@@ -218,7 +218,7 @@ RATE_WANTED = "expected requests per second, from 0.001 to 1,000,000, or nothing
         ({"name": ""}, "name: expected a text of 1 to 200 printable characters, got ''"),
         ({"name": "x" * 201}, "name: expected a text of 1 to 200 printable characters, got"),
         ({"name": "a\nb"}, r"name: expected a text of 1 to 200 printable characters, got 'a\nb'"),
-        ({"name": None}, "name: expected a text of 1 to 200 printable characters, got None"),
+        ({"name": None}, "name: expected a text of 1 to 200 printable characters, got none"),
         ({"scopes": []}, f"scopes: {SCOPES_WANTED} none of them"),
         ({"scopes": ["read", "wirte"]}, f"scopes: {SCOPES_WANTED} 'wirte'"),
         ({"scopes": ["READ"]}, f"scopes: {SCOPES_WANTED} 'READ'"),

@@ -302,7 +302,7 @@ def test_edits_are_said_to_tell_nothing_of_lists(visitor: Visitor, folder: Path)
             loop.feedback(f"d{n}", edit={"f0": 1.0, "f1": 0.0, "f2": 0.0, "f3": 0.0})
     told = visitor.get("/loops/letters/learned").at("report")
     assert "That cannot be told here." in told
-    assert "Thumbs and edits, which are all that came, do not say what was wanted rather than what." in told
+    assert "Thumbs and edits, which are all that came, do not say which item was preferred to which." in told
     with Loop.open(folder / "letters.heedful") as loop:
         loop.feedback("d0", clicks=["i1"])
     assert "Too early to say." in visitor.get("/loops/letters/learned").at("report")

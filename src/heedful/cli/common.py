@@ -154,6 +154,9 @@ def read_json(option: str, given: str | None) -> Any:
         return None
     try:
         return json.loads(given, parse_constant=_not_json)
+    except json.JSONDecodeError as error:
+        why = f"{error.msg.replace('Expecting', 'expected')} at character {error.pos + 1}"
+        raise BadInput(f"{option}: expected JSON, got {shorten(given)}: {why}") from None
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{option}: expected JSON, got {shorten(given)}: {error}") from None
 
@@ -169,6 +172,8 @@ def read_text(option: str, given: str) -> str:
     """
     try:
         return sys.stdin.read() if given == "-" else Path(given).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BadInput(f"{option}: {given}: no such file") from None
     except OSError as error:
         raise BadInput(f"{option}: {given}: {error.strerror}") from None
     except UnicodeDecodeError:

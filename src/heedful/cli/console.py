@@ -91,7 +91,7 @@ def _refused_option(error: Any) -> str:
     The value is known from pydantic's error, with which typer converts it; from which number to which it may be, and
     whether it is whole, is declared with the option.
     """
-    found = getattr(error.__cause__, "errors", list)()
+    found: list[Any] = getattr(error.__cause__, "errors", list)()
     declared: Any = getattr(getattr(error, "param", None), "type_descriptor", None)
     of: Any = getattr(declared, "annotation", None)
     kind = "a whole number" if of is int else "a number" if of is float else None

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from heedful.data.files import cut_repr, open_uncompressed
-from heedful.data.jsonl import AT_BYTE, read_lines
+from heedful.data.files import cut_list, cut_repr, open_uncompressed
+from heedful.data.jsonl import AT_BYTE, json_fault, read_lines
 from heedful.data.table import read_located_rows
 
 MOST_BYTES = 2**30
@@ -68,7 +68,8 @@ def _lines(path: Path, inside: str) -> Iterator[Located]:
 def _is_one_document(path: Path) -> bool:
     """Return whether a file that begins with { is one object on several lines, and not one object a line.
 
-    So it is if its first line is no whole object, and the second does not begin another."""
+    So it is if its first line is no whole object, and it ends where more has to come, or the second line does not begin
+    another object."""
     lines = list[bytes]()
     with open_uncompressed(path) as file:
         while len(lines) < 2 and (line := file.readline(2**24)):
@@ -77,7 +78,8 @@ def _is_one_document(path: Path) -> bool:
     try:
         json.loads(lines[0])
     except (ValueError, RecursionError):
-        return len(lines) > 1 and not lines[1].startswith(b"{")
+        goes_on = lines[0].endswith((b",", b":", b"[", b"{"))
+        return len(lines) > 1 and (goes_on or not lines[1].startswith(b"{"))
     return False
 
 
@@ -89,7 +91,11 @@ def _document(path: Path, inside: str) -> Iterator[Located]:
     found = parse_document(path.name, text)
     if isinstance(found, dict):
         if not isinstance(found.get(inside), list):
-            got = cut_repr(sorted(found)) if inside not in found else f"{inside} {cut_repr(found[inside])}"
+            got = (
+                f"the fields {cut_list(sorted(found))}"
+                if inside not in found
+                else f"{inside} {cut_repr(found[inside])}"
+            )
             raise ValueError(f"{path.name}: {inside}: expected a list of records in it, got {got}")
         found = found[inside]
     yield from _each(path.name, found, "")
@@ -125,7 +131,7 @@ def parse_document(name: str, text: bytes) -> Any:
 def _problem(text: bytes, error: ValueError) -> str:
     """Return what `error` says is wrong with a document and, where that is known, in which line."""
     if place := AT_BYTE.match(str(error)):
-        return f"{place[1]} in line {_line_of(text, int(place[2]))}"
+        return f"{json_fault(place[1])} in line {_line_of(text, int(place[2]))}"
     if "truncated" not in str(error):
         return str(error)
     try:

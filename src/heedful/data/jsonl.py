@@ -120,6 +120,13 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
         seen.add(key)
 
 
+def json_fault(told: str) -> str:
+    """Return what msgspec `told` of malformed JSON as what came, to be said after "got"."""
+    if told == "object keys must be strings":
+        return "a key without double quotes"
+    return f"something other than {told.removeprefix('expected ')}" if told.startswith("expected ") else told
+
+
 def _json_problem(text: bytes, problem: ValueError) -> str:
     """Return why a line is not JSON, as "field: expected ..., got ..."."""
     try:
@@ -131,5 +138,5 @@ def _json_problem(text: bytes, problem: ValueError) -> str:
     if place := AT_BYTE.match(str(problem)):
         at = int(place[2])
         rest = text[at:].decode(errors="replace").rstrip()
-        return f"json: expected JSON, got {place[1]} at byte {at + 1}: {cut_repr(rest)}"
+        return f"json: expected JSON, got {json_fault(place[1])} at byte {at + 1}: {cut_repr(rest)}"
     return "json: expected a whole line of JSON, got one that ends early or has half a surrogate pair"

@@ -10,7 +10,7 @@ from itertools import takewhile
 from os import PathLike
 from typing import Any, NamedTuple
 
-from heedful.data.files import cut_repr
+from heedful.data.files import cut_list, cut_repr
 from heedful.data.json_records import read_records
 from heedful.data.row_report import Report
 
@@ -75,7 +75,7 @@ def read_pairs(path: str | PathLike[str], report: Report) -> Iterator[Pair]:
         report.rows["pairs"] += 1
         try:
             if "chosen" not in record or "rejected" not in record:
-                raise ValueError(f"columns: expected prompt, chosen, rejected, got {cut_repr(list(record))}")
+                raise ValueError(f"columns: expected prompt, chosen, rejected, got {cut_list(list(record)) or 'none'}")
             pair = _pair(at, record)
         except _Unusable as error:
             report.drop(str(error), at)
@@ -95,7 +95,7 @@ def read_labelled(path: str | PathLike[str], report: Report) -> Iterator[Labelle
         report.rows["labels"] += 1
         try:
             if "completion" not in record or "label" not in record:
-                raise ValueError(f"columns: expected prompt, completion, label, got {cut_repr(list(record))}")
+                raise ValueError(f"columns: expected prompt, completion, label, got {cut_list(list(record)) or 'none'}")
             prompt = _prompt(record.get("prompt"))
             completion = _answer("completion", record["completion"])
             label = record["label"]

@@ -268,8 +268,13 @@ def check_id(name: str, value: object) -> str:
     if is_number(value, int) and abs(value) < 2**63:
         return str(value)
     if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_ID or _CONTROL.search(value):
-        raise ValueError(f"{name}: expected a text of 1 to {LONGEST_ID} printable characters, got {describe(value)}")
+        raise ValueError(f"{name}: expected a text of 1 to {LONGEST_ID} printable characters, got {_came(value)}")
     return str(value)
+
+
+def _came(value: object) -> str:
+    """Return what came in place of a text, for messages: a field that is missing is None here, and null in JSON."""
+    return "none" if value is None else describe(value)
 
 
 def new_id() -> str:
@@ -311,7 +316,7 @@ def check_text(name: str, value: object, most: int = 1_000_000) -> str:
 
     Raise ValueError for anything else; `name` is the field that the message names."""
     if not isinstance(value, str) or len(value) > most:
-        got = f"{len(value)} characters" if isinstance(value, str) else describe(value)
+        got = f"{len(value)} characters" if isinstance(value, str) else _came(value)
         raise ValueError(f"{name}: expected a text of at most {most} characters, got {got}")
     try:
         value.encode()

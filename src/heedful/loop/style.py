@@ -173,7 +173,7 @@ def style_of(
     described = _described(describe, texts[-NEWEST:]) if describe is not None else ()
     told = [each.told for each in statements if each.told and not each.denied]
     prompt = _prompt(told, rules, described)
-    unsaid = "" if told else _unsaid(projection, statements, len(texts), unread)
+    unsaid = "" if told else _unsaid(projection, person, statements, len(texts), unread)
     return Style(person, prompt, len(texts), english, unread, alpha, statements, rules, described, unsaid)
 
 
@@ -280,14 +280,17 @@ def _prompt(told: Sequence[str], rules: Sequence[StyleRule], described: Sequence
     return " ".join(parts)
 
 
-def _unsaid(projection: Projection, statements: Sequence[StyleStatement], edits: int, unread: int) -> str:
-    """Return why nothing can be told from `edits` that could be read and `unread` others, given the `statements`."""
+def _unsaid(
+    projection: Projection, person: str | None, statements: Sequence[StyleStatement], edits: int, unread: int
+) -> str:
+    """Return why nothing can be told of `person` (None: everybody) from `edits` that could be read and `unread` others,
+    given the `statements`."""
     if any(each.told for each in statements):
         return "all that they tell was denied by hand"
     if edits:
         return f"{edits:,} {'edit does' if edits == 1 else 'edits do'} not suffice to be sure of anything"
     if not unread:
-        return "nobody has edited a text"
+        return "nobody has edited a text" if person is None else f"{person} has edited no text"
     if not projection.settings.store_text:
         return "the loop stores no texts"
     return "no edit has a text with words before and after"

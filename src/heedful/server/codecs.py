@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from heedful.core.validation import describe
+from heedful.data.jsonl import AT_BYTE, json_fault
 from heedful.server.problems import Problem
 
 Receive = Callable[[], Awaitable[Any]]
@@ -143,8 +144,21 @@ def decode(body: bytes | memoryview, kind: bytes) -> Any:
             told = f"body: expected plain values, at most {MANY} in a list, in msgpack of more than {LARGE} bytes"
             raise Problem("too-large", f"{told}, got others: {error}", field="body") from None
         name = "JSON" if kind == JSON else "msgpack"
-        why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise Problem("malformed", f"body: expected {name}, got none: {why}", field="body") from None
+        told = f"body: expected {name}, got {_fault(body, error)}"
+        raise Problem("malformed", told, field="body") from None
+
+
+def _fault(body: bytes | memoryview, error: Exception) -> str:
+    """Return what came in place of a body that can be decoded, by the `error` of the decoder."""
+    if not body:
+        return "an empty body"
+    if isinstance(error, RecursionError):
+        return "one that is nested too deep"
+    if "truncated" in str(error):
+        return "one that ends early"
+    if place := AT_BYTE.match(str(error)):
+        return f"{json_fault(place[1])} at byte {int(place[2]) + 1}"
+    return f"none: {error}"
 
 
 def count_values(body: bytes) -> int:

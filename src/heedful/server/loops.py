@@ -140,8 +140,8 @@ class Loops:
                 break
             await asyncio.shield(moving)
         if not _NAME.fullmatch(name) or not _is_loop(self.path(tenant, name)):
-            raise not_found()
-        return await self._move(key, partial(self._open_loop, self.path(tenant, name)))
+            raise not_found(name)
+        return await self._move(key, partial(self._open_loop, name, self.path(tenant, name)))
 
     async def create(self, tenant: str, name: str, make: Callable[[Place], Loop]) -> LoopWorker:
         """Create the tenant's loop `name` and return its worker; `make` creates a loop in the folder that it is given.
@@ -176,12 +176,12 @@ class Loops:
                 closing.add_done_callback(self._closing.discard)
         return worker
 
-    def _open_loop(self, path: Place) -> Loop:
+    def _open_loop(self, name: str, path: Place) -> Loop:
         try:
             return Loop.open(path, learner=self._own)
         except FileNotFoundError as error:
             if not _is_loop(path) or (isinstance(path, Address) and error.errno is not None):
-                raise not_found() from None
+                raise not_found(name) from None
             told = LookupError(str(error))  # the file of a learner
         except (KeyError, IndexError) as error:
             raise RuntimeError(f"{path}: {type(error).__name__}: {error}") from error
@@ -365,6 +365,6 @@ def _is_loop(path: Place) -> bool:
     return isinstance(path, Address) or (path / LOG).is_file()
 
 
-def not_found() -> Problem:
-    """Return the Problem for a loop that does not exist; a loop of another tenant gets the same answer."""
-    return Problem("not-found", "there is no such loop")
+def not_found(name: str) -> Problem:
+    """Return the Problem for a loop `name` that does not exist; a loop of another tenant gets the same answer."""
+    return Problem("not-found", f"there is no loop {name!r}")
