@@ -193,7 +193,10 @@ def test_every_promise_is_kept(learner: Any, world: Any, everything: bool, monke
         monkeypatch.setattr(conformance, "ROUNDS", 24)
     findings = list(check_learner(learner, world))
     assert len(findings) == 10 + everything
-    assert [(f.promise, f.where) for f in findings if not f.kept] == []
+    assert [(f.promise, f.where) for f in findings if f.kept is False] == []
+    # In some worlds candidates tie in all rounds; every other promise can be told in all of them.
+    told = conformance._check_permutation.__doc__
+    assert [f.promise for f in findings if f.kept is None and f.promise != told] == []
 
 
 def test_every_learner_of_the_folder_is_walked() -> None:

@@ -215,6 +215,54 @@ def test_what_is_not_a_learner_is_bad_input(own_file: Path) -> None:
     assert (got.code, got.out, got.err) == (2, "", f"heedful: {told}\n")
 
 
+OWN_CORRECTOR = """
+from math import isfinite
+from typing import Any, NamedTuple
+import numpy as np
+class State(NamedTuple):
+    w: Any
+class Steady(NamedTuple):
+    'Adds what was better: an example.'
+    n_features: int
+    space: Any
+    rate: float = 1.0
+    @property
+    def must_interpret(self): return True
+    def init(self, rng):
+        if not isfinite(self.rate):
+            raise ValueError(f'rate: expected a finite number, got {self.rate}')
+        return State(np.zeros(self.n_features))
+    def weights(self, state): return state.w
+    def propose(self, state, x, rng): return self.space.argmax(state.w, x)
+    def update(self, state, x, y, feedback):
+        self.space.add_difference(state.w, x, feedback, y, self.rate)
+        return state
+"""
+
+
+def test_what_cannot_be_told_and_what_is_not_refused(tmp_path: Path) -> None:
+    """A learner that never learns has no weights that tell candidates apart; one that takes NaN as a rate fails."""
+    file = tmp_path / "steady_of_mine.py"
+    file.write_text(OWN_CORRECTOR)
+    got = heedful("check {}:Steady --json", file)
+    assert [(row["promise"], row["where"]) for row in got.json if not row["kept"]] == []
+    file = tmp_path / "idle_of_mine.py"
+    update = "        self.space.add_difference(state.w, x, feedback, y, self.rate)\n"
+    file.write_text(OWN_CORRECTOR.replace(update, ""))
+    got = heedful("check {}:Steady --json", file)
+    told = "it cannot be told: in none of 40 rounds did the weights tell all candidates apart"
+    assert [row["where"] for row in got.json if row["kept"] is None] == [told]
+    assert got.code == 0
+    assert heedful("check {}:Steady", file).out.splitlines()[-1] == "10 of 11 kept, 1 cannot be told."
+    file = tmp_path / "careless_of_mine.py"
+    file.write_text(OWN_CORRECTOR.replace("if not isfinite(self.rate)", "if False"))
+    got = heedful("check {}:Steady --json", file)
+    assert got.code == 1
+    [where] = [row["where"] for row in got.json if not row["kept"]]
+    assert where.startswith("rate: ")
+    assert where.endswith("rate=nan) was accepted")
+
+
 OWN_CHOOSER = """
 from typing import Any, NamedTuple
 import numpy as np

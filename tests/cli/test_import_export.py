@@ -557,7 +557,7 @@ def test_a_format_of_others_goes_out_and_comes_in(name: str) -> None:
     assert done(f"import notes {name} --as preference-data --json").json["counts"] == {}
     with Loop.open("notes.heedful") as loop:
         assert len(list(loop.projection.log.events(kinds=["export"]))) == 2
-    assert "1 rows of pairs, 1 used" in done(f"import other {name} --as preference-data").out
+    assert "1 row of pairs, 1 used" in done(f"import other {name} --as preference-data").out
 
 
 def test_a_table_has_the_columns_of_all_rows_and_not_of_the_first_alone() -> None:
@@ -588,7 +588,7 @@ def test_a_format_that_is_none_or_does_not_fit_is_refused() -> None:
     bad(heedful("import notes pairs.jsonl --option a=b"), "--option: expected --as FORMAT too, got none")
     bad(heedful("import notes --as unpaired --features pairs.jsonl"), "FILE: expected some with --as, got none")
     bad(heedful("import notes pairs.jsonl --as unpaired --ubi pairs.jsonl"), "--ubi: expected none with --as, got it")
-    wrong = "pairs.jsonl:1: columns: expected prompt, completion, label, got ['prompt', 'chosen', 'rejected']"
+    wrong = "pairs.jsonl:1: columns: expected prompt, completion, label, got prompt, chosen, rejected"
     bad(heedful("import notes pairs.jsonl --as unpaired"), wrong)
     told = "text: expected the column of an item that has its text, as --option text=COLUMN, got a loop without texts"
     bad(heedful("export cars x --as preference-data"), told)

@@ -84,6 +84,7 @@ def test_one_s_own(own_file: Path) -> None:
     assert [parameter["default"] for parameter in got.json["parameters"]] == [None, None, 0]
     assert got.json["title"] == ""
     assert got.json["example"].endswith(f"--learner {own_file}:Odd:start=0")
+    assert got.json["class"] == f"{own_file.name}:Odd"
 
 
 def test_one_there_is_not() -> None:

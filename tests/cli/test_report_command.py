@@ -246,7 +246,7 @@ def test_a_plot_that_could_not_be_written_is_refused_first(there: bool, monkeypa
 def test_no_decisions_is_no_report() -> None:
     got = heedful("report cars --last 0")
     assert (got.code, got.out) == (2, "")
-    assert "'--last'" in got.err
+    assert "--last: expected a whole number, 1 or more, got '0'" in got.err
 
 
 def test_a_simulation_that_makes_no_sense_is_bad_input(folder: Path) -> None:

@@ -361,11 +361,11 @@ def tables() -> list[tuple[str, dict[str, Any], str]]:
     day = datetime.datetime(2026, 1, 31)
     return [
         ("no rows", dict.fromkeys(("prompt", "chosen", "rejected"), nothing), ": content: expected records, got none"),
-        ("no chosen", without(pair(), "chosen"), f"{missing}['prompt', 'rejected']"),
-        ("no rejected", without(pair(), "rejected"), f"{missing}['prompt', 'chosen']"),
-        ("other columns", {"q": two, "a": two}, f"{missing}['q', 'a']"),
-        ("capital letters", {"Chosen": two, "Rejected": two}, f"{missing}['Chosen', 'Rejected']"),
-        ("labels", {"prompt": two, "completion": two, "label": [True, False]}, f"{missing}['prompt', 'completion', "),
+        ("no chosen", without(pair(), "chosen"), f"{missing}prompt, rejected"),
+        ("no rejected", without(pair(), "rejected"), f"{missing}prompt, chosen"),
+        ("other columns", {"q": two, "a": two}, f"{missing}q, a"),
+        ("capital letters", {"Chosen": two, "Rejected": two}, f"{missing}Chosen, Rejected"),
+        ("labels", {"prompt": two, "completion": two, "label": [True, False]}, f"{missing}prompt, completion, "),
         ("whole numbers", answers(1, 2), f"{answer}1"),
         ("small numbers", answers(1, 2, type=pa.uint8()), f"{answer}1"),
         ("numbers", answers(1.5, 2.0), f"{answer}1.5"),

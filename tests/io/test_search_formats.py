@@ -25,7 +25,7 @@ def make_loop(path: Path) -> None:
 def test_a_model_is_written_as_json_and_as_a_script_with_the_same_calls(tmp_path: Path, engine: str) -> None:
     make_loop(tmp_path / "shop")
     told = done(f"export {{}} {{}} --as {engine}", tmp_path / "shop", tmp_path / "model.json")
-    assert "1 lines: 1 model" in told.out
+    assert "1 line: 1 model" in told.out
     document = json.loads((tmp_path / "model.json").read_text())
     assert document["engine"] == engine
     [first, second] = document["calls"]

@@ -23,7 +23,8 @@ def check(
     learner with an interaction of its own is tried with that interaction's people.
 
     Each property is printed as it is checked, with where it fails. If one fails because of another, it is marked with a
-    question mark: correct the other one first, then check again.
+    question mark: correct the other one first, then check again. So is one of which nothing can be told, as there was
+    nothing to compare.
 
     Exit codes: 0 all properties hold; 1 some fail; 2 bad input.
     """
@@ -49,8 +50,9 @@ def check(
     if json:
         print_json([found._asdict() for found in findings])
     else:
-        left = f", {open_} cannot be told before that is mended" if open_ else ""
-        all_told = f"{broken} of {len(findings)} promises broken{left}." if broken else f"All {len(findings)} kept."
+        left = f", {open_} cannot be told{' before that is mended' if broken else ''}" if open_ else ""
+        kept = f"{len(findings) - open_} of {len(findings)} kept" if open_ else f"All {len(findings)} kept"
+        all_told = f"{broken} of {len(findings)} promises broken{left}." if broken else f"{kept}{left}."
         screen.print(f"\n{all_told}")
     if broken:
         raise typer.Exit(1)

@@ -212,7 +212,9 @@ def _snapshots(loop: Loop) -> Iterator[Finding]:
         yield Finding("snapshot", "warning", told, "Nothing is lost: the log is folded instead. It can be removed.")
     head, _ = loop.projection.log.last()
     if usable:
-        told = f"{len(usable)} usable, the newest {head - max(usable):,} events behind the log"
+        from heedful.loop.interactions.findings import count
+
+        told = f"{len(usable)} usable, the newest {count(head - max(usable), 'event')} behind the log"
         yield Finding("snapshots", "ok", told)
     elif not wrong:
         yield Finding("snapshots", "ok", "none yet, or none that still holds: a start folds the log")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from heedful.cli.answers import print_answers
-from heedful.cli.common import Json, Name, Own, asking, open_loop
+from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
 from heedful.cli.console import BadInput, console, print_json
 from heedful.cli.parts import print_parts
 
@@ -154,7 +154,11 @@ def promote(
         for told in made.forced:
             screen.print(f"Against it spoke: {told}", markup=False, soft_wrap=True)
         before = (made.answer.seq or 1) - 1
-        screen.print(f"To go back on this: heedful rollback {name} {before}", markup=False, soft_wrap=True)
+        screen.print(
+            f"To go back on this: {shell_quote(['heedful', 'rollback', name, str(before)])}",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _ask(ask: Callable[[], T]) -> T:
@@ -179,7 +183,10 @@ def _apprentice(found: Apprentice, name: str) -> list[Part]:
     from heedful.loop.interactions.telling import Line
 
     parts: list[Part] = [Line(found.told)]
-    return [*parts, *([Line(f"It may be promoted: heedful promote {name}")] if found.ready else [])]
+    return [
+        *parts,
+        *([Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}")] if found.ready else []),
+    ]
 
 
 def _experiment(found: Experiment, name: str) -> list[Part]:
@@ -229,7 +236,7 @@ def _experiment(found: Experiment, name: str) -> list[Part]:
         return parts  # what is over cannot be promoted by what it found
     parts += [Line(f"Not to be promoted: {told}.") for told in found.against_promotion]
     if found.ready:
-        parts.append(Line(f"It may be promoted: heedful promote {name}"))
+        parts.append(Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}"))
     return parts
 
 

@@ -68,13 +68,15 @@ def export(
 
 def _say(file: str, path: Path, counts: Counter[str], json: bool, more: Mapping[str, object] | None = None) -> None:
     """Print how many lines of which kind were written, as JSON with the fields `more`."""
-    told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) or "nothing"
+    from heedful.loop.interactions.findings import count
+
+    told = f"{count(counts.total(), 'line')}: {', '.join(f'{n:,} {kind}' for kind, n in counts.items()) or 'nothing'}"
     if json:
         print_json({"path": str(path), "lines": counts.total(), "counts": dict(counts), **(more or {})})
     elif file == "-":
-        note(f"{counts.total():,} lines: {told}")
+        note(told)
     else:
-        console().print(f"{file}: {counts.total():,} lines: {told}", markup=False, soft_wrap=True)
+        console().print(f"{file}: {told}", markup=False, soft_wrap=True)
 
 
 def _export_as(loop: Loop, name: str, options: Mapping[str, str], file: str, target: Path, json: bool) -> None:

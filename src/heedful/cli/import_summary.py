@@ -106,15 +106,18 @@ def show_report(report: Report) -> None:
     """Print the `report` on rows in a format of others: how many were used, and why the others were dropped."""
     from rich.markup import escape
 
+    from heedful.loop.interactions.findings import count
+
     screen = console()
     for what, rows in report.rows.items():
-        screen.print(f"{rows:,} {what if what == 'feedback' else 'rows of ' + what}, {report.used[what]:,} used")
+        of = f"{rows:,} {what}" if what == "feedback" else count(rows, f"row of {what}", f"rows of {what}")
+        screen.print(f"{of}, {report.used[what]:,} used")
     if report.dropped:
         table = new_table("Rows that were dropped")
         for column in ("rows", "reason", "such as"):
             table.add_column(column, justify="right" if column == "rows" else "left", overflow="fold")
-        for reason, count in report.dropped.most_common():
-            table.add_row(f"{count:,}", escape(reason), escape(report.examples[reason]))
+        for reason, n in report.dropped.most_common():
+            table.add_row(f"{n:,}", escape(reason), escape(report.examples[reason]))
         screen.print(table)
-    for what, count in report.left_out.items():
-        screen.print(f"{count:,} left out of rows that were used: {what}")
+    for what, n in report.left_out.items():
+        screen.print(f"{n:,} left out of rows that were used: {what}")

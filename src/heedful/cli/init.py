@@ -312,7 +312,8 @@ def _create(
     except FileExistsError as error:
         if isinstance(folder, Path) and not (folder / "log.db").is_file():
             raise BadInput(f"{folder}: {error.strerror}, and no loop: expected another NAME") from error
-        go_on = f"heedful decide {name} goes on with it; to begin again, remove it, with all that it learned"
+        go_on = f"{shell_quote(['heedful', 'decide', name])} goes on with it"
+        go_on += "; to begin again, remove it, with all that it learned"
         raise BadInput(f"{folder}: {error.strerror}: {go_on}") from error
     except ModuleNotFoundError as error:
         raise Failure(str(error)) from error
@@ -453,7 +454,8 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
     for told in interaction.introduce():
         screen.print(told, markup=False, soft_wrap=True)
     if manifest.settings.apprentice:
-        told = f"Your own order is shown, and {manifest.learner} imitates it: heedful experiment {name} says how well."
+        how_well = shell_quote(["heedful", "experiment", name])
+        told = f"Your own order is shown, and {manifest.learner} imitates it: {how_well} says how well."
         screen.print(told, markup=False, soft_wrap=True)
     if manifest.context is not None and not manifest.crosses:
         told = interaction.context_alone()

@@ -65,12 +65,12 @@ def _list(json: bool) -> None:
 
 
 def _summary(name: str, cls: type) -> dict[str, Any]:
-    from heedful.learners.registry import summarise
+    from heedful.learners.registry import class_name, summarise
 
     told = summarise(cls)
     return {
         "name": name,
-        "class": f"{cls.__module__}.{cls.__qualname__}",
+        "class": class_name(cls),
         "title": told.title,
         "paper": told.source,
         "interaction": told.interaction,
@@ -80,7 +80,7 @@ def _summary(name: str, cls: type) -> dict[str, Any]:
 def _explain(name: str, json: bool) -> None:
     from rich.markup import escape
 
-    from heedful.learners.registry import ALIASES, learner_class
+    from heedful.learners.registry import ALIASES, class_name, learner_class
 
     with reading_input():
         cls: Any = learner_class(name)
@@ -100,7 +100,7 @@ def _explain(name: str, json: bool) -> None:
         told = {"docstring": docstring, "parameters": plain, "example": example}
         return print_json(_summary(name, cls) | told)
     screen = console()
-    screen.print(f"[bold]{escape(name)}[/] [dim]{cls.__module__}.{cls.__qualname__}[/]\n")
+    screen.print(f"[bold]{escape(name)}[/] [dim]{escape(class_name(cls))}[/]\n")
     screen.print(escape(_reflow(docstring)), width=min(screen.width, 100))
     table = new_table("")
     for column in ("parameter", "type", "default"):

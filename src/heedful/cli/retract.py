@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.answers import print_answers
-from heedful.cli.common import Json, Name, Own, asking, open_loop
+from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
 from heedful.cli.console import BadInput, console, print_json
 
 
@@ -65,7 +65,11 @@ def rollback(
             gone = "somebody was" if back.forgotten == 1 else f"{back.forgotten:,} people were"
             screen.print(f"Not bit for bit: {gone} forgotten since, and stay so.", markup=False, soft_wrap=True)
         before = (back.answer.seq or 1) - 1
-        screen.print(f"To go back on this: heedful rollback {name} {before}", markup=False, soft_wrap=True)
+        screen.print(
+            f"To go back on this: {shell_quote(['heedful', 'rollback', name, str(before)])}",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def forget(

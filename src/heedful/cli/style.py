@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.answers import print_answers
-from heedful.cli.common import Json, Name, Own, asking, open_loop
+from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
 from heedful.cli.console import BadInput, console, note, print_json
 from heedful.cli.parts import print_parts
 
@@ -53,7 +53,7 @@ def style(
                 print_answers([answer], json)
                 return
             console().print(f"corrected the style of {person or 'everybody'}", markup=False, soft_wrap=True)
-            back = f"heedful undo {name} {answer.event}"
+            back = shell_quote(["heedful", "undo", name, answer.event])
             console().print(f"To go back on this: {back}", markup=False, soft_wrap=True)
             return
         found = loop.style_of(person, alpha=alpha)

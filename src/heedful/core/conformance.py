@@ -53,11 +53,15 @@ class CheckResult(NamedTuple):
     """the property that was checked, in words"""
     kept: bool | None
     """True if the check passed, False if it failed; None if it failed from the same cause as an earlier check, which is
-    to be fixed first"""
+    to be fixed first, or found nothing to compare"""
     where: str
-    """where and how it failed, or which earlier check comes first; empty if it passed"""
+    """where and how it failed, which earlier check comes first, or why it tells nothing; empty if it passed"""
     evidence: str
     """what was compared; empty if it did not pass"""
+
+
+class CheckOpen(Exception):
+    """Raised by a check that finds nothing to compare, so that it can tell nothing; the message says why."""
 
 
 class CheckFailed(Exception):
@@ -295,6 +299,8 @@ def _check_validation(learner: AnyLearner, world: AnyWorld) -> str:
             raise CheckFailed(f"{name}: {value!r} was refused, and changed the state")
         tried += 1
 
+    for field, unfit in _unfit(learner):
+        expect_error(field, ValueError, lambda learner: coerce(learner).init(generators(9)[2]), unfit)
     expect_error("learn", LookupError, session.learn, np.arange(2))
     for bad in getattr(space, "invalid_contexts", _invalid_candidates)(x):
         expect_error("x", ValueError, session.propose, bad)
@@ -305,6 +311,13 @@ def _check_validation(learner: AnyLearner, world: AnyWorld) -> str:
     session.learn(feedback)
     expect_error("learn", LookupError, session.learn, feedback)
     return f"{tried} kinds of bad input"
+
+
+def _unfit(learner: Any) -> Iterator[tuple[str, Any]]:
+    """Iterate over (field, learner with NaN in it) for the hyperparameters that are floats: NaN is never fit."""
+    for field in learner._fields:
+        if isinstance(getattr(learner, field), float):
+            yield field, learner._replace(**{field: np.nan})
 
 
 def _invalid_candidates(x: Any) -> list[Any]:
@@ -355,6 +368,8 @@ def _check_permutation(learner: AnyLearner, world: AnyWorld) -> str:
                 f"round {t}: shown {a.tolist()}, but {order[b].tolist()} when the candidates are permuted"
             )
         compared += 1
+    if not compared:
+        raise CheckOpen(f"it cannot be told: in none of {ROUNDS} rounds did the weights tell all candidates apart")
     return f"{compared} rounds without ties"
 
 
@@ -399,6 +414,9 @@ def check_learner(learner: Learner[X, Y, F, S], world: World[X, Shown, F, W]) ->
         name, cause = _name(check), ""
         try:
             yield CheckResult(name, True, "", check(learner, copy_arrays(world)))
+            continue
+        except CheckOpen as open_:
+            yield CheckResult(name, None, str(open_), "")
             continue
         except CheckFailed as failed:
             where = str(failed)

@@ -257,7 +257,8 @@ def _uninformative_answers(choices: ComparisonTable) -> list[Remark]:
     equal = sum(each.times for each in choices.comparisons if each.judged and len(each.tiers) == 1)
     out = []
     if unsure:
-        told = f"{unsure:,} of {choices.answers:,} answers are that one cannot judge: they say nothing."
+        are = "is" if unsure == 1 else "are"
+        told = f"{unsure:,} of {choices.answers:,} answers {are} that one cannot judge: they say nothing."
         out.append(Remark("unsure", told))
     if equal >= 10 and equal > 0.9 * (choices.answers - unsure):
         pairs = all(len(each.tiers[0]) == 2 for each in choices.comparisons if each.judged and len(each.tiers) == 1)

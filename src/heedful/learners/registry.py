@@ -257,6 +257,13 @@ class Portable:
         return _unpack, (_pack(self.value),)
 
 
+def class_name(cls: type) -> str:
+    """Return how the class of a learner is named: MODULE.Class, or FILE.py:Class in a file of the user's own."""
+    if cls.__module__.startswith(_OWN_MODULE):
+        return f"{Path(str(sys.modules[cls.__module__].__file__)).name}:{cls.__qualname__}"
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
 def unwrap(value: object) -> Any:
     """Return the learner or mapping in a `Portable`, and any other value as it is."""
     return value.value if isinstance(value, Portable) else value

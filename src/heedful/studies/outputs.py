@@ -109,6 +109,8 @@ def _sifted(
     """Return what can be compared: prompts that two models answered, with what is missing named."""
     if not 2 <= len(answers) <= MODELS:
         told = "".join(f"; {each.name}: {each.why}" for each in left_out[:5])
+        if not answers:
+            told += "; a model is a folder with a text for each prompt, or a table with a row for each"
         raise ValueError(f"{folder.name}: expected 2 to {MODELS} models, got {len(answers)}{told}")
     ids = list(dict.fromkeys(id for given in answers.values() for id in given))
     kept = {id: prompts.get(id, "") for id in ids if sum(id in given for given in answers.values()) >= 2}

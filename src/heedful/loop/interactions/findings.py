@@ -160,9 +160,14 @@ def excluded_sentence(report: Report, imported: str = BY_THE_PAGE) -> str:
     """Return a sentence on the lists and answers that the table of learned and control lists leaves out; "" if there
     are none.
 
-    Left out are lists that another system made, lists made ahead and never shown, and answers that were undone.
-    `imported` is a phrase that says who made the lists of another system."""
+    Left out are lists that another system made, lists made ahead and never shown, lists that are neither the model's
+    order nor the control's, and answers that were undone. `imported` is a phrase that says who made the lists of
+    another system."""
     apart = [(report.imported, imported), (report.waiting, "made ahead and never shown")]
+    of_neither = report.decisions - report.learned.shown - report.control.shown - report.imported - report.waiting
+    apart.append(
+        (of_neither, "of neither kind: empty, of nothing on offer, drawn at random or drafted in an experiment")
+    )
     told = [f"{count(n, 'list')} {what}" for n, what in apart if n]
     told += [f"{count(report.feedback.undone, 'answer')} taken back"] if report.feedback.undone else []
     return f"Not counted here: {'; '.join(told)}." if told else ""

@@ -145,8 +145,8 @@ def why(told: Why, top: int = 0) -> list[Part]:
     events = Table("Which feedback moved it", columns, tuple(rows), (0, 1, 2))
     undone = []
     if told.undone_since:
-        many = f"{told.undone_since:,} pieces" if told.undone_since > 1 else "1 piece"
-        undone = [Line(f"Not listed: {many} of feedback that the model had learned and that were undone since.")]
+        many = count(told.undone_since, "piece of feedback", "pieces of feedback")
+        undone = [Line(f"Not listed: {many} that the model had learned and that were undone since.")]
     return there([
         Line(f"{head}."), features, sentence(told.features_about),
         events, sentence(told.events_about), *undone,
@@ -345,7 +345,8 @@ def sound(found: Health) -> Line:
     """Return the sentence that nothing seems to be wrong with the feedback, with the numbers of decisions and feedback.
 
     `found` is the health of a loop that has no alarm."""
-    given = f"{found.feedback:,} pieces of feedback on {found.decisions:,} decisions"
+    pieces = count(found.feedback, "piece of feedback", "pieces of feedback")
+    given = f"{pieces} on {count(found.decisions, 'decision')}"
     return Line(f"Nothing is wrong with {given}, as far as can be seen.")
 
 
@@ -415,7 +416,9 @@ def _lines(found: Health) -> list[Line]:
             )
         )
     largest = found.largest
-    if largest.person is not None:
+    if largest.person is not None and largest.people == 1:
+        lines.append(Line(f"All feedback comes from {largest.person}. {found.floods}"))
+    elif largest.person is not None:
         told = (
             f"Of {largest.people:,} people, {largest.person} gave the most feedback, {100.0 * largest.feedback:.3g} %"
         )

@@ -201,8 +201,9 @@ class Routing(Coactive):
         columns = () if around is None else around.columns
         by = ", ".join(column.name for column in columns if column.name != table.WEIGHT and column.kind != "ignored")
         control = f"{settings.control:.0%}".replace("%", " %")
+        models = "its one model" if len(self._models) == 1 else f"one of {len(self._models):,} models"
         return [
-            f"For each prompt it chooses one of {len(self._models)} models by {by}: the one whose thumb up is most "
+            f"For each prompt it chooses {models} by {by}: the one whose thumb up is most "
             f"probable, less {settings.cost_weight:g} for each unit of cost. A request may say another cost weight: "
             'context={"cost_weight": ...}.',
             "Models that seem a little worse are tried now and then, the less the more was learned; "
