@@ -230,7 +230,10 @@ def feedback(
     ] = None,
     id: Annotated[
         str | None,
-        typer.Option(help="The id of this event; sent again with the same id, it counts once.", show_default="new"),
+        typer.Option(
+            help="The id of this event; sent again with it, it counts once; without, each call is new.",
+            show_default="new",
+        ),
     ] = None,
     activate: Annotated[
         bool, typer.Option("--activate", help="First log that the deferred decision was shown.")

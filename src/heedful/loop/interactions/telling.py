@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.formatting import brief, signed
-from heedful.loop.interactions.findings import count, number
+from heedful.loop.interactions.findings import basis, count, number
 from heedful.loop.interactions.findings import sentence as as_sentence
 from heedful.loop.signals import day, duration
 
@@ -210,9 +210,7 @@ def evaluation(found: Evaluation) -> list[Part]:
         title = measure.name.capitalize() + ("" if measure.more_is_better else " (lower is better)")
         parts.append(Table(title, columns, tuple(rows), (0, 3, 4, 5)))
         known = next(value for value in values if value.comparisons)
-        people = count(known.people, "person", "people")
-        alike = ", each of whom counts alike" if known.people > 1 else ""
-        by = f"It rests on {count(known.comparisons, 'comparison')} from {people}{alike}"
+        by = basis(known.comparisons, known.people)
         weighed = f" (effective sample size {known.effective:,.0f})" if is_weighted(known) else ""
         parts += [Line(measure.about), Line(f"{by}{weighed}."), *untold, *_weights(found.learners, values)]
     if any(isinstance(part, Table) for part in parts):

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
+from heedful.loop.interactions.findings import basis
 from heedful.loop.interactions.measure import Measure, PositionBias
 from heedful.loop.interactions.telling import POSITION_BIAS, refusals, value_texts
-from heedful.server.pages.formatting import count
 
 ROOM = 0.04
 """The room on either side of the outermost interval, as a share of the length of the drawn scale."""
@@ -197,18 +197,14 @@ def _measure(found: Evaluation, j: int) -> MeasureView:
     scale = _scale(ends, (measure.low, measure.high))
     difference = _scale([*apart, (0.0, 0.0)])
     rows = [_row(each.learner, value, measure, scale, difference) for each, value in zip(found.learners, values)]
-    basis = ""
-    if known is not None:
-        by = f"{count(known.comparisons, 'comparison')} from {count(known.people, 'person', 'people')}"
-        each = ", each of whom counts alike" if known.people > 1 else ""
-        basis = f"It rests on {by}{each}."
+    rests_on = "" if known is None else f"{basis(known.comparisons, known.people)}."
     return MeasureView(
         measure.name[:1].upper() + measure.name[1:],
         measure.about,
         "higher is better" if measure.more_is_better else "lower is better",
         tuple(rows) if known is not None else (),
         difference.place(0.0),
-        basis,
+        rests_on,
         any(value.mean_weight is not None for value in values),
         tuple([line.text for line in refusals(found, j)]),
         tuple([f"{each.learner}: {value.warning}." for each, value in zip(found.learners, values) if value.warning]),
