@@ -68,7 +68,8 @@ def test_from_nothing_to_a_model_in_the_engine(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     items = rows(12, 3)
     lines = [",".join(items[0]), *(",".join(map(str, row.values())) for row in items)]
-    (tmp_path / "products.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples" / "products.csv").write_text("\n".join(lines) + "\n")
     queries, events = [], []
     for t in range(12):
         hits = [f"i{(t + j) % 12}" for j in range(4)]
@@ -79,8 +80,8 @@ def test_from_nothing_to_a_model_in_the_engine(tmp_path: Path, monkeypatch: pyte
         events.append({"query_id": f"q{t}", "action_name": "click", "timestamp": at, "event_attributes": about})
     import json
 
-    (tmp_path / "queries.jsonl").write_text("".join(json.dumps(each) + "\n" for each in queries))
-    (tmp_path / "events.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
+    (tmp_path / "examples" / "queries.jsonl").write_text("".join(json.dumps(each) + "\n" for each in queries))
+    (tmp_path / "examples" / "events.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
     [block] = blocks("sh")
     commands = block.splitlines()
     assert len(commands) <= 5

@@ -411,13 +411,12 @@ def check_learner(learner: Learner[X, Y, F, S], world: World[X, Shown, F, W]) ->
     broken: list[Callable[[AnyLearner, AnyWorld], str]] = []
     raised: dict[tuple[str, str], str] = {}
     for check in CHECKS:
-        name, cause = _name(check), ""
+        name, cause, tells = _name(check), "", True
         try:
             yield CheckResult(name, True, "", check(learner, copy_arrays(world)))
             continue
         except CheckOpen as open_:
-            yield CheckResult(name, None, str(open_), "")
-            continue
+            where, tells = str(open_), False
         except CheckFailed as failed:
             where = str(failed)
         except Exception as error:
@@ -429,6 +428,8 @@ def check_learner(learner: Learner[X, Y, F, S], world: World[X, Shown, F, W]) ->
         before += [cause] if cause and cause != name else []
         if before:
             yield CheckResult(name, None, f"it cannot be told before this is mended: {before[0]}", "")
+        elif not tells:
+            yield CheckResult(name, None, where, "")
         else:
             broken.append(check)
             yield CheckResult(name, False, where, "")
