@@ -276,10 +276,10 @@ def test_one_statement_says_what_there_is_to_follow(postgres: str, monkeypatch: 
     there = [Address(postgres, new_name()) for _ in range(3)]
     with ExitStack() as stack:
         directory = stack.enter_context(closing(Directory(Address(postgres))))
-        assert directory.owned() == {}
+        assert directory.last_of_owned() == {}
         for address in there:
             small_loop(address).close()
-        assert directory.owned() == {}
+        assert directory.last_of_owned() == {}
         logs = [stack.enter_context(closing(Log(address))) for address in there[:2]]
         for log in logs:
             log.store.keep_owning(60.0, "")
@@ -288,14 +288,14 @@ def test_one_statement_says_what_there_is_to_follow(postgres: str, monkeypatch: 
         asked = []
         was = Connection.execute
         monkeypatch.setattr(Connection, "execute", lambda *given: asked.append(given[1]) or was(*given))
-        assert directory.owned() == {there[0].key: logs[0].last()[0], there[1].key: logs[0].last()[0] + 2}
+        assert directory.last_of_owned() == {there[0].key: logs[0].last()[0], there[1].key: logs[0].last()[0] + 2}
         assert len([query for query in asked if "heedful.lease" in query and "to_regclass" not in query]) == 1
         with Loop.open(there[1]) as follower:
-            assert not follower.projection.is_behind(directory.owned()[there[1].key])
+            assert not follower.projection.is_behind(directory.last_of_owned()[there[1].key])
             append(logs[1], "d")
-            assert follower.projection.is_behind(directory.owned()[there[1].key])
+            assert follower.projection.is_behind(directory.last_of_owned()[there[1].key])
             follower.projection.look()
-            assert not follower.projection.is_behind(directory.owned()[there[1].key])
+            assert not follower.projection.is_behind(directory.last_of_owned()[there[1].key])
 
 
 def test_a_commit_renews_a_lease_that_has_lasted_for_a_quarter(address: Address, db: psycopg.Connection[Any]) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from heedful.studies.outputs import LONGEST, Outputs, merged, read_outputs, same_prompts
+from heedful.studies.outputs import LONGEST, Outputs, merge_outputs, read_outputs, same_prompts
 from heedful.studies.reading import LeftOut
 
 
@@ -151,11 +151,11 @@ def test_new_answers_are_added_and_changed_ones_named() -> None:
     before = Outputs({"1": "", "2": "two"}, {"a": {"1": "x", "2": "y"}, "b": {"1": "z"}})
     now = Outputs({"2": "two", "1": "one", "3": ""}, {"b": {"1": "z", "2": "v"}, "c": {"1": "w"}})
     assert same_prompts(before, now) == ""
-    got = merged(before, now)
+    got = merge_outputs(before, now)
     assert list(got.prompts.items()) == [("1", "one"), ("2", "two"), ("3", "")]
     assert got.answers == {"a": {"1": "x", "2": "y"}, "b": {"1": "z", "2": "v"}, "c": {"1": "w"}}
     assert list(got.answers) == ["a", "b", "c"]
-    assert merged(before, before) == before
+    assert merge_outputs(before, before) == before
     changed = now._replace(answers={"b": {"1": "other"}})
     assert same_prompts(before, changed) == "the answer of 'b' to '1' has another text"
     assert same_prompts(before, now._replace(prompts={"2": "zwei"})) == "the prompt '2' has another text"

@@ -235,7 +235,7 @@ class Loops:
         while self._directory is not None:
             await asyncio.sleep(self._lease / 2)
             try:
-                owned = await aio.run_in_executor(self._pool, self._directory.owned)
+                owned = await aio.run_in_executor(self._pool, self._directory.last_of_owned)
             except Exception as error:
                 log.warning("loops of other servers could not be followed: %s", error)
                 continue

@@ -22,7 +22,7 @@ from heedful.loop import Loop
 from heedful.loop.snapshots import read_own
 from heedful.storage import Place
 from heedful.studies.answers import decision_id, prompt_of, study_answers
-from heedful.studies.outputs import Outputs, merged, same_prompts
+from heedful.studies.outputs import Outputs, merge_outputs, same_prompts
 from heedful.studies.reading import Material
 from heedful.studies.study import Study, create_study, write_own
 
@@ -81,7 +81,7 @@ def extend_arena(loop: Loop, outputs: Outputs) -> tuple[int, list[str]]:
         raise ValueError("SOURCE: expected what the study began with, got answers of models")
     if told := same_prompts(before, outputs):
         raise ValueError(f"SOURCE: expected the texts that the study began with, but {told}; --name begins another")
-    now = merged(before, outputs)
+    now = merge_outputs(before, outputs)
     if now._replace(left_out=()) != before:
         write_own(loop.path / FILE, _encoded(now))
     new = [model for model in outputs.answers if model not in loop.items]

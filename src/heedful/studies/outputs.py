@@ -233,7 +233,7 @@ def same_prompts(before: Outputs, now: Outputs) -> str:
     return ""
 
 
-def merged(before: Outputs, now: Outputs) -> Outputs:
+def merge_outputs(before: Outputs, now: Outputs) -> Outputs:
     """Return both together: what is new in `now` comes after what is in `before`, and nothing of that is lost."""
     answers = {model: {**before.answers.get(model, {}), **given} for model, given in now.answers.items()}
     answers = {**{model: answers.get(model, given) for model, given in before.answers.items()}, **answers}

@@ -547,7 +547,7 @@ class Directory:
         """Return the names of all loops, NAME or TENANT/NAME, sorted; [] if there are no tables."""
         return [name for [name] in self._read("SELECT name FROM heedful.loop ORDER BY name")]
 
-    def owned(self) -> dict[str, int]:
+    def last_of_owned(self) -> dict[str, int]:
         """Return {name: sequence number of its last event, 0 if there is none} of the loops that a process, this one or
         another, owns now."""
         last = "(SELECT coalesce(max(seq), 0) FROM heedful.event WHERE event.loop = loop.number)"

@@ -35,7 +35,7 @@ from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past
 from heedful.loop.interactions.routing import table
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
-from heedful.loop.interactions.routing.prediction_report import ThumbTally, judged
+from heedful.loop.interactions.routing.prediction_report import ThumbTally, read_thumb
 from heedful.loop.interactions.telling import Line, Part
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
@@ -499,7 +499,7 @@ class Routing(Coactive):
         own = [own_state(model.people, person) for model in models]
         missed = _missed(models, own, x, shown, step.feedback)
         error = None if missed is None else Compared(np.square(missed)[:, None], np.ones(1))
-        if len(shown) != 1 or judged(shown, step.feedback) is None:
+        if len(shown) != 1 or read_thumb(shown, step.feedback) is None:
             return error, None
         prices = self._costs.price(x)
         chosen = [model.order(model.shared, each, x)[:1] for model, each in zip(models, own)]
@@ -520,7 +520,7 @@ class Routing(Coactive):
         """Return (thumb less charge, thumb) of the answer that was judged in `step`; None if it judges none, or two
         were shown."""
         shown = step.context.record.shown
-        found = judged(shown, step.feedback) if len(shown) == 1 else None
+        found = read_thumb(shown, step.feedback) if len(shown) == 1 else None
         if found is None:
             return None
         x = step.context.x[[found[0]]]
@@ -537,7 +537,7 @@ class Routing(Coactive):
     def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
         """Return [(predicted probability, thumb)] of the answer that `feedback` judges; [] if it judges none."""
         record = decision.record
-        found = judged(record.shown, feedback)
+        found = read_thumb(record.shown, feedback)
         if found is None or not record.predicted or found[0] not in record.shown:
             return []
         return [(record.predicted[record.shown.index(found[0])], found[1])]
@@ -570,7 +570,7 @@ class Routing(Coactive):
         charges = list(record.proposal.get("charges") or ())
         if len(record.shown) != 1 or len(charges) != 1:
             return None
-        found = (judged(record.shown, feedback) for feedback in answers)
+        found = (read_thumb(record.shown, feedback) for feedback in answers)
         first = next((each for each in found if each is not None), None)
         return None if first is None else max(first[1] - charges[0], -1.0)
 
@@ -599,7 +599,7 @@ class Routing(Coactive):
 
         That is a thumb, or the share that an edit left, of which more than half is missed; or a choice of the answer
         that is less probable to have a thumb up. The arguments are those of `Interaction.contradicts`."""
-        x, found = step.context.x, judged(step.context.record.shown, step.feedback)
+        x, found = step.context.x, read_thumb(step.context.record.shown, step.feedback)
         margins = model.margins(shared, own, x)
         if found is not None:
             return bool(abs(float(sigmoid(margins[[found[0]]])[0]) - found[1]) > 0.5)
@@ -647,7 +647,7 @@ def _missed(
     Predicted are a thumb, and which of two answers is chosen, as in Bradley-Terry. `own` has the person's own weights
     of each model, `x` (m, N) are the candidates, `shown` the indices of those shown."""
     margins = [model.margins(model.shared, each, x) for model, each in zip(models, own)]
-    if (found := judged(shown, feedback)) is not None:
+    if (found := read_thumb(shown, feedback)) is not None:
         return sigmoid(np.array([m[found[0]] for m in margins])) - found[1]
     if feedback.form == "choice" and feedback.values[0] >= 0.0:
         won = int(feedback.values[0])

@@ -39,7 +39,7 @@ class ThumbTally:
             return
         who = decision.seq if decision.person is None else decision.person
         for i, (event, feedback) in enumerate(given):
-            if (found := judged(record.shown, feedback)) is not None and found[0] in record.shown:
+            if (found := read_thumb(record.shown, feedback)) is not None and found[0] in record.shown:
                 predicted = record.predicted[record.shown.index(found[0])]
                 self._judged.append((event, i, who, predicted, found[1]))
 
@@ -57,7 +57,7 @@ class ThumbTally:
         return prediction_report(scored, WORDING, 1.0, {"predicted": means[0], "came": means[1]})
 
 
-def judged(shown: Sequence[int], feedback: FeedbackRecord) -> tuple[int, float] | None:
+def read_thumb(shown: Sequence[int], feedback: FeedbackRecord) -> tuple[int, float] | None:
     """Return (index of the model whose answer `feedback` judges, the thumb from 0 to 1); None if it judges none, or
     both of two that were shown.
 
