@@ -250,7 +250,7 @@ def test_what_cannot_be_told_and_what_is_not_refused(tmp_path: Path) -> None:
     update = "        self.space.add_difference(state.w, x, feedback, y, self.rate)\n"
     file.write_text(OWN_CORRECTOR.replace(update, ""))
     got = heedful("check {}:Steady --json", file)
-    told = "it cannot be told: in none of 40 rounds did the weights tell all candidates apart"
+    told = "it cannot be told: in none of 40 rounds did the weights tell two candidates apart"
     assert [row["where"] for row in got.json if row["kept"] is None] == [told]
     assert got.code == 0
     assert heedful("check {}:Steady", file).out.splitlines()[-1] == "10 of 11 kept, 1 cannot be told."

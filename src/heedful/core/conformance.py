@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from heedful.core.fold import (
     F,
@@ -348,6 +349,8 @@ def _check_permutation(learner: AnyLearner, world: AnyWorld) -> str:
         return "what is on offer is known by its number: there are no candidates to permute"
     if any(x.ndim == 1 for x in first):
         return "a context is one instance: there are no candidates to permute"
+    if any(x.ndim > 2 for x in first):
+        return "what is shown is made of parts: there are no candidates with a score each"
     if not hasattr(learner, "weights"):
         return "has no weights, so nobody can say what ties"
     if getattr(getattr(learner, "space", None), "has_fixed_rows", False):
@@ -355,10 +358,10 @@ def _check_permutation(learner: AnyLearner, world: AnyWorld) -> str:
     compared = 0
     for t, (played, state) in enumerate(play(learner, world, ROUNDS, 10)):
         x = played.x
-        if x.ndim != 2 or not np.any(learner.weights(state)):
+        if not np.any(learner.weights(state)):
             continue
-        scores = np.sort(x @ learner.weights(state))
-        if np.any(np.diff(scores) < 1e-9):
+        x = np.ascontiguousarray(x[_without_ties(x @ learner.weights(state))])
+        if len(x) < 2:
             continue
         order = np.random.default_rng(t).permutation(len(x))
         a = visible(learner.propose(state, x, np.random.default_rng(t)))
@@ -369,8 +372,17 @@ def _check_permutation(learner: AnyLearner, world: AnyWorld) -> str:
             )
         compared += 1
     if not compared:
-        raise CheckOpen(f"it cannot be told: in none of {ROUNDS} rounds did the weights tell all candidates apart")
-    return f"{compared} rounds without ties"
+        raise CheckOpen(f"it cannot be told: in none of {ROUNDS} rounds did the weights tell two candidates apart")
+    return f"{compared} rounds, without the candidates that tie with others"
+
+
+def _without_ties(scores: npt.NDArray[np.float64]) -> list[int]:
+    """Return, in order, the indices of one candidate of each run of candidates whose `scores` (m,) tie."""
+    kept, last = list[int](), -np.inf
+    for j in scores.argsort(kind="stable").tolist():
+        if scores[j] - last >= 1e-9:
+            kept, last = [*kept, j], scores[j]
+    return sorted(kept)
 
 
 CHECKS: tuple[Callable[[AnyLearner, AnyWorld], str], ...] = (
