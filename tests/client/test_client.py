@@ -27,13 +27,6 @@ KEY = "hk_abcdefgh_" + "s3cr3t" * 7 + "x"
 NAMES = ["a", "b", "c"]
 
 
-@pytest.fixture(params=["sync", "async"])
-def connect(request: pytest.FixtureRequest) -> Iterator[Connected]:
-    connected = Connected(request.param)
-    yield connected
-    connected.close()
-
-
 def plain(request: Request) -> Response:
     """A server of no mind: decides the order backwards, applies everything."""
     value = request.value if request.body and "octet" not in request.headers["content-type"] else {}

@@ -14,13 +14,6 @@ KEY = "hk_abcdefgh_" + "s3cr3t" * 7 + "x"
 NAMES = ["a", "b", "c"]
 
 
-@pytest.fixture(params=["sync", "async"])
-def connect(request: pytest.FixtureRequest) -> Iterator[Connected]:
-    connected = Connected(request.param)
-    yield connected
-    connected.close()
-
-
 @pytest.fixture
 def pair() -> Iterator[tuple[Faulty, Faulty]]:
     """Two servers; neither refuses anything."""

@@ -77,13 +77,6 @@ class Behind:
         self._aio.call_soon_threadsafe(self._aio.stop)
 
 
-@pytest.fixture(params=["sync", "async"])
-def connect(request: pytest.FixtureRequest) -> Iterator[Connected]:
-    connected = Connected(request.param)
-    yield connected
-    connected.close()
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     small_loop(tmp_path / "cars.heedful", control=0.5, exploration=0.0).close()
