@@ -3,7 +3,7 @@
 The request has no header of its own, as `navigator.sendBeacon` sets none: the token is in the body, which is JSON as
 text/plain, so that a browser asks nothing beforehand (no CORS preflight). A token says who may report a click, so
 cookies do not count, and another site gains nothing from making a browser send one (no CSRF). Each candidate of a
-decision counts as clicked once: the id of the event is made from both, so that whoever copies a token can at most say
+decision counts as clicked once: the id of the event is made from both, so that a copied token can at most say
 that what was shown was clicked."""
 
 from __future__ import annotations
