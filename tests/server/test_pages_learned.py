@@ -12,6 +12,7 @@ import pytest
 from browsing import Seen, Visitor, words
 
 from heedful import Loop
+from heedful.core.wording import count
 from heedful.loop.cluster_robust import Difference
 from heedful.loop.history import LessonTold
 from heedful.loop.interactions import findings
@@ -439,8 +440,8 @@ def test_sizes_shares_and_lists_of_names() -> None:
     names = [formatting.join_names(list("abcdef")[:n]) for n in range(7)]
     assert names[:5] == ["", "a", "a and b", "a, b and c", "a, b, c and d"]
     assert names[5:] == ["a, b, c, d and 1 more", "a, b, c, d and 2 more"]
-    assert formatting.count(1, "list") == "1 list"
-    assert formatting.count(2000, "list") == "2,000 lists"
+    assert count(1, "list") == "1 list"
+    assert count(2000, "list") == "2,000 lists"
 
 
 def test_it_is_asked_for_again_when_something_happens(visitor: Visitor, folder: Path) -> None:

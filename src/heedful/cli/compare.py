@@ -36,6 +36,7 @@ from heedful.cli.sharing import (
     participants_socket,
     say_listening,
 )
+from heedful.core.wording import count, share
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -418,7 +419,6 @@ def _say(
 def _tell(path: Path, json: bool) -> None:
     """Print what the answers to the study in the folder `path` say so far, unless `json` is true; called at the end."""
     from heedful.loop import Loop
-    from heedful.server.pages.formatting import count
     from heedful.studies.answers import study_answers
 
     if json:
@@ -432,7 +432,6 @@ def _tell(path: Path, json: bool) -> None:
 
 def closing_line(loop: Loop) -> str:
     """Return in words which of what is compared is first, and how sure that is; of an arena, by its leaderboard."""
-    from heedful.core.wording import count, share
     from heedful.studies.arena import leaderboard_of, outputs_of
 
     found = loop.standing()

@@ -14,6 +14,7 @@ import typer
 
 from heedful.cli.common import Json, Name, Own, find_loop
 from heedful.cli.console import BadInput, console, print_json
+from heedful.core.wording import count
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -212,8 +213,6 @@ def _snapshots(loop: Loop) -> Iterator[Finding]:
         yield Finding("snapshot", "warning", told, "Nothing is lost: the log is folded instead. It can be removed.")
     head, _ = loop.projection.log.last()
     if usable:
-        from heedful.loop.interactions.findings import count
-
         told = f"{len(usable)} usable, the newest {count(head - max(usable), 'event')} behind the log"
         yield Finding("snapshots", "ok", told)
     elif not wrong:

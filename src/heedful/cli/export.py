@@ -17,6 +17,7 @@ import typer
 from heedful.cli.common import As, Json, Name, Options, Own, asking, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, check_extra, console, note, print_json
 from heedful.cli.import_summary import report_json, show_report
+from heedful.core.wording import count
 
 if TYPE_CHECKING:
     from heedful.data.row_report import Report
@@ -68,8 +69,6 @@ def export(
 
 def _say(file: str, path: Path, counts: Counter[str], json: bool, more: Mapping[str, object] | None = None) -> None:
     """Print how many lines of which kind were written, as JSON with the fields `more`."""
-    from heedful.loop.interactions.findings import count
-
     told = f"{count(counts.total(), 'line')}: {', '.join(f'{n:,} {kind}' for kind, n in counts.items()) or 'nothing'}"
     if json:
         print_json({"path": str(path), "lines": counts.total(), "counts": dict(counts), **(more or {})})
@@ -103,8 +102,8 @@ def _export_as(loop: Loop, name: str, options: Mapping[str, str], file: str, tar
 
 def _note_dropped(report: Report) -> None:
     """Print on stderr why rows were dropped: a line for each reason in the `report`."""
-    for reason, count in report.dropped.most_common():
-        note(f"{count:,} left out: {reason}; such as {report.examples[reason]}")
+    for reason, n in report.dropped.most_common():
+        note(f"{n:,} left out: {reason}; such as {report.examples[reason]}")
 
 
 def _encode_as(

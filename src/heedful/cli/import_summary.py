@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from heedful.cli.console import console, new_table
+from heedful.core.wording import count
 
 if TYPE_CHECKING:
     from heedful.data.row_report import Report
@@ -78,8 +79,8 @@ def show_counts(tally: Tally, title: str) -> None:
     table = new_table(title)
     for column in ("kind", *STATUSES):
         table.add_column(column, justify="left" if column == "kind" else "right")
-    for kind, count in tally.counts.items():
-        table.add_row(kind, *(f"{count[status]:,}" for status in STATUSES))
+    for kind, each in tally.counts.items():
+        table.add_row(kind, *(f"{each[status]:,}" for status in STATUSES))
     screen = console()
     screen.print(table)
     if tally.reasons:
@@ -105,8 +106,6 @@ def report_json(report: Report) -> dict[str, object]:
 def show_report(report: Report) -> None:
     """Print the `report` on rows in a format of others: how many were used, and why the others were dropped."""
     from rich.markup import escape
-
-    from heedful.loop.interactions.findings import count
 
     screen = console()
     for what, rows in report.rows.items():

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.wording import count
 from heedful.evaluation.change import Change, excess, rise
 
 Array = npt.NDArray[np.float64]
@@ -211,8 +212,6 @@ def one_person(given: Sequence[tuple[str | None, int]], watched: WatchedLoop) ->
     _, change, person = top
     since = given[change.start][1]
     alarm = log_e >= -math.log(rate) and people > 1
-    from heedful.loop.interactions.findings import count  # which imports this package
-
     part = f"of {count(len(given) - change.start, 'piece of feedback', 'pieces of feedback')} since {day(since)}"
     evidence = _evidence_text(change._replace(log_evidence=log_e), rate)
     said = f"{_percent(change.after)} {part} come from {person}. {evidence}"

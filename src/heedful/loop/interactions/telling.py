@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.formatting import brief, signed
-from heedful.loop.interactions.findings import basis, count, number
+from heedful.core.wording import count
+from heedful.loop.interactions.findings import basis, number
 from heedful.loop.interactions.findings import sentence as as_sentence
 from heedful.loop.signals import day, duration
 

@@ -6,8 +6,9 @@ import math
 from typing import NamedTuple
 
 from heedful.core.formatting import brief
+from heedful.core.wording import count
 from heedful.loop.experiment import BROKEN, VERDICTS, Experiment, PlannedExperiment, Promotion, Split
-from heedful.server.pages.formatting import count, share
+from heedful.server.pages.formatting import share
 
 
 class Fact(NamedTuple):

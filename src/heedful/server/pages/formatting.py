@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from heedful.loop import Loop
 from heedful.loop.history import LessonTold
-from heedful.loop.interactions.findings import count as count
 from heedful.loop.interactions.forms import Json, known_forms
 
 SOME = 4

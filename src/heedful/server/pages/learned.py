@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from heedful.core.wording import count
 from heedful.io.exports import Exporter
 from heedful.loop import Loop
 from heedful.loop.history import LessonTold
@@ -21,7 +22,7 @@ from heedful.server.pages.card_feedback import take_back
 from heedful.server.pages.card_selection import compares_pairs, lacks_weights
 from heedful.server.pages.cards import with_titles
 from heedful.server.pages.feature_phrases import STRONGEST, Words, level, phrases_of
-from heedful.server.pages.formatting import Moment, count, describe_event, describe_lesson, moment
+from heedful.server.pages.formatting import Moment, describe_event, describe_lesson, moment
 from heedful.server.pages.forms import person_of
 from heedful.server.pages.page import Page, Visit, back, example, render
 from heedful.server.pages.prediction_summary import summary

@@ -7,9 +7,9 @@ from decimal import Decimal
 from textwrap import wrap
 from typing import NamedTuple
 
+from heedful.core.wording import count
 from heedful.data.spreadsheet import write_rows
 from heedful.loop.interactions.comparison.standing import Standing
-from heedful.server.pages.formatting import count
 from heedful.server.pages.page import fill_template
 from heedful.server.pages.standing import Summary
 

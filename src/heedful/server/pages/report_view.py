@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from heedful.core.wording import count
 from heedful.loop import Loop
 from heedful.loop.interactions import findings
-from heedful.loop.interactions.findings import Stroke, count
+from heedful.loop.interactions.findings import Stroke
 from heedful.loop.report import Report
 from heedful.loop.signals import duration
 from heedful.loop.simulation import MeasuredRegret

@@ -14,13 +14,14 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from heedful.core.validation import describe
+from heedful.core.wording import count
 from heedful.data.choices import write_choices
 from heedful.data.preflib import write_preflib
 from heedful.loop import Loop
 from heedful.server.api import whole
 from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
 from heedful.server.pages import arena, ranking
-from heedful.server.pages.formatting import Moment, count, moment
+from heedful.server.pages.formatting import Moment, moment
 from heedful.server.pages.page import SAFE, Page, Visit, back, in_thread, render
 from heedful.server.pages.participant import created_at
 from heedful.server.pages.standing import MANY, segments, study_in, summary

@@ -13,11 +13,12 @@ from shlex import quote
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+from heedful.core.wording import count
 from heedful.loop import Loop
 from heedful.loop.interactions.comparison.standing import Standing, Standings
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.card_selection import compares_pairs
-from heedful.server.pages.formatting import count, join_names, percent
+from heedful.server.pages.formatting import join_names, percent
 from heedful.server.pages.page import Visit
 from heedful.server.pages.question_flow import Thing, things
 from heedful.server.problems import Problem

@@ -79,7 +79,7 @@ class Coactive(Interaction[Model]):
         self._shrink, self._draws = manifest.settings.shrink, draws_of(learner)
         self._swaps: dict[str, float] = {}
 
-    # ------------------------------------------------------------------------ manifest a loop
+    # ------------------------------------------------------------------------ making a loop
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:

@@ -73,7 +73,7 @@ class Comparison(Interaction[ChoiceModel]):
         LoopOption("features", "With --choices: items that are like each other are liked alike."),
     )
 
-    # ------------------------------------------------------------------------ manifest a loop
+    # ------------------------------------------------------------------------ making a loop
 
     @classmethod
     def choose(cls, given: Mapping[str, object], learner: str | None) -> KindChoice:

@@ -84,7 +84,7 @@ class Ordinal(Interaction[GradingModel]):
         self._k: int = learner.space.k
         self._draws = draws_of(learner)
 
-    # ------------------------------------------------------------------------ manifest a loop
+    # ------------------------------------------------------------------------ making a loop
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:

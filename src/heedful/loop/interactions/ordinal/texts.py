@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from heedful.core.formatting import brief, short, signed
+from heedful.core.wording import count
 from heedful.loop.interactions.coactive.texts import explain_score
 from heedful.loop.interactions.findings import (
     MISTAKES,
     Findings,
     Verdict,
     clusters,
-    count,
     excluded_sentence,
     lists_sentence,
     prediction_picture,

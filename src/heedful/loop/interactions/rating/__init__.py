@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heedful.core.validation import describe
+from heedful.core.wording import count
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
 from heedful.loop.interactions.contributions import Contributions
-from heedful.loop.interactions.findings import count
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.lists import credit_list
 from heedful.loop.interactions.measure import Compared, Measure
@@ -71,7 +71,7 @@ class Rating(Interaction[RatingModel]):
     )
     action_syntax = "NAME=RATING:WEIGHT"
 
-    # ------------------------------------------------------------------------ manifest a loop
+    # ------------------------------------------------------------------------ making a loop
 
     @classmethod
     def choose(cls, given: Mapping[str, object], learner: str | None) -> KindChoice:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from heedful.core.formatting import short, signed
+from heedful.core.wording import count
 from heedful.loop.cluster_robust import Difference
-from heedful.loop.interactions.findings import Findings, compare_arms, count, interval, number, prediction_section
+from heedful.loop.interactions.findings import Findings, compare_arms, interval, number, prediction_section
 from heedful.loop.interactions.telling import Line, Part, Table, lessons_table, sentence, there
 
 if TYPE_CHECKING:

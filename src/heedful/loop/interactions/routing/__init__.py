@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heedful.core.validation import check_count, describe
+from heedful.core.wording import percent, share
 from heedful.features import Encoding
 from heedful.features.columns import Category, Vector
 from heedful.jit.kernel import Floats, Ints
@@ -87,7 +88,7 @@ class Routing(Coactive):
         super().__init__(manifest, learner)
         self._costs = table.find_costs(manifest)
 
-    # ------------------------------------------------------------------------ manifest a loop
+    # ------------------------------------------------------------------------ making a loop
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
@@ -201,14 +202,12 @@ class Routing(Coactive):
         settings, around = self.manifest.settings, self.manifest.context
         columns = () if around is None else around.columns
         by = ", ".join(column.name for column in columns if column.name != table.WEIGHT and column.kind != "ignored")
-        control = f"{settings.control:.0%}".replace("%", " %")
-        models = "its one model" if len(self._models) == 1 else f"one of {len(self._models):,} models"
         return [
-            f"For each prompt it chooses {models} by {by}: the one whose thumb up is most "
+            f"For each prompt it chooses one of {len(self._models):,} models by {by}: the one whose thumb up is most "
             f"probable, less {settings.cost_weight:g} for each unit of cost. A request may say another cost weight: "
             'context={"cost_weight": ...}.',
             "Models that seem a little worse are tried now and then, the less the more was learned; "
-            f"{control} of prompts go to the first of your table, for comparison.",
+            f"{percent(settings.control)} of prompts go to the first of your table, for comparison.",
         ]
 
     def describe(self) -> Card:
@@ -252,7 +251,7 @@ class Routing(Coactive):
     def tell_explanation(self, told: Explanation) -> list[Part]:
         """Return an explanation of a decision, `told`, as lines and tables; first how probable a thumb up was."""
         predicted = told.prediction or {}
-        likely = f"{predicted.get('thumb', 0.0):.0%}".replace("%", " %")
+        likely = share(predicted.get("thumb", 0.0))
         line = (
             f"{told.first}: a thumb up is {likely} likely, and its cost takes {predicted.get('charge', 0.0):.3g} away"
         )

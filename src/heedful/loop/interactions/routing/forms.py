@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from heedful.core.validation import describe
+from heedful.core.wording import share
 from heedful.loop.interactions.forms import AnsweredDecision, Edit, Thumb
 from heedful.loop.records import Feedback, FeedbackRecord, check_id, check_number, check_text
 
@@ -34,8 +35,7 @@ class GradedThumb(Thumb):
         of = f" of {lesson.chosen[0]}" if lesson.chosen else ""
         if abs(lesson.values[0]) == 1.0:
             return f"Thumb {'up' if lesson.values[0] > 0.0 else 'down'} for the answer{of}"
-        share = f"{(1.0 - lesson.values[0]) / 2.0:.0%}".replace("%", " %")
-        return f"Changed {share} of the answer{of}"
+        return f"Changed {share((1.0 - lesson.values[0]) / 2.0)} of the answer{of}"
 
 
 class AnswerEdit(Edit):
