@@ -31,7 +31,15 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.bradley_terry import Cells, Fit
-from heedful.inference.tie_models import LEAST_WIDTH, Terms, Thirds, derivative_bounds, terms, third_derivatives
+from heedful.inference.tie_models import (
+    LEAST_WIDTH,
+    MOST_FOURTH,
+    MOST_THIRD,
+    Terms,
+    Thirds,
+    terms,
+    third_derivatives,
+)
 
 Array = npt.NDArray[np.float64]
 
@@ -108,8 +116,9 @@ class Race:
         place = np.arange(n) - (np.arange(n) > challenger)
         place[challenger] = place[leader]
         K, q = cells.z.shape
-        P = n - 1 + found.tied + q
-        self.tie_at = n - 1 if found.tied else None
+        tied = found.tied and found.model != "constant"  # there the scores do not depend on it
+        P = n - 1 + tied + q
+        self.tie_at = n - 1 if tied else None
         self.fixed_tie = found.tie
         self.A = _differences(place[cells.first], place[cells.second], P)
         self.A[:, P - q :] = cells.z
@@ -121,7 +130,7 @@ class Race:
         self.prior[place[leader]] *= 2.0
         scores = np.delete(found.scores, challenger)
         scores[place[leader]] = 0.5 * (found.scores[leader] + found.scores[challenger])
-        self.start = np.concatenate([scores, np.full(int(found.tied), found.tie), found.gamma])
+        self.start = np.concatenate([scores, np.full(int(tied), found.tie), found.gamma])
         met = np.sort(np.column_stack([place[cells.first], place[cells.second]]), axis=1)
         pairs, pair = np.unique(met, axis=0, return_inverse=True)
         self.lines = np.concatenate([_differences(pairs[:, 0], pairs[:, 1], P), np.eye(P)])
@@ -132,6 +141,37 @@ class Race:
         if self.tie_at is not None:
             self.moved[:, len(pairs) + self.tie_at] = 1.0
         self.rare = np.zeros(K, bool)
+        self.plain = not tied and not q
+        counts = (cells.outcome != 1) | (found.model == "half")
+        with_leader, with_challenger = (
+            ((cells.first == k) | (cells.second == k)) & counts for k in (leader, challenger)
+        )
+        won = np.where(self.along >= 0.0, 1, -1) * (cells.outcome - 1)
+        self.helpful = (with_leader | with_challenger) & (won >= 0)
+        both = with_leader & with_challenger
+        other = np.where(self.A > 0, 1, 0)
+        self.with_leader, self.with_challenger = with_leader & ~both, with_challenger & ~both
+        self.others = np.where((cells.first == leader) | (cells.first == challenger), cells.second, cells.first)
+        self.neither = counts & ~with_leader & ~with_challenger
+        self.n = n
+
+    def price(self, at: Level, up: Array, down: Array, most_rare: float) -> float:
+        """Return by how much a vote between two others lowers D at most, anywhere that moves lead to."""
+        rich, poor = self.helpful & ~self.rare, self.helpful & self.rare
+        left = self.weight - at.x
+
+        def total(mask: Array, each: Array) -> Array:
+            return np.bincount(self.others[mask], each[mask], self.n)
+
+        most, least = [], []
+        for mask in (self.with_leader, self.with_challenger):
+            now = total(mask, left)
+            most.append(now + total(mask & rich, down) + total(mask & poor, down))
+            least.append(now - total(mask & rich, up) - np.minimum(total(mask & poor, up), most_rare))
+        met = most[0] + most[1] > 0
+        high = ((most[0] - least[1]) / np.maximum(most[0] + least[1], 1e-9))[met]
+        low = ((least[0] - most[1]) / np.maximum(least[0] + most[1], 1e-9))[met]
+        return 0.5 * float(high.max(initial=0.0) - low.min(initial=0.0))
 
     def level(self, most: float, node: Node, start: Array) -> Level | None:
         """Return a set of at most `most` votes within `node` that lowers D the most as far as its own b tell; None if
@@ -191,8 +231,15 @@ class Race:
     def _terms(self, phi: Array) -> Terms:
         return terms(self.model, self.A @ phi, self._tie(phi), self.outcome)
 
-    def _thirds(self, phi: Array) -> Thirds:
-        return third_derivatives(self.model, self.A @ phi, self._tie(phi), self.outcome)
+    def _thirds(self, phi: Array, less: float = 0.0) -> Thirds:
+        """Return third derivatives at phi, with the tie parameter `less`."""
+        return third_derivatives(self.model, self.A @ phi, self._tie(phi) - less, self.outcome)
+
+    def _most_third(self, here: Thirds, both: Array) -> Array:
+        """Return a bound of third derivatives, `own` apart, within `both` (K,) of `here`."""
+        now = np.max(np.abs(here[:4]), axis=0)
+        bound: Array = np.minimum(MOST_THIRD, now / here.parts + MOST_FOURTH * both) * here.parts
+        return bound
 
     def _along(self, eta: Array, tie: Array) -> Array:
         """Return the sum over cells of a eta + e tie (P,): a is the cell's row of A, e the unit vector of the tie."""
@@ -231,7 +278,7 @@ class Race:
         across = self.lines @ at.inverse
         reach = np.abs(across @ self.A.T)
         reach_tie = np.zeros((len(across), 1)) if self.tie_at is None else np.abs(across[:, [self.tie_at]])
-        here = np.max(np.abs(self._thirds(at.phi)), axis=0)
+        here = self._thirds(at.phi)
         wide = np.zeros(len(self.lines))
         for _ in range(100):
             both = self.moved @ wide
@@ -239,12 +286,13 @@ class Race:
             eta = both - tie
             if wide.max() > FAR or (self.model == "threshold" and self._tie(at.phi) - tie <= LEAST_WIDTH):
                 return None
-            third, fourth = derivative_bounds(self.model, self._tie(at.phi) - tie, self.outcome)
-            third = np.minimum(third, here + fourth * both)
-            rest = 0.5 * third * both * both
+            third, own = self._most_third(here, both), self._thirds(at.phi, tie).own
+            rest, rest_tie = 0.5 * third * both * both, 0.5 * own * tie * tie
             slope_eta = np.minimum(np.abs(got.eta) + got.eta_eta * eta + np.abs(got.eta_tie) * tie + rest, 1.0)
-            slope_tie = np.abs(got.tie) + np.abs(got.eta_tie) * eta + got.tie_tie * tie + rest
+            slope_tie = np.abs(got.tie) + np.abs(got.eta_tie) * eta + got.tie_tie * tie + rest + rest_tie
             L = ((reach + reach_tie) * (0.5 * left * third * both)) @ self.moved
+            if self.tie_at is not None:
+                L[:, len(L) - len(at.phi) + self.tie_at] += reach_tie[:, 0] * float(0.5 * left @ own * tie)
             grow = np.linalg.inv(np.eye(len(L)) - L)
             if grow.min() < -1e-12:  # L is no contraction
                 return None
@@ -257,24 +305,34 @@ class Race:
 
     def bound(self, at: Level, moves: Moves) -> float:
         """Return a lower bound of D over all sets that `moves` lead to, -inf if none is found."""
+        moves_all = moves
+        if self.plain:
+            moves = moves._replace(up=np.where(self.helpful, moves.up, 0.0))
+            price = self.price(at, moves.up, moves.down, moves.most_rare)
         box = self.box(at, moves)
         if box is None:
             return -np.inf
         left, got, both = self.weight - at.x, at.got, box.eta + box.tie
-        eta3, eta2_tie, eta_tie2, tie3 = here = self._thirds(at.phi)
-        third, fourth = derivative_bounds(self.model, self._tie(at.phi) - box.tie, self.outcome)
-        third = np.minimum(third, np.max(np.abs(here), axis=0) + fourth * both)
+        here, edge = self._thirds(at.phi), self._thirds(at.phi, box.tie)
+        third = self._most_third(here, both)
         size = np.abs(at.v_eta) + abs(at.v_tie)
         M = self._spread(
-            left * (at.v_eta * eta3 + at.v_tie * eta2_tie),
-            left * (at.v_eta * eta2_tie + at.v_tie * eta_tie2),
-            left * (at.v_eta * eta_tie2 + at.v_tie * tie3),
+            left * (at.v_eta * here.eta3 + at.v_tie * here.eta2_tie),
+            left * (at.v_eta * here.eta2_tie + at.v_tie * here.eta_tie2),
+            left * (at.v_eta * here.eta_tie2 + at.v_tie * (here.tie3 + here.own)),
         )
-        per_line = (left * fourth * size * both * both / 6.0) @ self.moved
+        per_line = (left * MOST_FOURTH * here.parts * size * both * both / 6.0) @ self.moved
         per_line[self.parameters] += 0.5 * np.abs(M) @ box.lines[self.parameters]
+        if self.tie_at is not None:
+            own = float(left @ edge.own_fourth) * abs(at.v_tie) * box.tie**2 / 6.0
+            per_line[self.parameters][self.tie_at] += own
         beta = np.abs(at.v_eta * got.eta_eta + at.v_tie * got.eta_tie) * box.eta
         beta += np.abs(at.v_eta * got.eta_tie + at.v_tie * got.tie_tie) * box.tie
-        beta += 0.5 * third * size * both * both + per_line @ box.step
+        beta += 0.5 * third * size * both * both + 0.5 * edge.own * abs(at.v_tie) * box.tie**2
+        beta += per_line @ box.step
+        if self.plain:
+            more = np.where(self.helpful, at.b + beta, np.where(self.neither, price, 0.0))
+            return at.value - self._best_exchange(moves_all, more, beta - at.b)
         return at.value - self._best_exchange(moves, at.b + beta, beta - at.b)
 
     def _best_exchange(self, moves: Moves, more: Array, fewer: Array) -> float:
@@ -300,8 +358,8 @@ class Race:
         up, down = node.high - at.x, at.x - node.low
         room = most - float(at.x.sum())
         least, last = node.least, min(node.most, float(up[self.rare].sum()))
+        back = float(down.sum())
         while True:
-            back = float(down.sum())
             rare = least
             while True:  # slices by how many votes of rare cells
                 if self.bound(at, Moves(up, down, 0.0, back, room, least, rare)) > zero:
@@ -317,10 +375,10 @@ class Race:
                 few //= 2
             if few == back:
                 return Node(at.x - down, at.x + up, least, last)
-            up, down = np.minimum(up, few + room), np.minimum(down, few)
+            back, up, down = few, np.minimum(up, few + room), np.minimum(down, few)
 
 
-def prove(race: Race, most: int, nodes: int) -> tuple[Level | None, bool, int]:
+def prove(race: Race, most: int, nodes: int, mode=True) -> tuple[Level | None, bool, int]:
     """Look for a set of at most `most` votes without which the challenger is level.
 
     Return (the set, or None if none was found; whether that is proved; how many of `nodes` are left). No more than
@@ -330,6 +388,7 @@ def prove(race: Race, most: int, nodes: int) -> tuple[Level | None, bool, int]:
     none = np.zeros_like(race.weight)
     first = Node(none, np.minimum(race.weight, most), 0.0, float(most))
     race.rare = none > 0.0
+    race.plain = mode
     parts = [(first, race.start)]
     while parts:
         node, start = parts.pop()
@@ -338,18 +397,26 @@ def prove(race: Race, most: int, nodes: int) -> tuple[Level | None, bool, int]:
         if nodes == 0:
             return None, False, 0
         nodes -= 1
-        at = race.level(most, node, start)
+        inner = node._replace(high=np.where(race.helpful, node.high, node.low)) if race.plain else node
+        at = race.level(most, inner, start)
         if at is None:
             return None, False, nodes
         if at.value <= zero:
             return at, True, nodes
         if node is first and at.x.any():
             race.rare = (at.x == 0.0) & (at.b < RARE * at.b[at.x > 0.0].min())
+            if race.plain:
+                race.rare &= race.helpful
         rest = race.narrow(at, node, most, zero)
         if rest is None or (rest.low == rest.high).all():
             continue
         reach = np.abs(race.lines @ at.inverse @ race.A.T).max(axis=0) * np.abs(at.got.eta)
-        k = int(((rest.high - rest.low) * reach).argmax())
+        width = rest.high - rest.low
+        if race.plain:
+            if not width[race.helpful].any():
+                return None, False, nodes
+            width = np.where(race.helpful, width, 0.0)
+        k = int((width * reach).argmax())
         middle = (rest.low[k] + rest.high[k]) // 2
         high, low = rest.high.copy(), rest.low.copy()
         high[k], low[k] = middle, middle + 1.0

@@ -29,9 +29,6 @@ TIE_MODELS: tuple[TieModel, ...] = ("threshold", "odds", "constant")
 LEAST_WIDTH = 1e-6
 """The least threshold of `threshold`, in logits."""
 
-MOST_BEND = 1.0 / (6.0 * 3.0**0.5)
-"""The greatest size of the second derivative of the logistic function."""
-
 
 class Terms(NamedTuple):
     """Log-likelihood of K votes and its derivatives with respect to the difference eta and the tie parameter t, each
@@ -110,53 +107,57 @@ def terms(model: TieModel, eta: Array, tie: float, outcome: Ints) -> Terms:
 
 class Thirds(NamedTuple):
     """Third derivatives of the log-likelihood of K votes, each (K,): three times by eta, twice by eta and once by the
-    tie parameter, and so on."""
+    tie parameter t, and so on. `own` is that of a term of t alone, which `tie3` does not have in it.
+
+    Fourth derivatives, and third ones, are bounded for all eta and t by MOST_FOURTH and MOST_THIRD times the number of
+    logistic functions, `parts` (K,); that of `own` by `own_fourth` (K,), while t is not less.
+    """
 
     eta3: Array
     eta2_tie: Array
     eta_tie2: Array
     tie3: Array
+    own: Array
+    own_fourth: Array
+    parts: Array
+
+
+MOST_THIRD = 1.0 / (6.0 * 3.0**0.5)
+"""The greatest third derivative of log(1 + exp x), and of the logarithm of a sum of exponentials of variables that
+change by 1 at most, in size."""
+MOST_FOURTH = 0.125
+"""Their greatest fourth derivative, in size."""
 
 
 def third_derivatives(model: TieModel, eta: Array, tie: float, outcome: Ints) -> Thirds:
     """Return the third derivatives of the log-likelihood of votes; arguments as of `terms`."""
     tied, sign = outcome == 1, outcome - 1.0
-    none = np.zeros(eta.size)
+    none, one = np.zeros(eta.size), np.ones(eta.size)
     if model == "half":
-        return Thirds(-_bend(eta), none, none, none)
+        return Thirds(-_bend(eta), none, none, none, none, none, one)
     if model == "constant":
         bend = float(_bend(np.array([tie]))[0])
-        return Thirds(np.where(tied, 0.0, -_bend(eta)), none, none, none - bend)
+        return Thirds(np.where(tied, 0.0, -_bend(eta)), none, none, none - bend, none, none, one)
     if model == "odds":
         p = np.array(probabilities(model, eta, tie))
         x = np.array([0.5, 0.0, -0.5])[:, None] - 0.5 * (p[0] - p[2])
         t = np.array([0.0, 1.0, 0.0])[:, None] - p[1]
-        return Thirds(*(-(p * each).sum(axis=0) for each in (x**3, x * x * t, x * t * t, t**3)))
+        thirds = [-(p * each).sum(axis=0) for each in (x**3, x * x * t, x * t * t, t**3)]
+        return Thirds(*thirds, none, none, one)
     won = -_bend(sign * eta - tie)  # of log s(sign eta - tie)
-    up, down = -_bend(eta + tie), -_bend(tie - eta)
-    inner = 1.0 / np.expm1(min(2.0 * tie, 700.0))
-    curved = 8.0 * inner * (1.0 + inner) * (1.0 + 2.0 * inner)
+    up, down = -_bend(eta + tie), -_bend(tie - eta)  # of log s(eta + tie), log s(tie - eta)
+    odds = 1.0 / np.expm1(min(2.0 * tie, 700.0))
+    third = 8.0 * odds * (1.0 + odds) * (1.0 + 2.0 * odds)  # of log(1 - exp(-2 tie))
+    fourth = 16.0 * odds * (1.0 + odds) * (1.0 + 6.0 * odds * (1.0 + odds))
     return Thirds(
         np.where(tied, up - down, sign * won),
         np.where(tied, up + down, -won),
         np.where(tied, up - down, sign * won),
-        np.where(tied, up + down + curved, -won),
+        np.where(tied, up + down, -won),
+        third * tied,
+        fourth * tied,
+        one + tied,
     )
-
-
-def derivative_bounds(model: TieModel, tie: float, outcome: Ints) -> tuple[Array, Array]:
-    """Return bounds of the size of each third and of each fourth derivative of the log-likelihood, each (K,), that hold
-    for all differences and all tie parameters not less than `tie`."""
-    tied = outcome == 1
-    none = np.zeros(outcome.size)
-    if model == "odds":  # cumulants of variables that differ by 1 at most: E|x y z| <= E|x y| <= 1/4
-        return none + 0.25, none + 7.0 / 16.0
-    if model != "threshold":
-        return none + MOST_BEND, none + 0.125
-    inner = 1.0 / np.expm1(min(2.0 * tie, 700.0))
-    third = 8.0 * inner * (1.0 + inner) * (1.0 + 2.0 * inner)
-    fourth = 16.0 * inner * (1.0 + inner) * (1.0 + 6.0 * inner * (1.0 + inner))
-    return np.where(tied, 2.0 * MOST_BEND + third, MOST_BEND), np.where(tied, 0.25 + fourth, 0.125)
 
 
 def probabilities(model: TieModel, eta: Array, tie: float) -> tuple[Array, Array, Array]:
