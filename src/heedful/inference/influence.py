@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.bradley_terry import Cells, Fit, fit, solve
-from heedful.inference.tie_models import terms
+from heedful.inference.bradley_terry import Cells, Fit, fit, gradient, solve
+from heedful.inference.tie_models import LEAST_WIDTH, terms
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -37,6 +37,8 @@ NEAR = 100
 """The least number is found to this fraction of it: a hundredth, so exactly up to 100 votes."""
 SLACK = 1.5
 """A set is tried if SLACK times its influence would do: influences of single votes change as others are left out."""
+FAR = 1.0
+"""Leaving out votes that moves a parameter by more than this, in logits, is not of first order."""
 
 
 class Influence(NamedTuple):
@@ -116,6 +118,23 @@ def _refit(board: _Board, taken: Array, start: Fit) -> Fit:
     return again
 
 
+def _moved(board: _Board, taken: Array) -> Fit:
+    """Return the fit of all votes, less to first order those `taken` of each cell (K,), where that moves it little.
+
+    Every fit begins from that of all votes: without almost all of them the tie parameter can run away to where it has
+    no slope, and a fit that begins there stays there.
+    """
+    at, n, whole, few = board.found, board.n, board.cells, np.flatnonzero(taken)
+    cells = Cells(whole.first[few], whole.second[few], whole.outcome[few], taken[few], whole.z[few])
+    eta = at.scores[cells.first] - at.scores[cells.second] + cells.z @ at.gamma
+    got = terms(at.model, eta, at.tie, cells.outcome)
+    step = -solve(at.H, gradient(n, cells, cells.weight * got.eta, cells.weight * got.tie, at.tied))
+    tie = float(at.tie + step[n]) if at.tied else at.tie
+    if not np.abs(step).max() < FAR or (at.model == "threshold" and tie <= LEAST_WIDTH):
+        return at
+    return at._replace(scores=at.scores + step[:n], tie=tie, gamma=at.gamma + step[n + at.tied :])
+
+
 def _lead(board: _Board, at: Fit, challenger: int) -> float:
     return float(at.scores[challenger] - at.scores[board.leader])
 
@@ -131,6 +150,16 @@ def _influences(board: _Board, at: Fit, challenger: int) -> Array:
     along = u[cells.first] - u[cells.second] + cells.z @ u[n + at.tied :]
     out: Array = -along * got.eta - (u[n] * got.tie if at.tied else 0.0)
     return out
+
+
+def _greatest(gain: Array, weight: Array, count: int) -> Ints:
+    """Return the cells with the greatest `gain` (K,), greatest first: as many as have `count` votes, perhaps more."""
+    cost = np.where(weight > 0.0, -gain, np.inf)
+    if count < cost.size:
+        few = np.flatnonzero(cost <= np.partition(cost, count - 1)[count - 1])
+    else:
+        few = np.arange(cost.size)
+    return few[cost[few].argsort(kind="stable")]
 
 
 def _top(weight: Array, order: Ints, count: int) -> Array:
@@ -150,32 +179,27 @@ def _fewest(board: _Board, challenger: int, most: int | None) -> tuple[int, Arra
     if limit < 1:
         return None
     gain = _influences(board, board.found, challenger)
-    order = (-gain).argsort(kind="stable")
     need = -_lead(board, board.found, challenger)
-    helpful = order[gain[order] > 0.0]
+    helpful = np.flatnonzero(gain > 0.0)
+    helpful = helpful[(-gain[helpful]).argsort(kind="stable")]
     sums = np.cumsum(gain[helpful] * weight[helpful])
-    starts: dict[str, Fit] = {}
 
     def passes(count: int) -> tuple[bool, Array]:
         """Try sets of `count` votes: whether one puts the challenger first, and the last one tried."""
-        ranked, at = order, board.found
-        taken = _top(weight, ranked, count)
+        taken = _top(weight, _greatest(gain, weight, count), count)
         lead = -np.inf
         for _ in range(6):
-            at = _refit(board, taken, starts.get("at", board.found))
+            at = _refit(board, taken, _moved(board, taken))
             now = _lead(board, at, challenger)
-            if now >= 0.0:
-                starts["at"] = at
+            if now > -LEVEL:
                 return True, taken
             if now <= lead + 1e-12:
                 break
             lead = now
-            ranked = (-_influences(board, at, challenger)).argsort(kind="stable")
-            new = _top(weight, ranked, count)
+            new = _top(weight, _greatest(_influences(board, at, challenger), weight, count), count)
             if (new == taken).all():
                 break
             taken = new
-        starts["at"] = at
         return False, taken
 
     # the first guess is linear; then the bounds are doubled and halved
