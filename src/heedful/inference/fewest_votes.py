@@ -15,12 +15,18 @@ out that have the greatest b_k, and with x = x0 + z and phi = phi0 + d
 where M is the second derivative of D by phi, and beta_k by how much b_k changes on the way. Each vote moved brings d
 further by a Newton step at most, more by what the Hessian changes: |d| <= (I - L)^-1 S |z|, with L from third
 derivatives within a box. If the box contains what follows from it for all z that are allowed, it contains all phi on
-the way, since phi moves continuously. All terms are so many per vote moved that the worst z is found by sorting.
+the way, since phi moves continuously. All terms are so much per vote moved, so the worst z is found by sorting.
 
-`prove` looks at all sets with so many votes. Sets that the bound does not decide are taken in slices (by how many votes
-they have of cells whose b_k is small, and how many of x0 they put back) and in two halves of the range of one x_k
-(branch and bound); a single set is decided by its D. If another set does better, that is the answer, so what comes out
-is right or "not known".
+Votes between two others move phi far and matter little. Where the tie parameter does not bear on scores, they are
+left out of the box: the y of any phi is the potential of a network whose conductances are the votes left times the
+variances, with the leader at 1/2 and the challenger at -1/2. It lies between the extremes of (leader's votes -
+challenger's votes) / 2 / (both) over the others (maximum principle; the variances of both are the same, as their scores
+are), and b_k of such a vote is at most the distance of these extremes.
+
+`prove` looks at all sets with so many votes. Sets that the bound does not decide are taken in slices, by how many votes
+they have of cells whose b_k is small, and by how many of x0 they put back, and then in two halves of the range of one
+x_k (branch and bound); a single set is decided by its D. A set that does better on the way is the answer. So what comes
+out is right or not known. The file is long because the bound stands next to what it is proved with.
 """
 
 from __future__ import annotations
@@ -43,12 +49,30 @@ from heedful.inference.tie_models import (
 
 Array = npt.NDArray[np.float64]
 
+WAYS = ((12, False), (24, True), (1_200, True), (400, False))
+"""How a set is looked for in turn: (how many bounds are computed for all challengers that are left, whether votes
+between others are left out of the box), for boards of up to CELLS cells."""
+CELLS = 400
+"""With more cells, fewer bounds are computed."""
+MOST_CELLS = 4_000
+"""The greatest number of cells of boards that are looked at."""
+ROUNDS = 6
+"""How often the least number that is proved is sought by halving, if the answer is not proved."""
 FAR = 6.0
 """Boxes wider than this, in logits, prove nothing."""
 TOLERANCE = 1e-9
 """D counts as 0 up to this, for each vote."""
 RARE = 0.6
 """Cells whose b_k is below this fraction of that of the votes left out rarely belong to a best set."""
+
+
+class Fewest(NamedTuple):
+    """The fewest votes found without which `challenger` is level with the leader: `x` of each cell (K,); fewer than
+    `at_least` votes do not put anybody there."""
+
+    challenger: int
+    x: Array
+    at_least: int
 
 
 class Node(NamedTuple):
@@ -140,38 +164,17 @@ class Race:
         self.moved[:, len(self.lines) - q :] = np.abs(cells.z)
         if self.tie_at is not None:
             self.moved[:, len(pairs) + self.tie_at] = 1.0
-        self.rare = np.zeros(K, bool)
-        self.plain = not tied and not q
-        counts = (cells.outcome != 1) | (found.model == "half")
-        with_leader, with_challenger = (
-            ((cells.first == k) | (cells.second == k)) & counts for k in (leader, challenger)
-        )
-        won = np.where(self.along >= 0.0, 1, -1) * (cells.outcome - 1)
-        self.helpful = (with_leader | with_challenger) & (won >= 0)
-        both = with_leader & with_challenger
-        other = np.where(self.A > 0, 1, 0)
-        self.with_leader, self.with_challenger = with_leader & ~both, with_challenger & ~both
-        self.others = np.where((cells.first == leader) | (cells.first == challenger), cells.second, cells.first)
-        self.neither = counts & ~with_leader & ~with_challenger
-        self.n = n
-
-    def price(self, at: Level, up: Array, down: Array, most_rare: float) -> float:
-        """Return by how much a vote between two others lowers D at most, anywhere that moves lead to."""
-        rich, poor = self.helpful & ~self.rare, self.helpful & self.rare
-        left = self.weight - at.x
-
-        def total(mask: Array, each: Array) -> Array:
-            return np.bincount(self.others[mask], each[mask], self.n)
-
-        most, least = [], []
-        for mask in (self.with_leader, self.with_challenger):
-            now = total(mask, left)
-            most.append(now + total(mask & rich, down) + total(mask & poor, down))
-            least.append(now - total(mask & rich, up) - np.minimum(total(mask & poor, up), most_rare))
-        met = most[0] + most[1] > 0
-        high = ((most[0] - least[1]) / np.maximum(most[0] + least[1], 1e-9))[met]
-        low = ((least[0] - most[1]) / np.maximum(least[0] + most[1], 1e-9))[met]
-        return 0.5 * float(high.max(initial=0.0) - low.min(initial=0.0))
+        self.looks = 0  # how many bounds may yet be computed
+        self.rare = np.zeros(K, bool)  # cells by how many of whose votes sets are divided
+        self.apart = False  # whether votes between others are left out of boxes
+        counts = (cells.outcome != 1) | (found.model == "half")  # ties tell of scores
+        leads, follows = (((cells.first == k) | (cells.second == k)) & counts for k in (leader, challenger))
+        self.separable = not tied and not q
+        self.between = counts & ~leads & ~follows
+        self.helpful = (leads | follows) & (np.sign(self.along) * (cells.outcome - 1) >= 0)
+        self.sides = (leads & ~follows, follows & ~leads)
+        self.n, two = n, (cells.first == leader) | (cells.first == challenger)
+        self.other = np.where(two, cells.second, cells.first)
 
     def level(self, most: float, node: Node, start: Array) -> Level | None:
         """Return a set of at most `most` votes within `node` that lowers D the most as far as its own b tell; None if
@@ -218,7 +221,7 @@ class Race:
 
     def _level(self, x: Array, phi: Array) -> Level:
         got, left = self._terms(phi), self.weight - x
-        inverse = np.linalg.inv(self._hessian(got, left))
+        inverse: Array = np.linalg.inv(self._hessian(got, left)).astype(np.float64)
         y = -inverse @ self._along(left * got.eta_eta * self.along, left * got.eta_tie * self.along)
         v_eta = self.along + self.A @ y
         v_tie = 0.0 if self.tie_at is None else float(y[self.tie_at])
@@ -259,18 +262,17 @@ class Race:
         return out
 
     def _hessian(self, got: Terms, left: Array) -> Array:
-        return self._spread(left * got.eta_eta, left * got.eta_tie, left * got.tie_tie) + np.diag(self.prior)
+        out: Array = self._spread(left * got.eta_eta, left * got.eta_tie, left * got.tie_tie) + np.diag(self.prior)
+        return out
 
     # ------------------------------------------------------------------------ bounds
 
     def _most(self, moves: Moves, value: Array) -> Array:
         """Return the greatest sum of `value` (m, K), not negative, over the votes that `moves` may move (m,)."""
-        often = ~self.rare
-        return (
-            _greatest(moves.up[often], value[:, often], moves.most_back + moves.room)
-            + _greatest(moves.up[self.rare], value[:, self.rare], moves.most_rare)
-            + _greatest(moves.down, value, moves.most_back)
-        )
+        often, rare = np.where(self.rare, 0.0, moves.up), np.where(self.rare, moves.up, 0.0)
+        more = _greatest(often, value, moves.most_back + moves.room) + _greatest(rare, value, moves.most_rare)
+        out: Array = more + _greatest(moves.down, value, moves.most_back)
+        return out
 
     def box(self, at: Level, moves: Moves) -> Box | None:
         """Return a box that phi does not leave on the way to any set that `moves` lead to; None if none is found."""
@@ -300,16 +302,30 @@ class Race:
             new = self._most(moves, step)
             if (new <= wide).all():
                 return Box(wide, eta, tie, step)
-            wide = np.maximum(wide, 1.02 * new)
+            wide = np.maximum(wide, 1.08 * new)
         return None
+
+    def _price(self, at: Level, moves: Moves) -> float:
+        """Return by how much a vote between two others lowers D at most, after any of `moves` of other votes."""
+        most, least = [], []
+        for side in self.sides:
+
+            def total(cells: Array, side: Array = side) -> Array:
+                return np.bincount(self.other[side], cells[side], self.n).astype(np.float64)
+
+            now = total(self.weight - at.x)
+            often = total(np.where(self.rare, 0.0, moves.up))
+            most.append(now + total(moves.down))
+            least.append(now - often - np.minimum(total(np.where(self.rare, moves.up, 0.0)), moves.most_rare))
+        high, low = ((a[0] - b[1]) / np.maximum(a[0] + b[1], 1e-9) for a, b in ((most, least), (least, most)))
+        met = most[0] + most[1] > 0.0
+        return 0.5 * float(high[met].max(initial=0.0) - low[met].min(initial=0.0))
 
     def bound(self, at: Level, moves: Moves) -> float:
         """Return a lower bound of D over all sets that `moves` lead to, -inf if none is found."""
-        moves_all = moves
-        if self.plain:
-            moves = moves._replace(up=np.where(self.helpful, moves.up, 0.0))
-            price = self.price(at, moves.up, moves.down, moves.most_rare)
-        box = self.box(at, moves)
+        self.looks -= 1
+        near = moves._replace(up=np.where(self.helpful, moves.up, 0.0)) if self.apart else moves
+        box = self.box(at, near)
         if box is None:
             return -np.inf
         left, got, both = self.weight - at.x, at.got, box.eta + box.tie
@@ -330,10 +346,10 @@ class Race:
         beta += np.abs(at.v_eta * got.eta_tie + at.v_tie * got.tie_tie) * box.tie
         beta += 0.5 * third * size * both * both + 0.5 * edge.own * abs(at.v_tie) * box.tie**2
         beta += per_line @ box.step
-        if self.plain:
-            more = np.where(self.helpful, at.b + beta, np.where(self.neither, price, 0.0))
-            return at.value - self._best_exchange(moves_all, more, beta - at.b)
-        return at.value - self._best_exchange(moves, at.b + beta, beta - at.b)
+        more = at.b + beta
+        if self.apart:  # all other votes of the two keep the leader ahead
+            more = np.where(self.helpful, more, np.where(self.between, self._price(at, near), 0.0))
+        return at.value - self._best_exchange(moves, more, beta - at.b)
 
     def _best_exchange(self, moves: Moves, more: Array, fewer: Array) -> float:
         """Return the greatest sum of `more` (K,) over votes left out and `fewer` over votes put back; -inf if `moves`
@@ -360,69 +376,116 @@ class Race:
         least, last = node.least, min(node.most, float(up[self.rare].sum()))
         back = float(down.sum())
         while True:
-            rare = least
-            while True:  # slices by how many votes of rare cells
+            rare = last
+            while self.looks > 0:  # slices by how many votes of rare cells
                 if self.bound(at, Moves(up, down, 0.0, back, room, least, rare)) > zero:
                     if rare >= last:
                         return None
-                    least, rare = rare + 1.0, min(last, 2.0 * rare + 1.0)
+                    least, rare = rare + 1.0, last
                 elif rare > least:
-                    rare = float((rare + least) // 2)
+                    rare = least + (rare - least) // 8
                 else:
                     break
             few = back
-            while few and self.bound(at, Moves(up, down, few // 2 + 1.0, few, room, least, last)) > zero:
+            while (
+                few
+                and self.looks > 0
+                and self.bound(at, Moves(up, down, few // 2 + 1.0, few, room, least, last)) > zero
+            ):
                 few //= 2
-            if few == back:
+            if few == back or self.looks <= 0:
                 return Node(at.x - down, at.x + up, least, last)
             back, up, down = few, np.minimum(up, few + room), np.minimum(down, few)
 
 
-def prove(race: Race, most: int, nodes: int, mode=True) -> tuple[Level | None, bool, int]:
+def prove(race: Race, most: int, looks: int, apart: bool) -> tuple[Level | None, bool]:
     """Look for a set of at most `most` votes without which the challenger is level.
 
-    Return (the set, or None if none was found; whether that is proved; how many of `nodes` are left). No more than
-    `nodes` parts of all sets are looked at.
+    Return (the set, or None if none was found; whether that is proved). About `looks` bounds are computed at most.
+    `apart`: votes between others are left out of boxes.
     """
+    race.looks, race.rare, race.apart = looks, np.zeros(race.weight.size, bool), apart
     zero = TOLERANCE * float(race.weight.sum())
     none = np.zeros_like(race.weight)
     first = Node(none, np.minimum(race.weight, most), 0.0, float(most))
-    race.rare = none > 0.0
-    race.plain = mode
     parts = [(first, race.start)]
     while parts:
         node, start = parts.pop()
         if node.low.sum() > most:
             continue
-        if nodes == 0:
-            return None, False, 0
-        nodes -= 1
-        inner = node._replace(high=np.where(race.helpful, node.high, node.low)) if race.plain else node
-        at = race.level(most, inner, start)
+        if race.looks <= 0:
+            break
+        at = race.level(most, node._replace(high=np.where(race.helpful, node.high, 0.0)) if apart else node, start)
         if at is None:
-            return None, False, nodes
+            break
         if at.value <= zero:
-            return at, True, nodes
+            return at, True
         if node is first and at.x.any():
-            race.rare = (at.x == 0.0) & (at.b < RARE * at.b[at.x > 0.0].min())
-            if race.plain:
-                race.rare &= race.helpful
+            race.rare = (at.x == 0.0) & (at.b < RARE * at.b[at.x > 0.0].min()) & (race.helpful | (not apart))
         rest = race.narrow(at, node, most, zero)
-        if rest is None or (rest.low == rest.high).all():
+        if rest is None:
+            continue
+        width = np.where(race.helpful, rest.high - rest.low, 0.0) if apart else rest.high - rest.low
+        if not width.any():
+            if apart:
+                break
             continue
         reach = np.abs(race.lines @ at.inverse @ race.A.T).max(axis=0) * np.abs(at.got.eta)
-        width = rest.high - rest.low
-        if race.plain:
-            if not width[race.helpful].any():
-                return None, False, nodes
-            width = np.where(race.helpful, width, 0.0)
-        k = int((width * reach).argmax())
+        k = int((width * reach).argmax()) if reach[width > 0.0].any() else int(width.argmax())
         middle = (rest.low[k] + rest.high[k]) // 2
         high, low = rest.high.copy(), rest.low.copy()
         high[k], low[k] = middle, middle + 1.0
         halves = [(rest._replace(high=high), at.phi), (rest._replace(low=low), at.phi)]
         parts += halves if at.x[k] > middle else halves[::-1]
-    return None, True, nodes
+    else:
+        return None, True
+    return None, False
+
+
+def find_fewest(n: int, cells: Cells, found: Fit, leader: int, challengers: list[int]) -> Fewest | None:
+    """Return the fewest votes that put one of `challengers` level with `leader`, as far as they are found; None if no
+    set is found, or there are too many cells.
+
+    `found` is the fit of n models to `cells`. If `at_least` is their number, no smaller set does it.
+    """
+    if cells.weight.size > MOST_CELLS:
+        return None
+    races = [Race(n, cells, found, leader, each) for each in challengers]
+    best: Level | None = None
+    whose, most = challengers[0], int(cells.weight.sum())
+    for challenger, race in zip(challengers, races):
+        got = find_set(race, most - 1)
+        if got is not None:
+            best, whose, most = got, challenger, int(got.x.sum())
+    if best is None:
+        return None
+    scale = min(1.0, CELLS / cells.weight.size)
+    unproved = list(zip(challengers, races))
+    for looks, apart in WAYS:
+        some = max(int(scale * looks / max(len(unproved), 1)), WAYS[0][0])
+        for challenger, race in list(unproved):
+            if apart and not race.separable:
+                continue
+            got, proved = prove(race, most - 1, some, apart)
+            while got is not None:
+                best, whose, most = got, challenger, int(got.x.sum())
+                got, proved = prove(race, most - 1, some, apart)
+            if proved:
+                unproved.remove((challenger, race))
+    at_least, high = (1 if unproved else most), most
+    for _ in range(ROUNDS if unproved else 0):
+        middle = (at_least + high) // 2
+        if all(_is_proved(race, middle - 1) for _, race in unproved):
+            at_least = middle
+        else:
+            high = middle
+    return Fewest(whose, best.x, at_least)
+
+
+def _is_proved(race: Race, most: int) -> bool:
+    """Return whether few looks prove that no set of at most `most` votes puts the challenger level."""
+    ways = [(looks, apart) for looks, apart in WAYS[:2] if race.separable or not apart]
+    return any(prove(race, most, looks, apart) == (None, True) for looks, apart in ways)
 
 
 def find_set(race: Race, most: int) -> Level | None:
@@ -464,6 +527,8 @@ def _differences(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], P:
 
 def _greatest(cap: Array, value: Array, count: float) -> Array:
     """Return for each row of `value` (m, K), not negative, the greatest sum of `count`, `cap` (K,) of each."""
+    some = np.flatnonzero(cap)
+    cap, value = cap[some], value[:, some]
     order = (-value).argsort(axis=1)
     caps = cap[order]
     before = np.cumsum(caps, axis=1) - caps
