@@ -115,6 +115,12 @@ def fit(n: int, cells: Cells, model: TieModel, *, sd: float | None = None, start
     return _newton(n, cells, now)
 
 
+def fit_again(n: int, cells: Cells, start: Fit) -> Fit:
+    """Fit scores and the coefficients of covariates to other votes, from the fit `start`, whose standard deviation of
+    scores, and model of ties with its parameter, are kept. H has no row for that."""
+    return _newton(n, cells, start._replace(tied=False))
+
+
 def _second_moment(n: int, now: Fit) -> float:
     """Return the mean of the squared scores under their posterior, given the fit."""
     # beyond 300 models little is lost by the reciprocals where every model met many others

@@ -17,11 +17,11 @@ further by a Newton step at most, more by what the Hessian changes: |d| <= (I - 
 derivatives within a box. If the box contains what follows from it for all z that are allowed, it contains all phi on
 the way, since phi moves continuously. All terms are so much per vote moved, so the worst z is found by sorting.
 
-Votes between two others move phi far and matter little. Where the tie parameter does not bear on scores, they are
-left out of the box: the y of any phi is the potential of a network whose conductances are the votes left times the
-variances, with the leader at 1/2 and the challenger at -1/2. It lies between the extremes of (leader's votes -
-challenger's votes) / 2 / (both) over the others (maximum principle; the variances of both are the same, as their scores
-are), and b_k of such a vote is at most the distance of these extremes.
+Votes between two others move phi far and matter little. Without covariates they are left out of the box: v at any phi
+is the potential of a network whose conductances are the votes left times their variances, with the leader and the
+challenger 1 apart. Variances of votes with either are the same functions, as their scores are, so by the maximum
+principle the potentials of the others lie between the extremes of (votes with the leader - votes with the challenger) /
+(2 x both), and b_k of a vote between two others is at most the distance of these extremes.
 
 `prove` looks at all sets with so many votes. Sets that the bound does not decide are taken in slices, by how many votes
 they have of cells whose b_k is small, and by how many of x0 they put back, and then in two halves of the range of one
@@ -37,15 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.bradley_terry import Cells, Fit
-from heedful.inference.tie_models import (
-    LEAST_WIDTH,
-    MOST_FOURTH,
-    MOST_THIRD,
-    Terms,
-    Thirds,
-    terms,
-    third_derivatives,
-)
+from heedful.inference.tie_models import MOST_FOURTH, MOST_THIRD, Terms, terms, third_derivatives
 
 Array = npt.NDArray[np.float64]
 
@@ -107,10 +99,8 @@ class Level(NamedTuple):
     got: Terms
     b: Array
     """by how much leaving out one vote of each cell lowers D (K,)"""
-    v_eta: Array
+    v: Array
     """how fast the difference of each cell changes along v (K,)"""
-    v_tie: float
-    """how fast the tie parameter does"""
     inverse: Array
     """of the negated Hessian (P, P)"""
 
@@ -122,7 +112,6 @@ class Box(NamedTuple):
     """each line (m,)"""
     eta: Array
     """the difference of each cell (K,)"""
-    tie: float
     step: Array
     """each line by one vote of each cell (m, K)"""
 
@@ -130,22 +119,19 @@ class Box(NamedTuple):
 class Race:
     """The leader and one challenger on a board of n models, both with one score.
 
-    The P parameters phi are the scores of the n - 1, the tie parameter if there is one, and the coefficients of
-    covariates. Boxes bound m lines: the difference of each pair that met, and then each parameter.
+    The P parameters phi are the scores of the n - 1 and the coefficients of covariates. Boxes bound m lines: the
+    difference of each pair that met, and then each parameter.
     """
 
     def __init__(self, n: int, cells: Cells, found: Fit, leader: int, challenger: int) -> None:
-        """`found` is the fit to `cells`, whose model of ties and standard deviation of scores are kept."""
-        self.weight, self.outcome, self.model = cells.weight, cells.outcome, found.model
+        """`found` is the fit to `cells`; its model of ties, tie parameter and standard deviation of scores are kept."""
+        self.n, self.weight, self.outcome, self.model, self.tie = n, cells.weight, cells.outcome, found.model, found.tie
         place = np.arange(n) - (np.arange(n) > challenger)
         place[challenger] = place[leader]
         K, q = cells.z.shape
-        tied = found.tied and found.model != "constant"  # there the scores do not depend on it
-        P = n - 1 + tied + q
-        self.tie_at = n - 1 if tied else None
-        self.fixed_tie = found.tie
+        P = n - 1 + q
         self.A = _differences(place[cells.first], place[cells.second], P)
-        self.A[:, P - q :] = cells.z
+        self.A[:, n - 1 :] = cells.z
         half = np.zeros(n)
         half[leader], half[challenger] = 0.5, -0.5
         self.along = half[cells.first] - half[cells.second]
@@ -154,27 +140,29 @@ class Race:
         self.prior[place[leader]] *= 2.0
         scores = np.delete(found.scores, challenger)
         scores[place[leader]] = 0.5 * (found.scores[leader] + found.scores[challenger])
-        self.start = np.concatenate([scores, np.full(int(tied), found.tie), found.gamma])
+        self.start = np.concatenate([scores, found.gamma])
         met = np.sort(np.column_stack([place[cells.first], place[cells.second]]), axis=1)
         pairs, pair = np.unique(met, axis=0, return_inverse=True)
         self.lines = np.concatenate([_differences(pairs[:, 0], pairs[:, 1], P), np.eye(P)])
         self.parameters = slice(len(pairs), len(self.lines))
-        self.moved = np.zeros((K, len(self.lines)))  # how far a cell's eta and tie move with the lines
+        self.moved = np.zeros((K, len(self.lines)))  # how far a cell's eta moves with the lines
         self.moved[np.arange(K), pair.ravel()] = 1.0
         self.moved[:, len(self.lines) - q :] = np.abs(cells.z)
-        if self.tie_at is not None:
-            self.moved[:, len(pairs) + self.tie_at] = 1.0
         self.looks = 0  # how many bounds may yet be computed
         self.rare = np.zeros(K, bool)  # cells by how many of whose votes sets are divided
         self.apart = False  # whether votes between others are left out of boxes
-        counts = (cells.outcome != 1) | (found.model == "half")  # ties tell of scores
-        leads, follows = (((cells.first == k) | (cells.second == k)) & counts for k in (leader, challenger))
-        self.separable = not tied and not q
-        self.between = counts & ~leads & ~follows
-        self.helpful = (leads | follows) & (np.sign(self.along) * (cells.outcome - 1) >= 0)
+        leads, follows = ((cells.first == k) | (cells.second == k) for k in (leader, challenger))
+        self.between = ~leads & ~follows
+        won = np.sign(self.along) * (cells.outcome - 1)  # 1 where the leader won, or the challenger lost
+        self.helpful = (leads | follows) & (won >= 0)
         self.sides = (leads & ~follows, follows & ~leads)
-        self.n, two = n, (cells.first == leader) | (cells.first == challenger)
-        self.other = np.where(two, cells.second, cells.first)
+        self.other = np.where((cells.first == leader) | (cells.first == challenger), cells.second, cells.first)
+        # the variance of a vote is one function of the difference, or a sum of two, by the outcome for these two
+        mine = np.where(follows, -won, won)
+        self.shares = [cells.outcome != 1] if found.model == "constant" else [mine < 2]
+        if found.model == "threshold":
+            self.shares = [mine >= 0, mine <= 0]
+        self.separable = not q
 
     def level(self, most: float, node: Node, start: Array) -> Level | None:
         """Return a set of at most `most` votes within `node` that lowers D the most as far as its own b tell; None if
@@ -200,17 +188,15 @@ class Race:
         now = value(phi)
         for _ in range(60):
             got = self._terms(phi)
-            slope = self._along(left * got.eta, left * got.tie) - self.prior * phi
             try:
-                step = np.linalg.solve(self._hessian(got, left), slope)
+                step = np.linalg.solve(self._hessian(got, left), (left * got.eta) @ self.A - self.prior * phi)
             except np.linalg.LinAlgError:
                 return None
             for _ in range(30):
                 new = phi + step
-                if self.model != "threshold" or self._tie(new) > LEAST_WIDTH:
-                    then = value(new)
-                    if then >= now - 1e-12 * (1.0 + abs(now)):
-                        break
+                then = value(new)
+                if then >= now - 1e-12 * (1.0 + abs(now)):
+                    break
                 step = 0.5 * step
             else:
                 return None
@@ -222,47 +208,21 @@ class Race:
     def _level(self, x: Array, phi: Array) -> Level:
         got, left = self._terms(phi), self.weight - x
         inverse: Array = np.linalg.inv(self._hessian(got, left)).astype(np.float64)
-        y = -inverse @ self._along(left * got.eta_eta * self.along, left * got.eta_tie * self.along)
-        v_eta = self.along + self.A @ y
-        v_tie = 0.0 if self.tie_at is None else float(y[self.tie_at])
-        b = got.eta * v_eta + got.tie * v_tie
-        return Level(x, phi, float(left @ b - (self.prior * y) @ phi), got, b, v_eta, v_tie, inverse)
-
-    def _tie(self, phi: Array) -> float:
-        return self.fixed_tie if self.tie_at is None else float(phi[self.tie_at])
+        y = -inverse @ ((left * got.eta_eta * self.along) @ self.A)
+        v = self.along + self.A @ y
+        b = got.eta * v
+        return Level(x, phi, float(left @ b - (self.prior * y) @ phi), got, b, v, inverse)
 
     def _terms(self, phi: Array) -> Terms:
-        return terms(self.model, self.A @ phi, self._tie(phi), self.outcome)
+        return terms(self.model, self.A @ phi, self.tie, self.outcome)
 
-    def _thirds(self, phi: Array, less: float = 0.0) -> Thirds:
-        """Return third derivatives at phi, with the tie parameter `less`."""
-        return third_derivatives(self.model, self.A @ phi, self._tie(phi) - less, self.outcome)
-
-    def _most_third(self, here: Thirds, both: Array) -> Array:
-        """Return a bound of third derivatives, `own` apart, within `both` (K,) of `here`."""
-        now = np.max(np.abs(here[:4]), axis=0)
-        bound: Array = np.minimum(MOST_THIRD, now / here.parts + MOST_FOURTH * both) * here.parts
-        return bound
-
-    def _along(self, eta: Array, tie: Array) -> Array:
-        """Return the sum over cells of a eta + e tie (P,): a is the cell's row of A, e the unit vector of the tie."""
-        out = eta @ self.A
-        if self.tie_at is not None:
-            out[self.tie_at] += tie.sum()
-        return out
-
-    def _spread(self, ee: Array, et: Array, tt: Array) -> Array:
-        """Return the sum over cells of a a' ee + (a e' + e a') et + e e' tt (P, P)."""
-        out: Array = (self.A * ee[:, None]).T @ self.A
-        if self.tie_at is not None:
-            across = et @ self.A
-            out[self.tie_at] += across
-            out[:, self.tie_at] += across
-            out[self.tie_at, self.tie_at] += tt.sum()
+    def _spread(self, values: Array) -> Array:
+        """Return the sum over cells of a a' `values` (P, P), where a is the cell's row of A."""
+        out: Array = (self.A * values[:, None]).T @ self.A
         return out
 
     def _hessian(self, got: Terms, left: Array) -> Array:
-        out: Array = self._spread(left * got.eta_eta, left * got.eta_tie, left * got.tie_tie) + np.diag(self.prior)
+        out: Array = self._spread(left * got.eta_eta) + np.diag(self.prior)
         return out
 
     # ------------------------------------------------------------------------ bounds
@@ -274,52 +234,53 @@ class Race:
         out: Array = more + _greatest(moves.down, value, moves.most_back)
         return out
 
+    def _thirds(self, at: Level, eta: Array) -> tuple[Array, Array, Array]:
+        """Return (the third derivative of each cell's log-likelihood at phi, its greatest size within `eta` of there,
+        the greatest size of the fourth), each (K,)."""
+        here, parts = third_derivatives(self.model, self.A @ at.phi, self.tie, self.outcome)
+        fourth = MOST_FOURTH * parts
+        return here, np.minimum(MOST_THIRD * parts, np.abs(here) + fourth * eta), fourth
+
     def box(self, at: Level, moves: Moves) -> Box | None:
         """Return a box that phi does not leave on the way to any set that `moves` lead to; None if none is found."""
         got, left = at.got, self.weight - at.x
-        across = self.lines @ at.inverse
-        reach = np.abs(across @ self.A.T)
-        reach_tie = np.zeros((len(across), 1)) if self.tie_at is None else np.abs(across[:, [self.tie_at]])
-        here = self._thirds(at.phi)
+        reach = np.abs(self.lines @ at.inverse @ self.A.T)
         wide = np.zeros(len(self.lines))
         for _ in range(100):
-            both = self.moved @ wide
-            tie = 0.0 if self.tie_at is None else float(wide[self.parameters][self.tie_at])
-            eta = both - tie
-            if wide.max() > FAR or (self.model == "threshold" and self._tie(at.phi) - tie <= LEAST_WIDTH):
+            if wide.max() > FAR:
                 return None
-            third, own = self._most_third(here, both), self._thirds(at.phi, tie).own
-            rest, rest_tie = 0.5 * third * both * both, 0.5 * own * tie * tie
-            slope_eta = np.minimum(np.abs(got.eta) + got.eta_eta * eta + np.abs(got.eta_tie) * tie + rest, 1.0)
-            slope_tie = np.abs(got.tie) + np.abs(got.eta_tie) * eta + got.tie_tie * tie + rest + rest_tie
-            L = ((reach + reach_tie) * (0.5 * left * third * both)) @ self.moved
-            if self.tie_at is not None:
-                L[:, len(L) - len(at.phi) + self.tie_at] += reach_tie[:, 0] * float(0.5 * left @ own * tie)
+            eta = self.moved @ wide
+            third = self._thirds(at, eta)[1]
+            slope = np.minimum(np.abs(got.eta) + got.eta_eta * eta + 0.5 * third * eta * eta, 1.0)
+            L = (reach * (0.5 * left * third * eta)) @ self.moved
             grow = np.linalg.inv(np.eye(len(L)) - L)
             if grow.min() < -1e-12:  # L is no contraction
                 return None
-            step = grow @ (reach * slope_eta + reach_tie * slope_tie)
+            step = grow @ (reach * slope)
             new = self._most(moves, step)
             if (new <= wide).all():
-                return Box(wide, eta, tie, step)
+                return Box(wide, eta, step)
             wide = np.maximum(wide, 1.08 * new)
         return None
 
     def _price(self, at: Level, moves: Moves) -> float:
         """Return by how much a vote between two others lowers D at most, after any of `moves` of other votes."""
-        most, least = [], []
-        for side in self.sides:
-
-            def total(cells: Array, side: Array = side) -> Array:
-                return np.bincount(self.other[side], cells[side], self.n).astype(np.float64)
-
-            now = total(self.weight - at.x)
-            often = total(np.where(self.rare, 0.0, moves.up))
-            most.append(now + total(moves.down))
-            least.append(now - often - np.minimum(total(np.where(self.rare, moves.up, 0.0)), moves.most_rare))
-        high, low = ((a[0] - b[1]) / np.maximum(a[0] + b[1], 1e-9) for a, b in ((most, least), (least, most)))
-        met = most[0] + most[1] > 0.0
-        return 0.5 * float(high[met].max(initial=0.0) - low[met].min(initial=0.0))
+        high, low = [0.0], [0.0]
+        often, rare = np.where(self.rare, 0.0, moves.up), np.where(self.rare, moves.up, 0.0)
+        for share in self.shares:
+            most, least = [], []
+            for side in self.sides:
+                cells = np.flatnonzero(side & share)
+                now, put, out, few = (
+                    np.bincount(self.other[cells], each[cells], self.n)
+                    for each in (self.weight - at.x, moves.down, often, rare)
+                )
+                most.append(now + put)
+                least.append(now - out - np.minimum(few, moves.most_rare))
+            for a, b, ends in ((most, least, high), (least, most, low)):
+                both = a[0] + b[1]
+                ends += ((a[0] - b[1])[both > 0.0] / both[both > 0.0]).tolist()
+        return 0.5 * (max(high) - min(low))
 
     def bound(self, at: Level, moves: Moves) -> float:
         """Return a lower bound of D over all sets that `moves` lead to, -inf if none is found."""
@@ -328,24 +289,12 @@ class Race:
         box = self.box(at, near)
         if box is None:
             return -np.inf
-        left, got, both = self.weight - at.x, at.got, box.eta + box.tie
-        here, edge = self._thirds(at.phi), self._thirds(at.phi, box.tie)
-        third = self._most_third(here, both)
-        size = np.abs(at.v_eta) + abs(at.v_tie)
-        M = self._spread(
-            left * (at.v_eta * here.eta3 + at.v_tie * here.eta2_tie),
-            left * (at.v_eta * here.eta2_tie + at.v_tie * here.eta_tie2),
-            left * (at.v_eta * here.eta_tie2 + at.v_tie * (here.tie3 + here.own)),
-        )
-        per_line = (left * MOST_FOURTH * here.parts * size * both * both / 6.0) @ self.moved
+        left, size = self.weight - at.x, np.abs(at.v)
+        here, third, fourth = self._thirds(at, box.eta)
+        M = self._spread(left * at.v * here)
+        per_line = (left * fourth * size * box.eta * box.eta / 6.0) @ self.moved
         per_line[self.parameters] += 0.5 * np.abs(M) @ box.lines[self.parameters]
-        if self.tie_at is not None:
-            own = float(left @ edge.own_fourth) * abs(at.v_tie) * box.tie**2 / 6.0
-            per_line[self.parameters][self.tie_at] += own
-        beta = np.abs(at.v_eta * got.eta_eta + at.v_tie * got.eta_tie) * box.eta
-        beta += np.abs(at.v_eta * got.eta_tie + at.v_tie * got.tie_tie) * box.tie
-        beta += 0.5 * third * size * both * both + 0.5 * edge.own * abs(at.v_tie) * box.tie**2
-        beta += per_line @ box.step
+        beta = size * (at.got.eta_eta * box.eta + 0.5 * third * box.eta * box.eta) + per_line @ box.step
         more = at.b + beta
         if self.apart:  # all other votes of the two keep the leader ahead
             more = np.where(self.helpful, more, np.where(self.between, self._price(at, near), 0.0))

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.bradley_terry import Cells, Fit, fit, gradient, solve
+from heedful.inference.bradley_terry import Cells, Fit, fit_again, gradient, solve
 from heedful.inference.fewest_votes import Fewest, find_fewest
-from heedful.inference.tie_models import LEAST_WIDTH, terms
+from heedful.inference.tie_models import terms
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -69,8 +69,8 @@ class _Board(NamedTuple):
 def find_influence(cells: Cells, found: Fit) -> Influence | None:
     """Return how few votes put another model first; None with one model.
 
-    `found` is the fit of the scores of n models to `cells`. The model of ties and the standard deviation of scores are
-    kept; everything else is fitted again.
+    `found` is the fit of the scores of n models to `cells`. Without votes the scores and the coefficients of covariates
+    are fitted again; the standard deviation of scores is kept, and the model of ties with its parameter.
     """
     n = found.scores.size
     if n < 2:
@@ -78,7 +78,7 @@ def find_influence(cells: Cells, found: Fit) -> Influence | None:
     order: list[int] = (-found.scores).argsort(kind="stable").tolist()
     if found.scores[order[0]] - found.scores[order[1]] < LEVEL:
         return Influence(order[0], order[1], 0, 0.0, (), 0)
-    board = _Board(n, cells, found, order[0])
+    board = _Board(n, cells, fit_again(n, cells, found), order[0])
     got = _proved(board, order[1:]) or _greedy(board, order[1 : 1 + CHALLENGERS])
     if got is None:
         return Influence(board.leader, order[1], None, 1.0, (), 1)
@@ -125,25 +125,17 @@ def _merged(kinds: list[tuple[int, int, int, int]]) -> tuple[tuple[int, int, int
 
 
 def _refit(board: _Board, taken: Array) -> Fit:
-    left = board.cells._replace(weight=board.cells.weight - taken)
-    return fit(board.n, left, board.found.model, sd=board.found.sd, start=_moved(board, taken))
+    """Return the fit without the votes `taken` of each cell (K,).
 
-
-def _moved(board: _Board, taken: Array) -> Fit:
-    """Return the fit of all votes, less to first order those `taken` of each cell (K,), where that moves it little.
-
-    Every fit begins from that of all votes: without almost all of them the tie parameter can run away to where it has
-    no slope, and a fit that begins there stays there.
-    """
+    It begins from that of all votes, moved to first order if that is not far."""
     at, n, whole, few = board.found, board.n, board.cells, np.flatnonzero(taken)
     cells = Cells(whole.first[few], whole.second[few], whole.outcome[few], taken[few], whole.z[few])
     eta = at.scores[cells.first] - at.scores[cells.second] + cells.z @ at.gamma
     got = terms(at.model, eta, at.tie, cells.outcome)
-    step = -solve(at.H, gradient(n, cells, cells.weight * got.eta, cells.weight * got.tie, at.tied))
-    tie = float(at.tie + step[n]) if at.tied else at.tie
-    if not np.abs(step).max() < FAR or (at.model == "threshold" and tie <= LEAST_WIDTH):
-        return at
-    return at._replace(scores=at.scores + step[:n], tie=tie, gamma=at.gamma + step[n + at.tied :])
+    step = -solve(at.H, gradient(n, cells, cells.weight * got.eta, cells.weight * got.tie, False))
+    if np.abs(step).max() < FAR:
+        at = at._replace(scores=at.scores + step[:n], gamma=at.gamma + step[n:])
+    return fit_again(n, whole._replace(weight=whole.weight - taken), at)
 
 
 def _lead(board: _Board, at: Fit, challenger: int) -> float:
@@ -158,8 +150,7 @@ def _influences(board: _Board, at: Fit, challenger: int) -> Array:
     e = np.zeros(at.H.shape[0])
     e[challenger], e[board.leader] = 1.0, -1.0
     u = solve(at.H, e)
-    along = u[cells.first] - u[cells.second] + cells.z @ u[n + at.tied :]
-    out: Array = -along * got.eta - (u[n] * got.tie if at.tied else 0.0)
+    out: Array = -(u[cells.first] - u[cells.second] + cells.z @ u[n:]) * got.eta
     return out
 
 

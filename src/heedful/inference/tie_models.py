@@ -110,59 +110,26 @@ def _terms(model: TieModel, eta: Array, tie: float, outcome: Ints) -> Terms:
     return got
 
 
-class Thirds(NamedTuple):
-    """Third derivatives of the log-likelihood of K votes, each (K,): three times by eta, twice by eta and once by the
-    tie parameter t, and so on. `own` is that of a term of t alone, which `tie3` does not have in it.
-
-    Fourth derivatives, and third ones, are bounded for all eta and t by MOST_FOURTH and MOST_THIRD times the number of
-    logistic functions, `parts` (K,); that of `own` by `own_fourth` (K,), while t is not less.
-    """
-
-    eta3: Array
-    eta2_tie: Array
-    eta_tie2: Array
-    tie3: Array
-    own: Array
-    own_fourth: Array
-    parts: Array
-
-
 MOST_THIRD = 1.0 / (6.0 * 3.0**0.5)
-"""The greatest third derivative of log(1 + exp x), and of the logarithm of a sum of exponentials of variables that
-change by 1 at most, in size."""
+"""The greatest third derivative of log P(outcome) by eta in size, for each logistic function in it."""
 MOST_FOURTH = 0.125
-"""Their greatest fourth derivative, in size."""
+"""The greatest fourth derivative likewise."""
 
 
-def third_derivatives(model: TieModel, eta: Array, tie: float, outcome: Ints) -> Thirds:
-    """Return the third derivatives of the log-likelihood of votes; arguments as of `terms`."""
-    tied, sign = outcome == 1, outcome - 1.0
-    none, one = np.zeros(eta.size), np.ones(eta.size)
+def third_derivatives(model: TieModel, eta: Array, tie: float, outcome: Ints) -> tuple[Array, Array]:
+    """Return (the third derivative of the log-likelihood of votes by eta (K,), the number of logistic functions in it
+    (K,)); arguments as of `terms`."""
+    tied, sign, one = outcome == 1, outcome - 1.0, np.ones(eta.size)
     if model == "half":
-        return Thirds(-_bend(eta), none, none, none, none, none, one)
+        return -_bend(eta), one
     if model == "constant":
-        bend = float(_bend(np.array([tie]))[0])
-        return Thirds(np.where(tied, 0.0, -_bend(eta)), none, none, none - bend, none, none, one)
-    if model == "odds":
-        p = np.array(probabilities(model, eta, tie))
-        x = np.array([0.5, 0.0, -0.5])[:, None] - 0.5 * (p[0] - p[2])
-        t = np.array([0.0, 1.0, 0.0])[:, None] - p[1]
-        eta3, eta2_tie, eta_tie2, tie3 = (-(p * each).sum(axis=0) for each in (x**3, x * x * t, x * t * t, t**3))
-        return Thirds(eta3, eta2_tie, eta_tie2, tie3, none, none, one)
-    won = -_bend(sign * eta - tie)  # of log s(sign eta - tie)
-    up, down = -_bend(eta + tie), -_bend(tie - eta)  # of log s(eta + tie), log s(tie - eta)
-    odds = 1.0 / np.expm1(min(2.0 * tie, 700.0))
-    third = 8.0 * odds * (1.0 + odds) * (1.0 + 2.0 * odds)  # of log(1 - exp(-2 tie))
-    fourth = 16.0 * odds * (1.0 + odds) * (1.0 + 6.0 * odds * (1.0 + odds))
-    return Thirds(
-        np.where(tied, up - down, sign * won),
-        np.where(tied, up + down, -won),
-        np.where(tied, up - down, sign * won),
-        np.where(tied, up + down, -won),
-        third * tied,
-        fourth * tied,
-        one + tied,
-    )
+        return np.where(tied, 0.0, -_bend(eta)), one
+    if model == "odds":  # a third moment of half the sign of the outcome
+        win, equal, loss = probabilities(model, eta, tie)
+        mean = 0.5 * (win - loss)
+        return -(win * (0.5 - mean) ** 3 - equal * mean**3 - loss * (0.5 + mean) ** 3), one
+    won = -sign * _bend(sign * eta - tie)
+    return np.where(tied, _bend(tie - eta) - _bend(tie + eta), won), one + tied
 
 
 def probabilities(model: TieModel, eta: Array, tie: float) -> tuple[Array, Array, Array]:
