@@ -234,12 +234,17 @@ class Race:
         out: Array = more + _greatest(moves.down, value, moves.most_back)
         return out
 
-    def _thirds(self, at: Level, eta: Array) -> tuple[Array, Array, Array]:
-        """Return (the third derivative of each cell's log-likelihood at phi, its greatest size within `eta` of there,
-        the greatest size of the fourth), each (K,)."""
+    def curvature(self, at: Level) -> Array:
+        """Return the second derivative of D by phi (P, P), with v as it is."""
+        here, _ = third_derivatives(self.model, self.A @ at.phi, self.tie, self.outcome)
+        return self._spread((self.weight - at.x) * at.v * here)
+
+    def _thirds(self, at: Level, eta: Array) -> tuple[Array, Array]:
+        """Return (the greatest size of the third derivative of each cell's log-likelihood within `eta` of phi, that of
+        the fourth), each (K,)."""
         here, parts = third_derivatives(self.model, self.A @ at.phi, self.tie, self.outcome)
         fourth = MOST_FOURTH * parts
-        return here, np.minimum(MOST_THIRD * parts, np.abs(here) + fourth * eta), fourth
+        return np.minimum(MOST_THIRD * parts, np.abs(here) + fourth * eta), fourth
 
     def box(self, at: Level, moves: Moves) -> Box | None:
         """Return a box that phi does not leave on the way to any set that `moves` lead to; None if none is found."""
@@ -250,7 +255,7 @@ class Race:
             if wide.max() > FAR:
                 return None
             eta = self.moved @ wide
-            third = self._thirds(at, eta)[1]
+            third, _ = self._thirds(at, eta)
             slope = np.minimum(np.abs(got.eta) + got.eta_eta * eta + 0.5 * third * eta * eta, 1.0)
             L = (reach * (0.5 * left * third * eta)) @ self.moved
             grow = np.linalg.inv(np.eye(len(L)) - L)
@@ -290,10 +295,9 @@ class Race:
         if box is None:
             return -np.inf
         left, size = self.weight - at.x, np.abs(at.v)
-        here, third, fourth = self._thirds(at, box.eta)
-        M = self._spread(left * at.v * here)
+        third, fourth = self._thirds(at, box.eta)
         per_line = (left * fourth * size * box.eta * box.eta / 6.0) @ self.moved
-        per_line[self.parameters] += 0.5 * np.abs(M) @ box.lines[self.parameters]
+        per_line[self.parameters] += 0.5 * np.abs(self.curvature(at)) @ box.lines[self.parameters]
         beta = size * (at.got.eta_eta * box.eta + 0.5 * third * box.eta * box.eta) + per_line @ box.step
         more = at.b + beta
         if self.apart:  # all other votes of the two keep the leader ahead
