@@ -157,19 +157,38 @@ def test_every_reason_is_told_once_with_its_first_line() -> None:
     assert told == {
         "wrong.jsonl:2": ("line", 1, "json: expected JSON, got invalid character at byte 1: 'oops'"),
         "wrong.jsonl:3": ("feedback", 2, "decision d7 is not in the log"),
-        "wrong.jsonl:6": ("feedback", 1, "clicks: 'i3' was not shown"),
+        "wrong.jsonl:6": (
+            "feedback",
+            1,
+            "clicks: expected items that were shown ('i1', 'i0', 'i2'), got 'i3'; answer the decision that showed it",
+        ),
         "wrong.jsonl:7": (
             "line",
             1,
             "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
             "experiment, stop, promote, style, got 'guess'",
         ),
-        "wrong.jsonl:8": ("decision", 2, "candidates: 'zz' is not on offer; put it there first"),
+        "wrong.jsonl:8": (
+            "decision",
+            2,
+            "candidates: expected items on offer, such as 'i0', 'i1', 'i2', got 'zz'; put it on offer first",
+        ),
     }
     assert {each["status"] for each in got.json["reasons"]} == {"rejected"}
     table = heedful("import cars wrong.jsonl")
     assert table.code == 1
     assert ["2", "wrong.jsonl:3", "feedback", "decision", "d7", "is", "not", "in", "the", "log"] in rows_of(table.out)
+
+
+def test_a_reason_is_one_however_many_names_it_lists() -> None:
+    shown = [["i0"], ["i0", "i1"], [f"i{j}" for j in range(7)]]
+    decisions = [DECISION | {"id": f"n{len(names)}", "candidates": names, "shown": names} for names in shown]
+    clicks = [CLICK | {"id": f"c{len(names)}", "decision": f"n{len(names)}", "clicks": ["i9"]} for names in shown]
+    items = [{"kind": "item", "id": f"i{j}", "f0": 0, "f1": 0} for j in range(4, 7)]
+    write("unseen.jsonl", [*items, *decisions, *clicks])
+    [reason] = heedful("import cars unseen.jsonl --json").json["reasons"]
+    told = "clicks: expected items that were shown ('i0'), got 'i9'; answer the decision that showed it"
+    assert (reason["count"], reason["first"], reason["reason"]) == (3, "unseen.jsonl:7", told)
 
 
 def test_import_refuses() -> None:
@@ -427,11 +446,12 @@ def test_validate_against_a_loop_writes_nothing() -> None:
         "wrong.jsonl:2: json: expected JSON, got invalid character at byte 1: 'oops'",
         "wrong.jsonl:3: decision d7 is not in the log",
         "wrong.jsonl:4: decision d8 is not in the log",
-        "wrong.jsonl:6: clicks: 'i3' was not shown",
+        "wrong.jsonl:6: clicks: expected items that were shown ('i1', 'i0', 'i2'), got 'i3'; answer the decision that "
+        "showed it",
         "wrong.jsonl:7: kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
         "experiment, stop, promote, style, got 'guess'",
-        "wrong.jsonl:8: candidates: 'zz' is not on offer; put it there first",
-        "wrong.jsonl:9: candidates: 'yy' is not on offer; put it there first",
+        "wrong.jsonl:8: candidates: expected items on offer, such as 'i0', 'i1', 'i2', got 'zz'; put it on offer first",
+        "wrong.jsonl:9: candidates: expected items on offer, such as 'i0', 'i1', 'i2', got 'yy'; put it on offer first",
         "wrong.jsonl: 9 lines: 2 line, 3 decision, 4 feedback; 7 wrong",
     ]
     as_json = heedful("validate cars wrong.jsonl --json")

@@ -36,6 +36,7 @@ class Tally:
         if outcome.reason is not None:
             # Reasons that differ in what they name only are one.
             alike = re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "", _without(outcome.reason, outcome.id))
+            alike = re.sub(r"\([ ,and more]*\)", "", alike)  # however many names are listed
             about = (outcome.kind, outcome.status, re.sub(r"\b(decision|feedback|item|event) \S+", r"\1", alike))
             told = {
                 "kind": outcome.kind,

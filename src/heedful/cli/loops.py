@@ -84,20 +84,25 @@ def decide(
             raise BadInput(f"--candidates: expected a list of objects, got {shorten(repr(among))}")
     around, scores = read_json("--context", context), read_json("--prior", prior)
     with open_loop(name, own) as loop:
+        from heedful.loop.strangers import NotOnOffer
+
         with asking():
             again = id is not None and loop.projection.find_decision(id) is not None
-            decision = loop.decide(
-                among,
-                person=person,
-                context=around,
-                prior=scores,
-                show=show,
-                id=id,
-                deferred=deferred,
-                repeats=repeats,
-                strict=True,  # a user who mistypes a name gets an error
-                after=after,
-            )
+            try:
+                decision = loop.decide(
+                    among,
+                    person=person,
+                    context=around,
+                    prior=scores,
+                    show=show,
+                    id=id,
+                    deferred=deferred,
+                    repeats=repeats,
+                    strict=True,  # a user who mistypes a name gets an error
+                    after=after,
+                )
+            except NotOnOffer as error:
+                raise BadInput(f"{error}: {shell_quote(['heedful', 'import', name, '--features', 'FILE'])}") from error
         if again and not json:  # a program that sends an id again means to
             note(f"{shorten(id)} was decided before, and comes back as it was then; a new decision takes another --id")
         if json:
