@@ -431,6 +431,22 @@ OTHERS: list[tuple[str, str, str]] = [
 ]
 
 
+@each_kind
+def test_an_unknown_learner_is_refused_with_the_names_that_fit(kind: Kind, folder: Path) -> None:
+    """Those that loops of the kind learn with and, where learners are compared, what else can be named there."""
+    fitting = {spec.partition(":")[0] for spec in kind.learners if kind.own is None} - {"convex"}  # it needs a radius
+    fitting |= {"batch"} if "perceptron" in fitting else set()
+    with kind.make(folder / "l") as loop:
+        before = state(loop)
+        others = {"always:MODEL", "cheapest", "cost-weight:W"} if kind.name == "routing" else set()
+        for refuse, names in ((loop.evaluate, fitting | others), (loop.promote, fitting)):
+            with pytest.raises(ValueError, match=r"FILE.py:Class or module:Class, got 'foo'$") as refused:
+                refuse("foo")
+            told, _, got = str(refused.value).removeprefix("learner: expected ").partition(" or module:Class, ")
+            assert (set(told.split(", ")), got) == (names | {"FILE.py:Class"}, "got 'foo'")
+        assert state(loop) == before
+
+
 @pytest.mark.parametrize(("kind", "learner", "told"), OTHERS)
 def test_a_log_is_not_evaluated_with_a_learner_of_another_kind(
     folder: Path, kind: str, learner: str, told: str

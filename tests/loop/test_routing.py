@@ -244,6 +244,8 @@ def test_a_router_is_promoted_for_its_value_and_a_policy_is_not(tmp_path: Path) 
         for policy in ("cheapest", "always:small", "cost-weight:1"):
             with pytest.raises(ValueError, match=f"learner: expected the name of a learner, got {policy}, a policy"):
                 loop.promote(policy, force=True)
+        with pytest.raises(ValueError, match="got 'cheap'; did you mean cheapest"):
+            loop.evaluate("cheap")
         with pytest.raises(ValueError, match=r"experiment: .* Loop\.evaluate compares learners there"):
             loop.plan_experiment()
         assert loop.promote(usual, force=True).evidence["measure"] == "value"

@@ -238,7 +238,7 @@ class _Fold:
         if at and self.frozen is None:
             self.start = _start(projection, when.removesuffix(".."), spec)
         self._interaction = projection.interaction
-        self.model = projection.interaction.candidate(name)
+        self.model = projection.interaction.find_candidate(name, projection.interaction.policies)
         self.span = self.start, 2**62 if self.frozen is None else self.frozen
         """the version after which this learner begins to learn, and the last one that it learns from"""
         self.lessons = 0

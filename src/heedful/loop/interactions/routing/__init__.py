@@ -70,6 +70,7 @@ class Routing(Coactive):
     arranges = True
     takes_prior = interleaves = corrects_lists = imitates = linear = False
     scores_thumbs = True
+    policies = (f"{ALWAYS}MODEL", CHEAPEST, f"{COST_WEIGHT}W")
     options = (
         LoopOption("route", "Choose a model for each prompt; FILE has the models and their cost."),
         LoopOption(
@@ -155,7 +156,10 @@ class Routing(Coactive):
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
         """Return the learner that `spec` names, over the features in `manifest`.
 
-        Raise ValueError if it cannot learn from thumbs, or draws what it shows itself."""
+        Raise ValueError if it belongs to another kind of feedback, cannot learn from thumbs, or draws what it shows
+        itself."""
+        if named_interaction(learner_class(spec)) != super().name:
+            raise ValueError(f"learner: expected one that is taught what is better, such as perceptron, got {spec}")
         learner = super().make_learner(spec, manifest)
         rng = np.random.default_rng(0)
         probe = learner.propose(learner.init(rng), np.zeros((2, learner.n_features)), rng)
@@ -462,8 +466,6 @@ class Routing(Coactive):
             except ValueError:
                 raise ValueError(f"learner: {COST_WEIGHT}W: expected a number from 0 to 1000, got {told!r}") from None
             return RouteModel(self.learner, self._shrink, self._costs._replace(weight=weight))
-        if named_interaction(learner_class(spec)) != "coactive":
-            raise ValueError(f"learner: expected one that is taught what is better, or {CHEAPEST}, got {spec}")
         return RouteModel(self.make_learner(spec, self.manifest), self._shrink, self._costs)
 
     def baselines(self, items: Sequence[str]) -> Sequence[str]:
