@@ -427,7 +427,7 @@ def test_every_form_of_feedback_is_told_on_the_page(visitor: Visitor, folder: Pa
     events = page.at("events")
     for said in ("clicked i1", "clicked nothing", "thumb up", "buy: i0", "none of these", "corrected", "the second"):
         assert f"Answer: {said}" in events
-    for said in ("(in an order from elsewhere)", "Item i0 was taken off", "A list that was made ahead was shown"):
+    for said in ("(in an order from elsewhere)", "Item i0 was taken off", "What was made ahead was shown"):
         assert said in events
 
 

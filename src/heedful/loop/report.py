@@ -145,7 +145,7 @@ class Report(NamedTuple):
 
     def _repr_html_(self) -> str:
         arms: list[Any] = [("learned", *self.learned), ("control", *self.control)]
-        title, columns = f"Report on {self.decisions:,} decisions", ["lists", "shown", "answered", "mean"]
+        title, columns = f"Report on {self.decisions:,} decisions", ["arm", "shown", "answered", "mean"]
         told = sentence(self.unsaid) if self.difference is None else interval(self.difference)
         if self.thumbs is not None:
             shares = {"learned": self.thumbs.learned.share, "control": self.thumbs.control.share}

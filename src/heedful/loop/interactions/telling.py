@@ -112,7 +112,7 @@ def explanation(told: Explanation) -> list[Part]:
 
 HOW = {
     "control": " by the control, whatever its score",
-    "sampled": " of a list that was drawn at random around the scores",
+    "sampled": " of what was drawn at random around the scores",
     "interleaved": " of a list that two learners drafted",
     "imitated": " by the caller's order, whatever its score",
     "imported": " by another system, whatever its score",
@@ -307,7 +307,7 @@ def report(found: Findings, card: Card) -> list[Part]:
     if found.rows:
         rows = tuple([(row.name, f"{row.shown:,}", f"{row.answered:,}", row.mean) for row in found.rows])
         trends = tuple([row.trend for row in found.rows])
-        parts.append(Table(card.score, ("lists", "shown", "answered", "mean"), rows, trends=trends))
+        parts.append(Table(card.score, (f"{card.shown}s", "shown", "answered", "mean"), rows, trends=trends))
     elif found.picture is not None:
         parts.append(picture_table(found.picture))
     parts.append(Line(" ".join((found.verdict.short, *found.verdict.more))))

@@ -81,7 +81,7 @@ def describe_event(loop: Loop, line: Json) -> str:
     if kind == "withdraw":
         return f"Item {line.get('id', '')} was taken off"
     if kind == "activate":
-        return "A list that was made ahead was shown"
+        return "What was made ahead was shown"
     if kind == "undo":
         return "A correction was taken back"
     if kind == "rollback":

@@ -69,7 +69,7 @@ def wasted_answers(report: Report, late_after: float, contradiction: str) -> lis
             against,
             f"By now the model {contradiction}: people disagree, change their minds, or make mistakes.",
         ),
-        ("Late", late, f"More than {duration(late_after)} after the list. They teach all the same."),
+        ("Late", late, f"More than {duration(late_after)} after it was shown. They teach all the same."),
     )
     told = [Share(name, share(n, given), n, what) for name, n, what in kinds]
     told.append(

@@ -155,6 +155,7 @@ class Comparison(Interaction[ChoiceModel]):
                 score="how often what was likeliest was chosen",
                 measure="Share of answers that were predicted",
                 measure_help="How often the item that was likeliest to be chosen was chosen.",
+                shown="question",
                 arms=("of the rule, the least certain", "of chance"),
                 widget=Widget("pairs"),
                 badge=f"choices: {self.goal}",

@@ -230,6 +230,7 @@ class Routing(Coactive):
                 measure="Mean thumb less cost",
                 measure_help="A thumb up counts 1, one down 0, an edit the share that it left; less the cost of the "
                 "model times the cost weight, at most 1.",
+                shown="route",
                 arms=("learned routes", "your first model (control)"),
                 settings=(
                     Setting("cost_weight", "by how much more probable a thumb up pays for one unit of cost", 0.01),
