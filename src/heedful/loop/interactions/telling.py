@@ -202,9 +202,8 @@ def evaluation(found: Evaluation) -> list[Part]:
         if not any(value.comparisons for value in values):
             parts += untold
             continue
-        share = measure.low == 0.0 and measure.high == 1.0
         rows = [
-            (each.learner, f"{each.lessons:,}", *value_texts(value, share), value.verdict)
+            (each.learner, f"{each.lessons:,}", *value_texts(value, measure.is_share), value.verdict)
             for each, value in zip(found.learners, values)
         ]
         columns = ("learner", "lessons", "value", f"{sure} interval", "difference", "verdict")
@@ -281,7 +280,7 @@ def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
         number = 0.0 if abs(number) < ROUNDING else number
         if share:
             return f"{100.0 * number:+.3g}%" if sign else f"{100.0 * number:.3g}%"
-        return signed(number) if sign else f"{number:.3f}"
+        return signed(number) if sign else brief(number)
 
     if value.value is None:
         return "unknown", "", ""

@@ -175,7 +175,7 @@ def _verdict(each: LearnerEvaluation, own: str, measures: Sequence[Measure]) -> 
     if not told:
         return "open", f"The log cannot tell whether {each.learner} is better than {own}: what follows says why."
     measure, value = told[0]
-    apart = value_texts(value, _is_share(measure))[2]
+    apart = value_texts(value, measure.is_share)[2]
     if value.verdict == "cannot be told":
         so_far = f"the difference in {measure.name} is {apart}"
         return "open", f"It cannot be told yet whether {each.learner} is better than {own}: {so_far}."
@@ -216,7 +216,7 @@ def _row(learner: str, value: Value, measure: Measure, scale: Scale, difference:
 
     The value's interval is drawn on `scale`, that of its difference from the first learner on the scale
     `difference`."""
-    text, between, apart = value_texts(value, _is_share(measure))
+    text, between, apart = value_texts(value, measure.is_share)
     drawn = apart_drawn = None
     if value.value is not None and value.low is not None and value.high is not None:
         drawn = scale.interval(value.value, value.low, value.high, f"{text}, interval {between}")
@@ -229,10 +229,6 @@ def _row(learner: str, value: Value, measure: Measure, scale: Scale, difference:
         "" if value.mean_weight is None else f"{value.mean_weight:.2f}",
         "" if value.unsupported is None else f"{100.0 * value.unsupported:.0f} %",
     )  # fmt: skip
-
-
-def _is_share(measure: Measure) -> bool:
-    return measure.low == 0.0 and measure.high == 1.0
 
 
 def _scale(ends: Sequence[tuple[float, float]], within: tuple[float, float] | None = None) -> Scale:
