@@ -203,12 +203,12 @@ def evaluation(found: Evaluation) -> list[Part]:
             parts += untold
             continue
         rows = [
-            (each.learner, f"{each.lessons:,}", *value_texts(value, measure.is_share), value.verdict)
+            (each.learner, *value_texts(value, measure.is_share), value.verdict)
             for each, value in zip(found.learners, values)
         ]
-        columns = ("learner", "lessons", "value", f"{sure} interval", "difference", "verdict")
+        columns = ("learner", "value", f"{sure} interval", "difference", "verdict")
         title = measure.name.capitalize() + ("" if measure.more_is_better else " (lower is better)")
-        parts.append(Table(title, columns, tuple(rows), (0, 3, 4, 5)))
+        parts.append(Table(title, columns, tuple(rows), (0, 2, 3, 4)))
         known = next(value for value in values if value.comparisons)
         by = basis(known.comparisons, known.people)
         weighed = f" (effective sample size {known.effective:,.0f})" if is_weighted(known) else ""
@@ -217,9 +217,9 @@ def evaluation(found: Evaluation) -> list[Part]:
         told = f"The first row is {found.first}; differences and verdicts compare the others with it. Each interval "
         told += f"misses the true value with probability {found.alpha:.2g} at most: however often you look while each "
         parts.append(Line(f"{told}answer is by a new person, at one look while the same people come back."))
-    learned = [(each.learner, greatest(each)) for each in found.learners if greatest(each)]
-    weights = Table("What they learned", ("learner", "greatest weights"), tuple(learned), (0, 1))
-    return there([*parts, *position_bias(found), weights])
+    taught = [(each.learner, f"{each.lessons:,}", greatest(each)) for each in found.learners if each.lessons]
+    learned = Table("What they learned", ("learner", "lessons", "greatest weights"), tuple(taught), (0, 2))
+    return there([*parts, *position_bias(found), learned])
 
 
 def refusals(found: Evaluation, j: int) -> list[Line]:
