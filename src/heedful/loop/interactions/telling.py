@@ -217,9 +217,16 @@ def evaluation(found: Evaluation) -> list[Part]:
         told = f"The first row is {found.first}; differences and verdicts compare the others with it. Each interval "
         told += f"misses the true value with probability {found.alpha:.2g} at most: however often you look while each "
         parts.append(Line(f"{told}answer is by a new person, at one look while the same people come back."))
-    taught = [(each.learner, f"{each.lessons:,}", greatest(each)) for each in found.learners if each.lessons]
-    learned = Table("What they learned", ("learner", "lessons", "greatest weights"), tuple(taught), (0, 2))
-    return there([*parts, *position_bias(found), learned])
+    return there([*parts, *position_bias(found), _learned(found)])
+
+
+def _learned(found: Evaluation) -> Table:
+    """Return a table of the learners in `found` that learned anything, with the number of their lessons and, if any of
+    them has weights, its greatest weights."""
+    columns = ("learner", "lessons", "greatest weights")
+    rows = [(each.learner, f"{each.lessons:,}", greatest(each)) for each in found.learners if each.lessons]
+    n = 3 if any(weights for *_, weights in rows) else 2
+    return Table("What they learned", columns[:n], tuple([row[:n] for row in rows]), (0, 2))
 
 
 def refusals(found: Evaluation, j: int) -> list[Line]:
