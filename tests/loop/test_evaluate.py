@@ -335,10 +335,10 @@ def test_what_is_collected_of_a_decision_takes_few_bytes(tmp_path: Path, monkeyp
 
 def test_what_rounding_leaves_of_a_difference_is_shown_as_none() -> None:
     value = Value("swapped pairs", 0.5, 0.0, 1.0, 2, 1, 2.0, 2.2e-16, -1.0, 1.0, "cannot be told", "", "")
-    assert value_texts(value, share=True) == ("50%", "0% to 100%", "+0% (-100% to +100%)")
+    assert value_texts(value, share=True) == ("50 %", "0 % to 100 %", "+0 % (-100 % to +100 %)")
     assert value_texts(value, share=False)[2] == "+0.00 (-1.00 to +1.00)"
     small = value._replace(difference=-1e-9)
-    assert value_texts(small, share=True)[2].startswith("-1e-07%")
+    assert value_texts(small, share=True)[2].startswith("-1e-07 %")
 
 
 def test_small_values_keep_their_digits() -> None:

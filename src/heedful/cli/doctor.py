@@ -14,7 +14,7 @@ import typer
 
 from heedful.cli.common import Json, Name, Own, find_loop
 from heedful.cli.console import BadInput, console, print_json
-from heedful.core.wording import count
+from heedful.core.wording import count, percent
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -233,7 +233,7 @@ def _learners(loop: Loop) -> Iterator[Finding]:
         yield Finding("apprentice", "ok", apprentice.told)
     if (running := loop.projection.experiment) is not None:
         event, begun = running
-        share = f"{100.0 * begun.share:g} % of the people" if begun.share else "nobody's lists: it only proposes"
+        share = f"{percent(begun.share)} of the people" if begun.share else "nobody's lists: it only proposes"
         told = f"{begun.learner} is tried against {begun.against} on {share}, since event {event.seq:,} ({event.id})"
         yield Finding("experiment", "ok", told)
 

@@ -13,6 +13,7 @@ from heedful.cli.console import check_extra, console, note, print_json, reading_
 from heedful.cli.output import check_path
 from heedful.cli.parts import print_parts
 from heedful.core.formatting import short
+from heedful.core.wording import percent, share_of
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -85,8 +86,10 @@ def _thumbs(thumbs: Approval, other: str) -> str:
     told = []
     for arm, what in ((thumbs.learned, "of learned lists"), (thumbs.control, f"of {other}")):
         if arm.share is not None:
-            between = "" if arm.low is None else f" (from {arm.low:.1%} to {arm.high:.1%})"
-            told.append(f"{arm.share:.1%} of {arm.thumbs:,}{between} {what}")
+            between = (
+                "" if arm.low is None or arm.high is None else f" (from {percent(arm.low)} to {percent(arm.high)})"
+            )
+            told.append(f"{percent(arm.share)} of {arm.thumbs:,}{between} {what}")
     line = f"Thumbs up: {', '.join(told)}"
     apart = thumbs.difference
     if apart is None:
@@ -102,7 +105,7 @@ def _feedback(found: Report) -> str:
     if not counts.given:
         return f"No feedback{f' but {counts.undone:,} that were undone' if counts.undone else ' so far'}."
     shares = [
-        f"{n:,} ({n / counts.given:.0%}) {told}"
+        f"{n:,} ({share_of(n, counts.given)}) {told}"
         for n, told in (
             (counts.empty, "with nothing to learn from"),
             (counts.contradictory, "against what the model says by now"),

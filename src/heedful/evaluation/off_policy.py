@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.wording import share
 from heedful.evaluation.confidence import HEADROOM
 
 Array = npt.NDArray[np.float64]
@@ -187,7 +188,7 @@ def estimate(
         return Refusal(told, "Logged probabilities as they were when it was shown.")
     mass = 0.0 if unsupported is None else float(np.mean(unsupported))
     if mass > MOST_UNSUPPORTED:
-        told = f"{mass:.0%} of what this ranker would show is not in the log"
+        told = f"{share(mass)} of what this ranker would show is not in the log"
         return Refusal(told, "Exploration: a share drawn at random, with known probabilities.")
     total = (weights**2).sum(axis=0)
     effective = float((weights.sum(axis=0) ** 2 / np.where(total > 0.0, total, 1.0)).min())

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from heedful.core.notebooks import table
 from heedful.core.validation import check_between, describe
+from heedful.core.wording import share
 from heedful.data.frames import frame_of
 from heedful.evaluation.off_policy import (
     LEAST,
@@ -460,7 +461,7 @@ class _ListValue(NamedTuple):
             alpha=alpha,
         )
         if mass > 0.0 and isinstance(found, Estimate):
-            lacks = f"{mass:.0%} of what it would show is not in the log"
+            lacks = f"{share(mass)} of what it would show is not in the log"
             found = found._replace(warning=f"the mean weight is {mean:.3g}, not 1: {lacks}, or {WRONG}")
         if isinstance(found, Refusal) and mass > MOST_UNSUPPORTED:
             found = found._replace(remedy=self.measure.remedy)

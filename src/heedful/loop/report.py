@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.core.notebooks import table
+from heedful.core.wording import share
 from heedful.data.frames import frame_of
 from heedful.loop import apprentice, records
 from heedful.loop.apprentice import Apprentice
@@ -149,7 +150,7 @@ class Report(NamedTuple):
         told = sentence(self.unsaid) if self.difference is None else interval(self.difference)
         if self.thumbs is not None:
             shares = {"learned": self.thumbs.learned.share, "control": self.thumbs.control.share}
-            told += f" Thumbs up: {', '.join(f'{name} {x:.0%}' for name, x in shares.items() if x is not None)}."
+            told += f" Thumbs up: {', '.join(f'{name} {share(x)}' for name, x in shares.items() if x is not None)}."
         counts = self.feedback
         given = f"Feedback: {counts.given:,}, of them {counts.empty:,} with nothing to learn from, "
         given += f"{counts.contradictory:,} against what the model says by now, {counts.late:,} late; "

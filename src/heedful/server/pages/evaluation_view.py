@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from heedful.core.wording import percent
 from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
 from heedful.loop.interactions.findings import basis
 from heedful.loop.interactions.measure import Measure, PositionBias
@@ -142,7 +143,7 @@ def evaluation_view(found: Evaluation) -> EvaluationView:
     measures = [_measure(found, j) for j in range(len(found.measures))]
     bias, even = _bias(found.position_bias or ())
     return EvaluationView(
-        tuple(verdicts), tuple(measures), own, f"{found.alpha:.2g}", f"{100.0 * (1.0 - found.alpha):.6g} %", bias, even,
+        tuple(verdicts), tuple(measures), own, f"{found.alpha:.2g}", percent(1.0 - found.alpha, 6), bias, even,
         POSITION_BIAS,
     )  # fmt: skip
 
@@ -227,7 +228,7 @@ def _row(learner: str, value: Value, measure: Measure, scale: Scale, difference:
         learner, text, between, drawn, apart, apart_drawn, value.verdict,
         f"{value.effective:,.0f}" if told else "",
         "" if value.mean_weight is None else f"{value.mean_weight:.2f}",
-        "" if value.unsupported is None else f"{100.0 * value.unsupported:.0f} %",
+        "" if value.unsupported is None else percent(value.unsupported),
     )  # fmt: skip
 
 
