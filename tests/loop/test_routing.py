@@ -285,6 +285,11 @@ def test_without_an_embedding_the_words_of_the_prompt_count(tmp_path: Path) -> N
             loop.feedback(d.id, thumb="up" if d.shown[0] == good else "down")
         assert [loop.rank(context={"prompt": each})[0] for each in prompts] == ["small", "large"]
         assert loop.rank(context={"prompt": "a poem about snow"})[0] == "small"
+        before = loop.projection.log.last()
+        for prompt in (5, ["a", "poem"], True):
+            with pytest.raises(ValueError, match=r"^context: prompt: expected a text, got "):
+                loop.decide(context={"prompt": prompt})
+        assert loop.projection.log.last() == before
 
 
 # ---------------------------------------------------------------------------- what is refused

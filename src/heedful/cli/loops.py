@@ -88,6 +88,9 @@ def decide(
 
         with asking():
             again = id is not None and loop.projection.find_decision(id) is not None
+            if around is None and not again and (needed := loop.projection.interaction.example_request()):
+                kind = loop.projection.interaction.loop
+                raise BadInput(f"--context: expected one in {kind}, such as {shell_quote(needed)}, got none")
             try:
                 decision = loop.decide(
                     among,

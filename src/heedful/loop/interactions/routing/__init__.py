@@ -18,7 +18,7 @@ import numpy as np
 from heedful.core.validation import check_count, describe
 from heedful.core.wording import percent, share
 from heedful.features import Encoding
-from heedful.features.columns import Category, Vector
+from heedful.features.columns import Category, Prose, Text, Vector
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
@@ -175,8 +175,8 @@ class Routing(Coactive):
         return ["control 0: no prompt goes to your first model, so that it got better cannot be shown"]
 
     def check_context(self, context: Mapping[str, Any]) -> None:
-        """Raise ValueError, naming the field, if the `context` of a request lacks the prompt, or its cost weight makes
-        no sense."""
+        """Raise ValueError, naming the field, if the `context` of a request lacks the prompt, a text in it is none, or
+        its cost weight makes no sense."""
         if context.get(table.WEIGHT) is not None:
             table.check_weight(table.WEIGHT, context[table.WEIGHT])
         around = self.manifest.context
@@ -192,6 +192,9 @@ class Routing(Coactive):
                 expected = f"{column.size} numbers" if isinstance(column, Vector) else "a value"
                 others = f"; there is {', '.join(map(repr, sorted(context)))}" if context else ""
                 raise ValueError(f"{column.name}: expected {expected}, got none{others}")
+            given = context.get(column.name)
+            if isinstance(column, Text | Prose) and not isinstance(given, str | None):
+                raise ValueError(f"{column.name}: expected a text, got {describe(given)}")
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
