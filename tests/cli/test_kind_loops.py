@@ -195,6 +195,8 @@ def test_a_route_is_decided_for_a_prompt_alone() -> None:
     with Loop.open("words.heedful") as loop:
         assert "decision" not in loop.projection.log.counts()
     made = done('decide words --id d1 --json --context {"prompt":"rain"}').json
+    [head] = [line.split() for line in heedful("decide words --id d1").out.splitlines() if "item" in line.split()]
+    assert head == ["thumb", "item", "cost"]  # and not the name twice
     assert heedful("decide words --id d1 --json").json == made
 
 

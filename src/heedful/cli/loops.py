@@ -121,9 +121,12 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     rows = _attributes(loop, decision, len(shown))
     columns = [column.name for column in loop.manifest.encoding.columns if column.kind != "ignored"]
     if not loop.manifest.encoding.size:  # no column is a feature
-        identifier = loop.manifest.encoding.identifier
-        columns = list(dict.fromkeys(name for row in rows for name in row if name != identifier))
-    columns = [column for column in columns if any(row.get(column) is not None for row in rows)][:ATTRIBUTES]
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+    identifier = loop.manifest.encoding.identifier  # the column of items has it
+    columns = [
+        column for column in columns if column != identifier and any(row.get(column) is not None for row in rows)
+    ]
+    columns = columns[:ATTRIBUTES]
     table = new_table(escape(f"{loop.path}: what to show"))
     table.add_column("", justify="right")
     predicted, about = decision.predicted, loop.projection.interaction.describe().prediction
