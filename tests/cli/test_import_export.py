@@ -370,7 +370,7 @@ def test_export_and_import_give_the_same_model(folder: Path) -> None:
 def test_export_compressed_and_over_an_older_one() -> None:
     heedful("import cars good.jsonl")
     assert heedful("export cars out.jsonl.gz").out == (
-        "out.jsonl.gz: 12 lines: 5 item, 2 decision, 1 withdraw, 1 activate, 2 feedback, 1 undo\n"
+        "out.jsonl.gz: 12 lines: item 5, decision 2, withdraw 1, activate 1, feedback 2, undo 1\n"
     )
     first = gzip.decompress(Path("out.jsonl.gz").read_bytes())
     assert heedful("export cars out.jsonl.gz").code == 0
@@ -381,7 +381,7 @@ def test_export_compressed_and_over_an_older_one() -> None:
 
 def test_export_to_stdout() -> None:
     got = heedful("export cars -")
-    assert (got.code, got.err) == (0, "heedful: 4 lines: 4 item\n")
+    assert (got.code, got.err) == (0, "heedful: 4 lines: item 4\n")
     assert [json.loads(line)["id"] for line in got.out.splitlines()] == ["i0", "i1", "i2", "i3"]
     with Loop.open("cars.heedful") as loop:
         [event] = loop.projection.log.events(kinds=["export"])
@@ -452,7 +452,7 @@ def test_validate_against_a_loop_writes_nothing() -> None:
         "experiment, stop, promote, style, got 'guess'",
         "wrong.jsonl:8: candidates: expected items on offer, such as 'i0', 'i1', 'i2', got 'zz'; put it on offer first",
         "wrong.jsonl:9: candidates: expected items on offer, such as 'i0', 'i1', 'i2', got 'yy'; put it on offer first",
-        "wrong.jsonl: 9 lines: 2 line, 3 decision, 4 feedback; 7 wrong",
+        "wrong.jsonl: 9 lines: line 2, decision 3, feedback 4; 7 wrong",
     ]
     as_json = heedful("validate cars wrong.jsonl --json")
     assert (as_json.code, as_json.err, as_json.json["lines"]) == (1, "", 9)
@@ -466,7 +466,7 @@ def test_validate_against_a_loop_writes_nothing() -> None:
 
 def test_validate_of_a_good_file() -> None:
     got = heedful("validate cars good.jsonl")
-    told = "2 decision, 1 item, 1 withdraw, 1 activate, 2 feedback, 1 undo; all are right"
+    told = "decision 2, item 1, withdraw 1, activate 1, feedback 2, undo 1; all are right"
     assert (got.code, got.err, got.out) == (0, "", f"good.jsonl: 8 lines: {told}\n")
     heedful("import cars good.jsonl")
     assert heedful("validate cars good.jsonl").out.endswith("; all are right; 8 known to the loop already\n")
@@ -635,7 +635,7 @@ def test_a_format_that_is_none_or_does_not_fit_is_refused() -> None:
     )
     assert not Path("x").exists()
     got = heedful("import notes pairs.jsonl --as preference-data --json")
-    assert (got.code, got.err) == (1, "heedful: none of 1 rows was used\n")
+    assert (got.code, got.err) == (1, "heedful: the only row was not used\n")
     assert got.json["report"]["dropped"] == {"both answers are equal": 1}
 
 

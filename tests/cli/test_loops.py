@@ -642,7 +642,7 @@ def test_forget_says_what_is_gone_and_what_is_out_of_reach(cars: str, folder: Pa
     back_ups = "Back-ups of the folder are out of reach, and may still hold them."
     decided("decide cars --id d0 --person bob")
     gone, also = heedful("forget cars bob --yes", width=300).out.splitlines()  # before anything was exported
-    assert (gone.partition(" erased")[0], also) == ("bob: 1 events", back_ups)
+    assert (gone.partition(" erased")[0], also) == ("bob: 1 event", back_ups)
     decided("decide cars --id d1 --person ann")
     heedful("feedback cars d1 --clicks mini --id e1")
     heedful("export cars out.jsonl")

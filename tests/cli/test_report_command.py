@@ -136,6 +136,13 @@ def test_as_json() -> None:
     assert got.json == plain(report)
     assert heedful("report cars --json --last 10").json["decisions"] == 10
     assert "The newest 10 decisions, since" in told(heedful("report cars --last 10"))
+    assert "The newest decision, since" in told(heedful("report cars --last 1"))
+
+
+def test_one_decision_is_said_in_the_singular() -> None:
+    with small_loop("cars.heedful", "perceptron") as loop:
+        loop.decide(id="d")
+    assert "The only decision, since" in told(heedful("report cars"))
 
 
 def test_where_it_does_harm_or_may_be_chance() -> None:

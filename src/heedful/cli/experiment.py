@@ -11,7 +11,7 @@ from heedful.cli.answers import print_answers
 from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
 from heedful.cli.console import BadInput, console, print_json
 from heedful.cli.parts import print_parts
-from heedful.core.wording import percent
+from heedful.core.wording import count, percent
 
 if TYPE_CHECKING:
     from heedful.loop.apprentice import Apprentice
@@ -245,7 +245,8 @@ def _plan(found: PlannedExperiment, share: float) -> list[Part]:
     rows = [
         (percent(win.share), f"{win.found:.2f}", "" if win.days is None else f"{win.days:.1f}") for win in found.wins
     ]
-    told = f"With {percent(share)} of the people: about {found.people:,} people and {found.sessions:,} sessions in "
+    told = f"With {percent(share)} of the people: about {count(found.people, 'person', 'people')} and "
+    told += f"{count(found.sessions, 'session')} in "
     told += f"{found.days:g} days, of which {percent(found.ties, 2)} are ties."
     table = Table("If the candidate won so many", ("sessions won", "found to be better", "median days"), tuple(rows))
     return [table, Line(told), *([Line(f"Take it with care: {found.caveat}.")] if found.caveat else [])]

@@ -13,7 +13,7 @@ from heedful.cli.console import check_extra, console, note, print_json, reading_
 from heedful.cli.output import check_path
 from heedful.cli.parts import print_parts
 from heedful.core.formatting import short
-from heedful.core.wording import percent, share_of
+from heedful.core.wording import count, percent, share_of
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -120,7 +120,8 @@ def _simulation(found: Report) -> str:
     assert truth is not None
     if truth.regret is None:
         return f"A simulated person teaches this loop: {truth.unbound}."
-    told = f"A simulated person teaches this loop: regret {short(truth.regret)} on average over {truth.lists:,} lists"
+    lists = count(truth.lists, "list")
+    told = f"A simulated person teaches this loop: regret {short(truth.regret)} on average over {lists}"
     return f"{told}; " + (f"no bound: {truth.unbound}." if truth.bound is None else f"at most {short(truth.bound)}.")
 
 
@@ -128,7 +129,9 @@ def _views(found: Report) -> str:
     if found.since is None:
         return "Nothing was decided so far."
     since = datetime.fromtimestamp(found.since / 1e6, UTC)
-    told = f"{'All' if found.whole else 'The newest'} {found.decisions:,} decisions, since {since:%Y-%m-%d %H:%M} UTC"
+    whole = "All" if found.decisions > 1 else "The only"
+    n = "decision" if found.decisions == 1 else f"{found.decisions:,} decisions"
+    told = f"{whole if found.whole else 'The newest'} {n}, since {since:%Y-%m-%d %H:%M} UTC"
     told += f"; {found.imported:,} of them imported" if found.imported else ""
     told += f"; {found.waiting:,} deferred and not shown" if found.waiting else ""
     return told + (f"; {found.unknown:,} asked about items that were not on offer" if found.unknown else "")

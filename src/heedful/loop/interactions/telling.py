@@ -417,7 +417,7 @@ def _lines(found: Health) -> list[Line]:
             Line(
                 f"Corrections gain {percent(gained.alpha)} of what the best list would gain (alpha), with a mean "
                 f"slack of {brief(gained.slack)}; {percent(gained.worse)} are worse than what was shown. All by "
-                f"the utility of the present model, which is an estimate, over {gained.answers:,} corrections."
+                f"the utility of the present model, which is an estimate, over {count(gained.answers, 'correction')}."
             )
         )
     largest = found.largest
