@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from heedful.core.notebooks import table
 from heedful.core.validation import check_between, describe
+from heedful.core.wording import share
 from heedful.data.frames import frame_of
 from heedful.evaluation.off_policy import (
     LEAST,
@@ -238,7 +239,7 @@ class _Fold:
         if at and self.frozen is None:
             self.start = _start(projection, when.removesuffix(".."), spec)
         self._interaction = projection.interaction
-        self.model = projection.interaction.candidate(name)
+        self.model = projection.interaction.find_candidate(name, projection.interaction.policies)
         self.span = self.start, 2**62 if self.frozen is None else self.frozen
         """the version after which this learner begins to learn, and the last one that it learns from"""
         self.lessons = 0
@@ -460,7 +461,7 @@ class _ListValue(NamedTuple):
             alpha=alpha,
         )
         if mass > 0.0 and isinstance(found, Estimate):
-            lacks = f"{mass:.0%} of what it would show is not in the log"
+            lacks = f"{share(mass)} of what it would show is not in the log"
             found = found._replace(warning=f"the mean weight is {mean:.3g}, not 1: {lacks}, or {WRONG}")
         if isinstance(found, Refusal) and mass > MOST_UNSUPPORTED:
             found = found._replace(remedy=self.measure.remedy)

@@ -33,6 +33,11 @@ class Measure(NamedTuple):
     """whether a learner that is better by it is the better one to serve; False for a part of what a loop is for, such
     as the cost alone"""
 
+    @property
+    def is_share(self) -> bool:
+        """whether its values are shares, which are written as percentages; an error is none"""
+        return (self.low, self.high, self.more_is_better) == (0.0, 1.0, True)
+
 
 class PositionBias(NamedTuple):
     """How often people choose a place of a list compared with the place above it, whatever items are there."""
