@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from heedful.jit.kernel import Floats
@@ -64,3 +65,7 @@ class Compared(NamedTuple):
     nan for a learner that makes no such prediction"""
     weights: Floats
     """the weight of each comparison (c,): an inverse probability of what was shown, or 1"""
+    neighbours: Sequence[tuple[int, bool, float]] = ()
+    """the pairs of neighbours in the list shown of which a click chose exactly one, where the two were shown in either
+    order at random: (position, from 1, of the upper item of the two; whether the upper one was chosen; 1 / (2 P), P
+    being the probability of the order in which they were shown)"""

@@ -909,18 +909,6 @@ class Interaction(Protocol[M]):
         score = self.score(step.decision, [step.feedback])
         return None if score is None else (score,)
 
-    def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
-        """Return the pairs of neighbours in the list shown of which the answer chose exactly one, a tuple for each
-        pair.
-
-        Only pairs that were shown in either order at random count. A tuple is
-        - the position, from 1, of the upper item of the two,
-        - whether the upper one was chosen,
-        - the weight 1 / (2 P), P being the probability of the order in which they were shown.
-
-        `step` is one piece of feedback with the decision that it answers. By default there are none."""
-        return ()
-
     def places(self, models: Sequence[M], step: Step) -> tuple[Floats, Floats, Floats] | None:
         """Return weights with which one list drawn at random counts in estimates of how other rankings would do at
         their first three places; None if it does not count.

@@ -531,10 +531,6 @@ class Routing(Coactive):
         x = step.context.x[[found[0]]]
         return max(found[1] - float(self._costs.charge(x)[0]), -1.0), found[1]
 
-    def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
-        """Return (): no neighbours are swapped."""
-        return ()
-
     def places(self, models: Sequence[Any], step: Step) -> tuple[Floats, Floats, Floats] | None:
         """Return None: one model is shown."""
         return None
