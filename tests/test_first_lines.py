@@ -65,7 +65,7 @@ def test_pairs_of_answers() -> None:
 
 def test_scores_and_corrections_of_langfuse() -> None:
     _, read, style, decide = map(run, first_lines("langfuse.md"))
-    assert "13 rows of scores, 13 used" in read
+    assert "13 scores, 13 used" in read
     assert "Write in the style that corrections of earlier drafts ask for: shorter" in style
     assert "1 brief" in decide or "arm control" in decide  # the id is a new one each time
 

@@ -40,7 +40,7 @@ def test_with_a_goal_a_learner_and_features() -> None:
     got = done("init b covers.csv --choices --features --kind title=ignored --kind pages=number --json").json
     assert (got["features"], got["choices"]) == (1, "best")
     assert (
-        "tells of others that are like it, by 1 features"
+        "tells of others that are like it, by 1 feature"
         in done("init c covers.csv --choices --features --kind title=ignored").out
     )
     with Loop.open("a.heedful") as loop:

@@ -177,7 +177,7 @@ def test_it_learned_and_learning_helps(figures: Any) -> None:
 
 def test_the_words(figures: Any, words: str) -> None:
     flat = " ".join(words.split())
-    assert f"{figures['pairs_alike']:.0%} of all pairs" in flat
+    assert f"{100.0 * figures['pairs_alike']:.0f} % of all pairs" in flat
     assert "Does learning help? Yes" in flat
     assert {row["hidden"] * row["learned"] > 0 for row in figures["weights"]} == {True}
     assert "Nothing came out the other way round, only stronger or weaker." in flat

@@ -108,7 +108,7 @@ def test_a_log_with_an_event_missing() -> None:
     log("DELETE FROM event WHERE kind = 'decision' AND id = 'd1'")
     found = looked()
     assert "problem" in statuses(found).values()
-    assert found["log"][0]["told"] == "1 events are about an event that is not there"
+    assert found["log"][0]["told"] == "1 event is about an event that is not there"
 
 
 def test_a_model_that_is_not_the_fold_of_the_log(loop: Path) -> None:
@@ -218,7 +218,7 @@ def test_time_that_ran_backwards(loop: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(loop.parent)
     found = looked()
     assert statuses(found) == {"clock": "warning"}
-    assert found["clock"][0]["told"] == "time ran backwards 1 times"
+    assert found["clock"][0]["told"] == "time ran backwards 1 time"
 
 
 def test_an_import_is_not_time_that_ran_backwards(loop: Path) -> None:

@@ -157,19 +157,38 @@ def test_every_reason_is_told_once_with_its_first_line() -> None:
     assert told == {
         "wrong.jsonl:2": ("line", 1, "json: expected JSON, got invalid character at byte 1: 'oops'"),
         "wrong.jsonl:3": ("feedback", 2, "decision d7 is not in the log"),
-        "wrong.jsonl:6": ("feedback", 1, "clicks: 'i3' was not shown"),
+        "wrong.jsonl:6": (
+            "feedback",
+            1,
+            "clicks: expected items that were shown ('i1', 'i0', 'i2'), got 'i3'; answer the decision that showed it",
+        ),
         "wrong.jsonl:7": (
             "line",
             1,
             "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
             "experiment, stop, promote, style, got 'guess'",
         ),
-        "wrong.jsonl:8": ("decision", 2, "candidates: 'zz' is not on offer; put it there first"),
+        "wrong.jsonl:8": (
+            "decision",
+            2,
+            "candidates: expected items on offer, such as 'i0', 'i1', 'i2', got 'zz'; put it on offer first",
+        ),
     }
     assert {each["status"] for each in got.json["reasons"]} == {"rejected"}
     table = heedful("import cars wrong.jsonl")
     assert table.code == 1
     assert ["2", "wrong.jsonl:3", "feedback", "decision", "d7", "is", "not", "in", "the", "log"] in rows_of(table.out)
+
+
+def test_a_reason_is_one_however_many_names_it_lists() -> None:
+    shown = [["i0"], ["i0", "i1"], [f"i{j}" for j in range(7)]]
+    decisions = [DECISION | {"id": f"n{len(names)}", "candidates": names, "shown": names} for names in shown]
+    clicks = [CLICK | {"id": f"c{len(names)}", "decision": f"n{len(names)}", "clicks": ["i9"]} for names in shown]
+    items = [{"kind": "item", "id": f"i{j}", "f0": 0, "f1": 0} for j in range(4, 7)]
+    write("unseen.jsonl", [*items, *decisions, *clicks])
+    [reason] = heedful("import cars unseen.jsonl --json").json["reasons"]
+    told = "clicks: expected items that were shown ('i0'), got 'i9'; answer the decision that showed it"
+    assert (reason["count"], reason["first"], reason["reason"]) == (3, "unseen.jsonl:7", told)
 
 
 def test_import_refuses() -> None:
@@ -351,7 +370,7 @@ def test_export_and_import_give_the_same_model(folder: Path) -> None:
 def test_export_compressed_and_over_an_older_one() -> None:
     heedful("import cars good.jsonl")
     assert heedful("export cars out.jsonl.gz").out == (
-        "out.jsonl.gz: 12 lines: 5 item, 2 decision, 1 withdraw, 1 activate, 2 feedback, 1 undo\n"
+        "out.jsonl.gz: 12 lines: item 5, decision 2, withdraw 1, activate 1, feedback 2, undo 1\n"
     )
     first = gzip.decompress(Path("out.jsonl.gz").read_bytes())
     assert heedful("export cars out.jsonl.gz").code == 0
@@ -362,7 +381,7 @@ def test_export_compressed_and_over_an_older_one() -> None:
 
 def test_export_to_stdout() -> None:
     got = heedful("export cars -")
-    assert (got.code, got.err) == (0, "heedful: 4 lines: 4 item\n")
+    assert (got.code, got.err) == (0, "heedful: 4 lines: item 4\n")
     assert [json.loads(line)["id"] for line in got.out.splitlines()] == ["i0", "i1", "i2", "i3"]
     with Loop.open("cars.heedful") as loop:
         [event] = loop.projection.log.events(kinds=["export"])
@@ -427,12 +446,13 @@ def test_validate_against_a_loop_writes_nothing() -> None:
         "wrong.jsonl:2: json: expected JSON, got invalid character at byte 1: 'oops'",
         "wrong.jsonl:3: decision d7 is not in the log",
         "wrong.jsonl:4: decision d8 is not in the log",
-        "wrong.jsonl:6: clicks: 'i3' was not shown",
+        "wrong.jsonl:6: clicks: expected items that were shown ('i1', 'i0', 'i2'), got 'i3'; answer the decision that "
+        "showed it",
         "wrong.jsonl:7: kind: expected item, withdraw, decision, activate, feedback, undo, rollback, "
         "experiment, stop, promote, style, got 'guess'",
-        "wrong.jsonl:8: candidates: 'zz' is not on offer; put it there first",
-        "wrong.jsonl:9: candidates: 'yy' is not on offer; put it there first",
-        "wrong.jsonl: 9 lines: 2 line, 3 decision, 4 feedback; 7 wrong",
+        "wrong.jsonl:8: candidates: expected items on offer, such as 'i0', 'i1', 'i2', got 'zz'; put it on offer first",
+        "wrong.jsonl:9: candidates: expected items on offer, such as 'i0', 'i1', 'i2', got 'yy'; put it on offer first",
+        "wrong.jsonl: 9 lines: line 2, decision 3, feedback 4; 7 wrong",
     ]
     as_json = heedful("validate cars wrong.jsonl --json")
     assert (as_json.code, as_json.err, as_json.json["lines"]) == (1, "", 9)
@@ -446,7 +466,7 @@ def test_validate_against_a_loop_writes_nothing() -> None:
 
 def test_validate_of_a_good_file() -> None:
     got = heedful("validate cars good.jsonl")
-    told = "2 decision, 1 item, 1 withdraw, 1 activate, 2 feedback, 1 undo; all are right"
+    told = "decision 2, item 1, withdraw 1, activate 1, feedback 2, undo 1; all are right"
     assert (got.code, got.err, got.out) == (0, "", f"good.jsonl: 8 lines: {told}\n")
     heedful("import cars good.jsonl")
     assert heedful("validate cars good.jsonl").out.endswith("; all are right; 8 known to the loop already\n")
@@ -615,7 +635,7 @@ def test_a_format_that_is_none_or_does_not_fit_is_refused() -> None:
     )
     assert not Path("x").exists()
     got = heedful("import notes pairs.jsonl --as preference-data --json")
-    assert (got.code, got.err) == (1, "heedful: none of 1 rows was used\n")
+    assert (got.code, got.err) == (1, "heedful: the only row was not used\n")
     assert got.json["report"]["dropped"] == {"both answers are equal": 1}
 
 

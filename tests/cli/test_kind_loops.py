@@ -33,7 +33,9 @@ def test_the_command_line_says_what_the_loop_says(kind: Kind) -> None:
     with kind.make("l.heedful") as loop:
         teach(kind, loop, range(24))
     person = ask(kind, 24)["person"]
-    decided = done(f"decide l --id d24 --person {person} --json {own}").json
+    about = ask(kind, 24).get("context")
+    context = "" if about is None else "--context " + json.dumps(about, separators=(",", ":"))
+    decided = done(f"decide l --id d24 --person {person} --json {context} {own}").json
     answer = kind.answer(24, tuple(decided["shown"]))
     said = done(f"feedback l d24 --id e24 --json --form {{}} {own}", json.dumps(answer)).json
     assert (said["status"], said["learned"]) == ("applied", True)
@@ -41,7 +43,7 @@ def test_the_command_line_says_what_the_loop_says(kind: Kind) -> None:
     assert done(f"undo l e23 --json {own}").json["status"] == "applied"
     learner = "" if kind.own else f"--learner {kind.other}"
     with Loop.open("l.heedful", learner=kind.own) as loop:
-        assert decided == as_json(loop.decide(person=person, id="d24").plain())
+        assert decided == as_json(loop.decide(person=person, id="d24").plain())  # as it was then
         explained, report = as_json(loop.explain("d23")), as_json(loop.report())
         evaluated = as_json(loop.evaluate(*[] if kind.own else [kind.other]))
     assert done(f"explain l d23 --json {own}").json == explained
@@ -180,6 +182,22 @@ def test_a_loop_of_routes_is_made_and_says_so() -> None:
     made = done("init words models.csv --route --json").json
     assert (made["learner"], made["items"]) == ("pairwise-logistic:rate=0.3", 2)
     assert [each["column"] for each in made["context"]] == ["prompt", "cost_weight"]
+
+
+def test_a_route_is_decided_for_a_prompt_alone() -> None:
+    """Unless the decision was made before; what is missing is said as it would have to be written."""
+    done("init words models.csv --route")
+    for line in ("decide words", "decide words --id d1"):
+        got = heedful(line)
+        assert (got.code, got.out) == (2, "")
+        told = 'expected one in a loop of routes, such as --context \'{"prompt": "THE PROMPT"}\', got none'
+        assert got.err == f"heedful: --context: {told}\n"
+    with Loop.open("words.heedful") as loop:
+        assert "decision" not in loop.projection.log.counts()
+    made = done('decide words --id d1 --json --context {"prompt":"rain"}').json
+    [head] = [line.split() for line in heedful("decide words --id d1").out.splitlines() if "item" in line.split()]
+    assert head == ["thumb", "item", "cost"]  # and not the name twice
+    assert heedful("decide words --id d1 --json").json == made
 
 
 @pytest.mark.parametrize(("line", "told"), WRONG)

@@ -79,12 +79,14 @@ def test_what_comes_from_the_data_is_said() -> None:
     assert "bound (exponentiated) is the largest entry of phi, radius (convex) is 100" in help_text
 
 
-def test_one_s_own(own_file: Path) -> None:
+def test_one_s_own(own_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     got = heedful("learners {}:Odd --json", own_file)
     assert [parameter["default"] for parameter in got.json["parameters"]] == [None, None, 0]
     assert got.json["title"] == ""
     assert got.json["example"].endswith(f"--learner {own_file}:Odd:start=0")
     assert got.json["class"] == f"{own_file.name}:Odd"
+    monkeypatch.chdir(own_file.parent)
+    assert heedful(f"learners {own_file.name}:Odd").out.splitlines()[0] == f"{own_file.name}:Odd"
 
 
 def test_one_there_is_not() -> None:

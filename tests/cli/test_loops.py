@@ -405,7 +405,11 @@ def test_a_long_list_is_cut_in_the_table_and_whole_in_json() -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("decide cars bugatti", "candidates: 'bugatti' is not on offer; put it there first"),
+        (
+            "decide cars bugatti",
+            "candidates: expected items on offer, such as 'beetle', 'mini', 'golf', got 'bugatti'; put it on offer "
+            "first: heedful import cars --features FILE",
+        ),
         ("decide cars mini mini", "candidates: expected each once, got 'mini' 2 times"),
         ("decide cars --context [1]", "context: expected an object, got [1]"),
         ("decide cars --context {{", "--context: expected JSON, got {{: expected property name"),
@@ -500,8 +504,12 @@ def test_feedback_that_fits_no_longer_is_rejected_with_3(cars: str) -> None:
     decided("decide cars mini golf --id d1")
     for line, reason in (
         ("d2 --none", "decision d2 is not in the log"),
-        ("d1 --clicks mustang", "clicks: 'mustang' was not shown"),
-        ("d1 --thumb up --item mustang", "thumb: 'mustang' was not among the candidates"),
+        (
+            "d1 --clicks mustang",
+            "clicks: expected items that were shown ('golf', 'mini'), got 'mustang'; answer the decision that showed "
+            "it",
+        ),
+        ("d1 --thumb up --item mustang", "item: expected candidates of the decision ('mini', 'golf'), got 'mustang'"),
         ("d1 --clicks mini --chain d9", "chain: decision d9 is not in the log"),
     ):
         got = heedful(f"feedback cars {line} --id e --json")
@@ -512,7 +520,9 @@ def test_feedback_that_fits_no_longer_is_rejected_with_3(cars: str) -> None:
 def test_a_comma_belongs_to_the_name(cars: str) -> None:
     decided()
     got = heedful("feedback cars d1 --clicks mini,golf --id e1")
-    assert (got.code, got.out) == (3, "rejected e1: clicks: 'mini,golf' was not shown\n")
+    shown = "('mini', 'beetle', 'golf', 'mustang', 'pinto, old' and 1 more)"
+    told = f"rejected e1: clicks: expected items that were shown {shown}, got 'mini,golf'; answer the decision that "
+    assert (got.code, got.out) == (3, f"{told}showed it\n")
     assert got.err == "heedful: 'mini,golf' was taken for one name: name each item with an option of its own\n"
 
 
@@ -632,7 +642,7 @@ def test_forget_says_what_is_gone_and_what_is_out_of_reach(cars: str, folder: Pa
     back_ups = "Back-ups of the folder are out of reach, and may still hold them."
     decided("decide cars --id d0 --person bob")
     gone, also = heedful("forget cars bob --yes", width=300).out.splitlines()  # before anything was exported
-    assert (gone.partition(" erased")[0], also) == ("bob: 1 events", back_ups)
+    assert (gone.partition(" erased")[0], also) == ("bob: 1 event", back_ups)
     decided("decide cars --id d1 --person ann")
     heedful("feedback cars d1 --clicks mini --id e1")
     heedful("export cars out.jsonl")

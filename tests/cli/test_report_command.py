@@ -54,8 +54,8 @@ def test_in_words() -> None:
     assert "Yes: what was learned does better than the control." in out
     assert f"Difference: {apart.by:+.2f} (95 % confidence interval: {apart.low:+.2f} to {apart.high:+.2f})." in out
     counts = report.feedback
-    share = f"{counts.contradictory} ({counts.contradictory / 120:.0%}) against what the model says by now"
-    assert f"Feedback: 120, of them 0 (0%) with nothing to learn from, {share}, 0 (0%) late; 0 more undone." in out
+    share = f"{counts.contradictory} ({100.0 * counts.contradictory / 120:.0f} %) against what the model says by now"
+    assert f"Feedback: 120, of them 0 (0 %) with nothing to learn from, {share}, 0 (0 %) late; 0 more undone." in out
     assert re.search(r"All 120 decisions, since \d{4}-\d\d-\d\d \d\d:\d\d UTC$", out)
     assert "simulated" not in out
     line = re.search(r"0\.\d{2} ([▁▂▃▄▅▆▇█]{12}) ", out)
@@ -109,7 +109,8 @@ def test_thumbs_are_counted_by_arm_with_an_interval() -> None:
         thumbs.learned.up / thumbs.learned.thumbs - thumbs.control.up / thumbs.control.thumbs
     )
     out = told(heedful("report cars"))
-    assert f"Thumbs up: {thumbs.learned.share:.1%} of {thumbs.learned.thumbs} (from {thumbs.learned.low:.1%} to" in out
+    up, low = 100.0 * thumbs.learned.share, 100.0 * thumbs.learned.low
+    assert f"Thumbs up: {up:.3g} % of {thumbs.learned.thumbs} (from {low:.3g} % to" in out
     assert f"of your order (control); the difference is {apart.by:+.3f}, from {apart.low:+.3f} to" in out
     assert "(20 people): learning helps." in out
     assert heedful("report cars --json").json["thumbs"] == plain(thumbs)
@@ -135,6 +136,13 @@ def test_as_json() -> None:
     assert got.json == plain(report)
     assert heedful("report cars --json --last 10").json["decisions"] == 10
     assert "The newest 10 decisions, since" in told(heedful("report cars --last 10"))
+    assert "The newest decision, since" in told(heedful("report cars --last 1"))
+
+
+def test_one_decision_is_said_in_the_singular() -> None:
+    with small_loop("cars.heedful", "perceptron") as loop:
+        loop.decide(id="d")
+    assert "The only decision, since" in told(heedful("report cars"))
 
 
 def test_where_it_does_harm_or_may_be_chance() -> None:
@@ -159,9 +167,9 @@ def test_imported_deferred_undone_and_late() -> None:
         loop.record(FIVE, FIVE, id="r", time=1_700_000_000_000_000)
         loop.decide(FIVE, id="mail", deferred=True)
         loop.feedback("r", id="e", clicks=["i1"])
-    assert "Feedback: 1, of them 0 (0%) with nothing to learn from, 0 (0%) against" in told(heedful("report cars"))
+    assert "Feedback: 1, of them 0 (0 %) with nothing to learn from, 0 (0 %) against" in told(heedful("report cars"))
     out = told(heedful("report cars"))
-    assert "1 (100%) late; 0 more undone." in out
+    assert "1 (100 %) late; 0 more undone." in out
     assert out.endswith("All 2 decisions, since 2023-11-14 22:13 UTC; 1 of them imported; 1 deferred and not shown")
     with Loop.open("cars.heedful") as loop:
         loop.undo("e")

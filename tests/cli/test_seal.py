@@ -53,7 +53,7 @@ def test_the_doctor_compares_segments_with_the_log() -> None:
     make(shrink=0.0)
     heedful("seal cars --events 16")
     found = {each["check"]: each for each in heedful("doctor cars --json").json}
-    assert found["segments"]["told"] == "2, with 32 events, as they are in the log"
+    assert found["segments"]["told"] == "2, with 32 events, as in the log"
     path = Path("cars.heedful/segment-000000000017.parquet")
     path.write_bytes(path.read_bytes()[:-1])
     got = heedful("doctor cars --json")

@@ -182,7 +182,7 @@ def test_a_log_that_cannot_tell_says_why_and_what_would_help() -> None:
     weights, rewards, _ = draw(500, 5)
     other = estimate(weights, rewards, unsupported=np.full(500, 0.6))
     assert isinstance(other, Refusal)
-    assert other.reason == "60% of what this ranker would show is not in the log"
+    assert other.reason == "60 % of what this ranker would show is not in the log"
     deterministic = estimate(np.zeros((500, K)), rewards, unsupported=np.ones(500))
     assert isinstance(deterministic, Refusal)
     assert "Exploration" in deterministic.remedy

@@ -70,7 +70,7 @@ def test_what_is_told() -> None:
         "2 different texts in 4 rows",
         "the same everywhere",
     ]
-    assert [d.example for d in told] == ["'Ada'", "50 to 150", "Japan", "4"]
+    assert [d.example for d in told] == ["Ada", "50 to 150", "Japan", "4"]
 
 
 def test_unknown_categories_are_zeros_and_counted() -> None:

@@ -100,14 +100,15 @@ def commands(kind: str, folder: Path) -> str:
     """What commands print, in words and as JSON; `folder`, with the loop in it, is the working directory."""
     spec = OTHERS[kind]
     lines = ["report", f"explain {{}} {LAST[kind]}", "explain {} d0", f"evaluate {{}} --learner {spec}", "doctor"]
-    lines += ["decide {} --person p0 --id cli", *(["standing"] if kind == "choices" else []), "undo {} e3"]
+    about = ' --context {"embedding":[0,1,0]}' if kind == "routes" else ""
+    lines += [f"decide {{}} --person p0 --id cli{about}", *(["standing"] if kind == "choices" else []), "undo {} e3"]
     lines += ["forget {} p0 --yes"]
     told = []
     for line in lines:
         words = line if "{}" in line else f"{line} {{}}"
         for form in ("", " --json"):
             ended = heedful(f"{words}{form}", kind, width=100)
-            told.append(f"$ heedful {words.format(kind)}{form}\n{ended.out}{ended.err}[{ended.code}]\n")
+            told.append(f"$ heedful {words.replace('{}', kind)}{form}\n{ended.out}{ended.err}[{ended.code}]\n")
     return _steady("\n".join(told), folder)
 
 

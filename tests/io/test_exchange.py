@@ -196,7 +196,10 @@ def test_decisions_about_items_that_were_withdrawn_since_are_duplicates_the_seco
             [other] = brought(two, [decisions[0] | {"candidates": ["i1", "i2"], "shown": ["i1"]}])
             assert (other.status, other.reason) == ("rejected", "decision d is in the log already, with other content")
             [new] = brought(two, [decisions[0] | {"id": "new"}])
-            assert (new.status, new.reason) == ("rejected", "candidates: 'i1' is not on offer; put it there first")
+            assert (new.status, new.reason) == (
+                "rejected",
+                "candidates: expected items on offer, such as 'i0', 'i2', 'i3', got 'i1'; put it on offer first",
+            )
         one.forget("q")
         assert [each.reason for each in brought(one, decisions)] == [None, "decision e was forgotten"]
 
@@ -401,7 +404,10 @@ def test_a_decision_about_a_pending_item_finds_it_and_one_that_is_gone_does_not(
     target = rehearse(loop.path) if rehearsed else loop
     outcomes = brought(target, told)
     assert status(outcomes) == ["rejected", "applied", "applied", "applied", "rejected", "duplicate"]
-    assert outcomes[0].reason == "candidates: 'x' is not on offer; put it there first"
+    assert (
+        outcomes[0].reason
+        == "candidates: expected items on offer, such as 'i0', 'i1', 'i2', got 'x'; put it on offer first"
+    )
     if rehearsed:
         target.close()
 
@@ -516,7 +522,10 @@ MISFITS: list[tuple[dict[str, Any], str]] = [
     ({"kind": "item", "id": "a", "attributes": {"id": "b", "f0": 1}}, "id: expected 'b', as in the column id, got 'a'"),
     ({"kind": "item", "id": "a", "features": [1.0]}, "features: expected shape (2,), got (1,)"),
     ({"kind": "withdraw", "id": "nobody"}, "item nobody is not on offer"),
-    (DECISION | {"candidates": ["i0", "zz"], "shown": ["i0"]}, "candidates: 'zz' is not on offer; put it there first"),
+    (
+        DECISION | {"candidates": ["i0", "zz"], "shown": ["i0"]},
+        "candidates: expected items on offer, such as 'i0', 'i1', 'i2', got 'zz'; put it on offer first",
+    ),
     (DECISION | {"candidates": [{"id": "a"}, "i0"], "shown": ["a"]}, "candidates[1]: expected an object"),
     (DECISION | {"candidates": [{"id": "a", "f0": "x"}], "shown": ["a"]}, "candidates[0]: f0: expected"),
     (DECISION | {"candidates": [{"id": "a"}], "shown": ["b"]}, "shown: expected candidates, got 'b'"),

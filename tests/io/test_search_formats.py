@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -25,7 +26,8 @@ def make_loop(path: Path) -> None:
 def test_a_model_is_written_as_json_and_as_a_script_with_the_same_calls(tmp_path: Path, engine: str) -> None:
     make_loop(tmp_path / "shop")
     told = done(f"export {{}} {{}} --as {engine}", tmp_path / "shop", tmp_path / "model.json")
-    assert "1 line: 1 model" in told.out
+    assert "1 line: model 1" in told.out
+    assert re.search(r"^\d+ features with a weight, \d+ used$", told.out, re.M)
     document = json.loads((tmp_path / "model.json").read_text())
     assert document["engine"] == engine
     [first, second] = document["calls"]

@@ -16,6 +16,7 @@ import heedful.loop.evaluate as evaluating
 from heedful import Loop
 from heedful.loop import growing
 from heedful.loop.evaluate import Value
+from heedful.loop.interactions.measure import Measure
 from heedful.loop.interactions.telling import value_texts
 from kinds import Kind, each_kind, teach
 from loops import small_loop
@@ -334,7 +335,26 @@ def test_what_is_collected_of_a_decision_takes_few_bytes(tmp_path: Path, monkeyp
 
 def test_what_rounding_leaves_of_a_difference_is_shown_as_none() -> None:
     value = Value("swapped pairs", 0.5, 0.0, 1.0, 2, 1, 2.0, 2.2e-16, -1.0, 1.0, "cannot be told", "", "")
-    assert value_texts(value, share=True) == ("50%", "0% to 100%", "+0% (-100% to +100%)")
+    assert value_texts(value, share=True) == ("50 %", "0 % to 100 %", "+0 % (-100 % to +100 %)")
     assert value_texts(value, share=False)[2] == "+0.00 (-1.00 to +1.00)"
     small = value._replace(difference=-1e-9)
-    assert value_texts(small, share=True)[2].startswith("-1e-07%")
+    assert value_texts(small, share=True)[2].startswith("-1e-07 %")
+
+
+def test_small_values_keep_their_digits() -> None:
+    cost = Value("cost", 0.0004, 0.0, 0.01234, 20, 5, 20.0, -0.00006, -0.012, 0.0001, "cannot be told", "", "")
+    assert value_texts(cost, share=False) == ("0.000400", "0.00 to 0.0123", "-6.00e-05 (-0.0120 to +0.000100)")
+    large = cost._replace(value=12.3456, low=1.0, high=1234.5)
+    assert value_texts(large, share=False)[:2] == ("12.3", "1.00 to 1,234")
+
+
+@pytest.mark.parametrize(
+    ("measure", "share"),
+    [
+        (Measure("thumbs", "", "", ""), True),
+        (Measure("squared error", "", "", "", more_is_better=False), False),
+        (Measure("value", "", "", "", -1.0, 1.0), False),
+    ],
+)
+def test_shares_are_percentages_and_errors_are_not(measure: Measure, share: bool) -> None:
+    assert measure.is_share is share

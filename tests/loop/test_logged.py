@@ -37,7 +37,7 @@ def test_a_deterministic_log_gives_no_number_and_says_why(tmp_path: Path) -> Non
     pairs, lists = other.values
     assert pairs.refused == "no answer prefers one of two neighbours that were shown in either order at random"
     assert "heedful init --learner fair-pairs" in pairs.remedy
-    assert lists.refused == "100% of what this ranker would show is not in the log"
+    assert lists.refused == "100 % of what this ranker would show is not in the log"
     assert "heedful init --sampled 0.01" in lists.remedy
     assert own.values[1].value is not None, "what was shown is known"
 
@@ -82,7 +82,7 @@ def test_a_mean_weight_a_little_short_of_1_is_told_loudly(tmp_path: Path) -> Non
         found = loop.evaluate(f"perceptron@{start}").learners[1].values[1]
     assert found.mean_weight == pytest.approx(1.0 / 1.1)
     assert found.unsupported == pytest.approx(1.0 - (found.mean_weight or 0.0))
-    lacks = f"{found.unsupported:.0%} of what it would show is not in the log"
+    lacks = f"{100.0 * found.unsupported:.0f} % of what it would show is not in the log"
     assert found.warning.startswith(
         f"the mean weight is {found.mean_weight:.3g}, not 1: {lacks}, or logged probabilities"
     )

@@ -279,7 +279,7 @@ def test_an_item_that_is_withdrawn_takes_with_it_what_was_rated(folder: Path, sp
         assert model.shared.said.of_item[1] == -1
         assert loop.verify() == []
         assert "i1" not in loop.decide(person="q", show=4).shown
-        with pytest.raises(LookupError, match="'i1' is not on offer"):
+        with pytest.raises(LookupError, match=r"expected items on offer, .*, got 'i1'"):
             loop.decide(["i1"], person="q", strict=True)
         before = bits(loop)
         answer = loop.feedback("late", rating={"i1": 4})

@@ -187,31 +187,36 @@ def test_what_is_no_answer_is_refused_by_name_and_changes_nothing(kind: Kind, fo
 
 # ---------------------------------------------------------------------------- what does not fit what was shown
 
+SHOWN = "expected items that were shown ('i0', 'i1'), got"
+CANDIDATES = "expected candidates of the decision ('i0', 'i1', 'i2'), got"
 UNFIT: dict[str, list[tuple[str, dict[str, Any], str]]] = {
     "coactive": [
         ("nobody", {"clicks": []}, "decision nobody is not in the log"),
-        ("d", {"clicks": ["i2"]}, "clicks: 'i2' was not shown"),
-        ("d", {"better": ["i9"]}, "better: 'i9' was not among the candidates"),
-        ("d", {"rating": {"i9": 1}}, "rating: 'i9' was not among the candidates"),
-        ("d", {"thumb": "up", "item": "i2"}, "thumb: 'i2' was not shown"),
-        ("d", {"action": "buy", "item": "i2"}, "action: 'i2' was not shown"),
-        ("d", {"edit": {"f0": 1.0}, "item": "i9"}, "'i9' was not among the candidates"),
+        ("d", {"clicks": ["i2"]}, f"clicks: {SHOWN} 'i2'; answer the decision that showed it"),
+        ("d", {"better": ["i9"]}, f"better: {CANDIDATES} 'i9'"),
+        ("d", {"rating": {"i9": 1}}, f"rating: {CANDIDATES} 'i9'"),
+        ("d", {"thumb": "up", "item": "i2"}, f"item: {SHOWN} 'i2'; answer the decision that showed it"),
+        ("d", {"action": "buy", "item": "i2"}, f"item: {SHOWN} 'i2'; answer the decision that showed it"),
+        ("d", {"edit": {"f0": 1.0}, "item": "i9"}, f"item: {CANDIDATES} 'i9'"),
         ("d", {"clicks": ["i0"], "chain": ["later"]}, "chain: decision later is not in the log"),
         ("d", {"clicks": ["i0"], "chain": ["alone"]}, "somebody else"),
         ("alone", {"choice": "first"}, "choice: expected a decision that showed two, got one that showed one"),
     ],
     "ordinal": [
         ("nobody", {"grade": {"i0": 1}}, "decision nobody is not in the log"),
-        ("d", {"grade": {"i0": 2, "i9": 3}}, "grade: 'i9' was not among the candidates"),
+        ("d", {"grade": {"i0": 2, "i9": 3}}, f"grade: {CANDIDATES} 'i9'"),
     ],
     "rating": [
         ("nobody", {"rating": {"i0": 1}}, "decision nobody is not in the log"),
-        *[("d", {"rating": {"i0": 2, name: 3}}, f"rating: '{name}' was not shown") for name in ("i2", "i9", "nothing")],
+        *[
+            ("d", {"rating": {"i0": 2, name: 3}}, f"rating: {SHOWN} '{name}'; answer")
+            for name in ("i2", "i9", "nothing")
+        ],
     ],
     "comparison": [
         ("nobody", {"choice": "first"}, "decision nobody is not in the log"),
-        ("d", {"better": "i5"}, "better: 'i5' was not shown"),
-        ("d", {"clicks": ["i5"]}, "clicks: 'i5' was not shown"),
+        ("d", {"better": "i5"}, f"better: {SHOWN} 'i5'; answer the decision that showed it"),
+        ("d", {"clicks": ["i5"]}, f"clicks: {SHOWN} 'i5'; answer the decision that showed it"),
         (
             "d",
             {"clicks": ["i0", "i1"]},
@@ -227,14 +232,14 @@ UNFIT: dict[str, list[tuple[str, dict[str, Any], str]]] = {
         ("nobody", {"thumb": "up"}, "decision nobody is not in the log"),
         ("d", {"thumb": "up"}, "item: expected the model whose answer is judged, as 2 were shown, got none"),
         ("d", {"edit": {"changed": 0.5}}, "item: expected the model whose answer is judged, as 2 were shown, got none"),
-        ("d", {"thumb": "up", "item": "i2"}, "thumb: 'i2' was not shown"),
-        ("d", {"edit": {"changed": 0.5}, "item": "i2"}, "'i2' was not shown"),
-        ("d", {"better": ["i9"]}, "better: 'i9' was not among the candidates"),
+        ("d", {"thumb": "up", "item": "i2"}, f"item: {SHOWN} 'i2'; answer the decision that showed it"),
+        ("d", {"edit": {"changed": 0.5}, "item": "i2"}, f"item: {SHOWN} 'i2'; answer the decision that showed it"),
+        ("d", {"better": ["i9"]}, f"better: {CANDIDATES} 'i9'"),
         ("one", {"choice": "first"}, "choice: expected a decision that showed two, got one that showed one"),
     ],
     "best-worst": [
         ("nobody", {"best": "i0", "worst": "i1"}, "decision nobody is not in the log"),
-        ("d", {"best": "i0", "worst": "nobody"}, "best: 'nobody' was not among the candidates"),
+        ("d", {"best": "i0", "worst": "nobody"}, f"best: {CANDIDATES} 'nobody'"),
         ("d", {"best": "i0", "worst": "i2"}, "best: expected two of what was shown, the best and the worst"),
     ],
 }
@@ -424,6 +429,22 @@ OTHERS: list[tuple[str, str, str]] = [
     ("best-worst", "fair-pairs", "learner: expected one of the best and the worst"),
     ("rating", FIFTH, "learner: expected one of ratings"),
 ]
+
+
+@each_kind
+def test_an_unknown_learner_is_refused_with_the_names_that_fit(kind: Kind, folder: Path) -> None:
+    """Those that loops of the kind learn with and, where learners are compared, what else can be named there."""
+    fitting = {spec.partition(":")[0] for spec in kind.learners if kind.own is None} - {"convex"}  # it needs a radius
+    fitting |= {"batch"} if "perceptron" in fitting else set()
+    with kind.make(folder / "l") as loop:
+        before = state(loop)
+        others = {"always:MODEL", "cheapest", "cost-weight:W"} if kind.name == "routing" else set()
+        for refuse, names in ((loop.evaluate, fitting | others), (loop.promote, fitting)):
+            with pytest.raises(ValueError, match=r"FILE.py:Class or module:Class, got 'foo'$") as refused:
+                refuse("foo")
+            told, _, got = str(refused.value).removeprefix("learner: expected ").partition(" or module:Class, ")
+            assert (set(told.split(", ")), got) == (names | {"FILE.py:Class"}, "got 'foo'")
+        assert state(loop) == before
 
 
 @pytest.mark.parametrize(("kind", "learner", "told"), OTHERS)

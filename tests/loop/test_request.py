@@ -51,6 +51,8 @@ def resolved(loop: Loop, decision: DecisionRecord, names: Any, later: Any = None
 
 SHOWN = DecisionRecord(shown=[2, 0])
 NAMES = ["i3", "i5", "i1"]
+SHOWED = r"expected items that were shown \('i1', 'i3'\), got"
+ASKED = r"expected candidates of the decision \('i3', 'i5', 'i1'\), got"
 
 
 # ---------------------------------------------------------------------------- the caller's score
@@ -189,18 +191,21 @@ def test_clicks_of_a_chain_become_places_in_their_decisions(loop: Loop) -> None:
     record, extra = resolved(loop, SHOWN, NAMES, later, clicks=["i8", "i1", "i5", "i7"], chain=["d2", "d3"])
     assert extra is None
     assert record == FeedbackRecord("clicks", [-1, 2, -2, -3], chain=[(30, 2), (30, 1), (20, 4)])
-    with pytest.raises(LookupError, match="clicks: 'i5' was not shown"):
+    with pytest.raises(LookupError, match=rf"clicks: {SHOWED} 'i5'"):
         resolved(loop, SHOWN, NAMES, {"d2": (20, {"i7": 0})}, clicks=["i5"], chain=["d2"])
 
 
 def test_what_was_not_there_is_said(loop: Loop) -> None:
     for form, words in (
-        ({"clicks": ["i5"]}, "clicks: 'i5' was not shown"),  # a candidate below the cut
-        ({"better": ["i9"]}, "better: 'i9' was not among the candidates"),
-        ({"rating": {"i9": 1}}, "rating: 'i9' was not among the candidates"),
-        ({"thumb": "up", "item": "i5"}, "thumb: 'i5' was not shown"),
-        ({"action": "buy", "item": "i5"}, "action: 'i5' was not shown"),
-        ({"edit": {"f0": 1}, "item": "i9"}, "'i9' was not among the candidates"),
+        (
+            {"clicks": ["i5"]},
+            rf"clicks: {SHOWED} 'i5'; answer the decision that showed it",
+        ),  # a candidate below the cut
+        ({"better": ["i9"]}, rf"better: {ASKED} 'i9'"),
+        ({"rating": {"i9": 1}}, rf"rating: {ASKED} 'i9'"),
+        ({"thumb": "up", "item": "i5"}, rf"item: {SHOWED} 'i5'; answer the decision that showed it"),
+        ({"action": "buy", "item": "i5"}, rf"item: {SHOWED} 'i5'; answer the decision that showed it"),
+        ({"edit": {"f0": 1}, "item": "i9"}, rf"item: {ASKED} 'i9'"),
     ):
         with pytest.raises(LookupError, match=words):
             resolved(loop, SHOWN, NAMES, **form)

@@ -244,6 +244,8 @@ def test_a_router_is_promoted_for_its_value_and_a_policy_is_not(tmp_path: Path) 
         for policy in ("cheapest", "always:small", "cost-weight:1"):
             with pytest.raises(ValueError, match=f"learner: expected the name of a learner, got {policy}, a policy"):
                 loop.promote(policy, force=True)
+        with pytest.raises(ValueError, match="got 'cheap'; did you mean cheapest"):
+            loop.evaluate("cheap")
         with pytest.raises(ValueError, match=r"experiment: .* Loop\.evaluate compares learners there"):
             loop.plan_experiment()
         assert loop.promote(usual, force=True).evidence["measure"] == "value"
@@ -283,6 +285,11 @@ def test_without_an_embedding_the_words_of_the_prompt_count(tmp_path: Path) -> N
             loop.feedback(d.id, thumb="up" if d.shown[0] == good else "down")
         assert [loop.rank(context={"prompt": each})[0] for each in prompts] == ["small", "large"]
         assert loop.rank(context={"prompt": "a poem about snow"})[0] == "small"
+        before = loop.projection.log.last()
+        for prompt in (5, ["a", "poem"], True):
+            with pytest.raises(ValueError, match=r"^context: prompt: expected a text, got "):
+                loop.decide(context={"prompt": prompt})
+        assert loop.projection.log.last() == before
 
 
 # ---------------------------------------------------------------------------- what is refused
@@ -369,7 +376,8 @@ def test_what_else_is_refused(tmp_path: Path) -> None:
             "clicks: expected thumb, edit, choice, better or none: this loop learns which answers are good"
         )
         assert "expected a decision that showed two" in str(loop.feedback("d", choice="first").reason)
-        assert "was not shown" in str(loop.feedback("d", thumb="up", item="large").reason)
+        other = str(loop.feedback("d", thumb="up", item="large").reason)
+        assert other.startswith("item: expected items that were shown ('small'), got 'large'")
         for show in (3, 0):
             with pytest.raises(ValueError, match="show: expected"):
                 loop.decide(show=show)

@@ -122,7 +122,7 @@ def test_a_learner_without_swaps_is_evaluated_by_such_lists(tmp_path: Path) -> N
                 ]
                 loop.feedback(d.id, id=f"e{t}", clicks=[name for name, p in zip(d.shown, liked) if rng.random() < p])
             found, lists = loop.evaluate(f"pairwise-logistic@{start}").learners[1].values[:2]
-            assert lists.refused.startswith("100% of what this ranker would show is not in the log")
+            assert lists.refused.startswith("100 % of what this ranker would show is not in the log")
             assert lists.remedy.startswith("Whole lists are seldom the same")  # more draws would not help
             assert found.low is not None
             assert found.high is not None

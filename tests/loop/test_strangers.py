@@ -259,8 +259,14 @@ def test_feedback_on_a_list_with_an_unknown_one(
 
 def test_what_was_not_shown_was_not_clicked_and_nothing_but_unknown_teaches_nothing(loop: Loop) -> None:
     loop.decide(["i0", "x", "i1"], id="d", show=2)
-    assert loop.feedback("d", clicks=["x"]).reason == "clicks: 'x' was not shown"
-    assert loop.feedback("d", clicks=["z"]).reason == "clicks: 'z' was not shown"
+    assert (
+        loop.feedback("d", clicks=["x"]).reason
+        == "clicks: expected items that were shown ('i0', 'i1'), got 'x'; answer the decision that showed it"
+    )
+    assert (
+        loop.feedback("d", clicks=["z"]).reason
+        == "clicks: expected items that were shown ('i0', 'i1'), got 'z'; answer the decision that showed it"
+    )
     loop.decide(["x", "i0"], id="top", prior=[2.0, 1.0], show=1)
     before = bits(loop)
     for form in ({"thumb": "up"}, {"clicks": ["x"]}, {"better": "i0"}, {"edit": {"f0": 1.0}}):
@@ -365,7 +371,7 @@ def test_hits_of_a_search_engine_are_candidates(loop: Loop, tmp_path: Path) -> N
         loop.decide([{"_id": "i0", "price": 3}])
     with pytest.raises(ValueError, match=r"^candidates\[0\]: _score: expected a finite number, got 'high'"):
         loop.decide([{"_id": "i0", "_score": "high"}])
-    with pytest.raises(LookupError, match="'999' is not on offer"):
+    with pytest.raises(LookupError, match=r"expected items on offer, .*, got '999'"):
         loop.decide(hits, strict=True)
     with Loop.create(tmp_path / "texts", encoding=TEXTS, settings=Settings(k=1, control=0.0)) as texts:
         drafts = [{"_id": "a", "_score": 1.0, "_source": {"text": "Hello there!"}}]

@@ -297,7 +297,7 @@ def test_gaps_and_spreads() -> None:
     both = (("x", "y"),) * 2
     verdict = steadier_over(("f", "s"), both)({"f": flat, "s": steep})
     assert verdict.conclusion == HOLDS
-    assert "f 9.5%, s 26.1%" in verdict.found
+    assert "f 9.5 %, s 26.1 %" in verdict.found
     assert steadier_over(("s", "f"), both)({"f": flat, "s": steep}).conclusion == FAILS
     unsteady = steep | {"y": ran([[16.0], [10.0], [13.0]])}
     assert steadier_over(("f", "s"), both)({"f": flat, "s": unsteady}).conclusion == OPEN

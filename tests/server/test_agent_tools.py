@@ -173,7 +173,7 @@ def test_a_pair_of_a_loop_of_choices(tmp_path: Path) -> None:
                 better = "first" if pair["pair"][0] < pair["pair"][1] else "second"
                 assert (await call(client, "learn", decision=pair["decision"], choice=better, id=f"e{i}"))["learned"]
             assert "Best of the items on offer: a, " in await read(client, f"{LIKES}/ann")
-            assert "'zz' is not on offer" in await refused(client, "ask", candidates=["a", "zz"])
+            assert "got 'zz'; put it on offer first" in await refused(client, "ask", candidates=["a", "zz"])
 
         talk(agent_server(loop, "l"), steps)
 
@@ -223,7 +223,7 @@ def test_style_is_what_a_person_likes(tmp_path: Path) -> None:
         ("learn", {"decision": "d", "edit": "x"}, "edit: expected the attributes"),
         ("learn", {"decision": "d", "attributes": {}}, "feedback: expected one of|edit: expected"),
         ("learn", {"decision": "d", "attributes": {"nope": 1}}, "edit: "),
-        ("learn", {"decision": "d", "better": ["zz"]}, "better: 'zz'"),
+        ("learn", {"decision": "d", "better": ["zz"]}, "better: expected candidates of the decision"),
         ("learn", {"decision": "d", "thumb": "sideways"}, "thumb: expected up or down"),
         ("learn", {"decision": "d", "choice": "third"}, "choice: expected"),
         ("learn", {"decision": "d", "rating": {"a": "many"}}, "rating.a: expected a number, got 'many'"),
@@ -236,7 +236,7 @@ def test_style_is_what_a_person_likes(tmp_path: Path) -> None:
         ("forget", {"person": ""}, "person: expected"),
         ("ask", {"candidates": ["a", "a", "a"]}, "candidates: expected two or more to ask about, got 1"),
         ("ask", {"candidates": []}, "candidates: expected two or more to ask about, got 0"),
-        ("ask", {"candidates": ["a", "zz"]}, "'zz' is not on offer"),
+        ("ask", {"candidates": ["a", "zz"]}, "got 'zz'; put it on offer first"),
         ("ask", {"candidates": ["a", "b", "b"]}, "candidates: expected each once, got 'b' 2 times"),
         ("nope", {}, "Unknown tool: nope"),
     ],

@@ -239,7 +239,7 @@ REFUSED: dict[str, list[tuple[str, dict[str, Any], str | None, str]]] = {
 """What is refused in a loop of each kind where "i0" and "i1" were shown: the field of bad input, none of what is
 rejected, as it is no feedback of such a loop; and what is said of it."""
 EVERYWHERE: list[tuple[str, dict[str, Any], str | None, str]] = [
-    ("decisions", {"candidates": ["i0", "x"], "strict": True}, "candidates", "'x' is not on offer"),
+    ("decisions", {"candidates": ["i0", "x"], "strict": True}, "candidates", "got 'x'; put it on offer first"),
     ("decisions", {"candidates": [], "strict": True}, "candidates", "expected"),
     ("decisions", {"repeats": "yes"}, "repeats", "expected"),
     ("feedback", {"no-such-form": 1}, "feedback", "expected one of "),

@@ -61,7 +61,7 @@ def test_mean_weights_are_told_everywhere(
     monkeypatch.chdir(tmp_path)
     said = heedful(f"evaluate l --learner {frozen}", width=300).out
     assert (told in said) == wrong
-    [line] = [each for each in said.splitlines() if each.split()[:1] == [frozen] and "0%" in each.split()[-1]]
+    [line] = [each for each in said.splitlines() if each.split()[:1] == [frozen] and each.split()[-2:] == ["0", "%"]]
     assert f"{found.mean_weight:.2f}" in line.split()
     [by_command] = [
         each for each in heedful(f"evaluate l --learner {frozen} --json").json["learners"] if each["learner"] == frozen

@@ -270,7 +270,7 @@ def test_a_token_is_no_key(shop: Shop) -> None:
 
 def test_a_click_is_refused_that_does_not_fit_what_was_shown(shop: Shop) -> None:
     for item in ("i99", "none of these"):
-        assert "was not shown" in is_problem(shop.click(shop.token(), item), "rejected")["detail"]
+        assert "expected items that were shown" in is_problem(shop.click(shop.token(), item), "rejected")["detail"]
     token = shop.token(decision="nobody-knows")
     told = is_problem(shop.click(token, decision="nobody-knows"), "rejected")["detail"]
     assert told == "decision nobody-knows is not in the log"

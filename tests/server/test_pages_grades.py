@@ -48,7 +48,7 @@ def test_the_grades_of_the_page_are_those_of_the_report(visitor: Visitor, tmp_pa
     apart = [f"{value:+.2f}".replace("-", "−") for value in found.difference[:3]]
     assert f"Difference: {apart[0]}, below 0 is better" in told
     assert f"(95 % confidence interval: {apart[1]} to {apart[2]})." in told
-    assert f"Exactly right: {found.details['exact']:.0%} of 160 grades.".replace("%", " %") in told
+    assert f"Exactly right: {100.0 * found.details['exact']:.0f} % of 160 grades." in told
     assert "it predicts better" in told
     assert page.all("p[@class='verdict verdict--good']")
     [plot] = [json.loads(each.attrib["data-plot"]) for each in page.all("div[@data-plot]")]

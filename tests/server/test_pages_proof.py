@@ -18,6 +18,9 @@ from heedful.server.pages import PAGES
 from heedful.server.pages.evaluation_view import evaluation_view
 from heedful.server.pages.experiment_view import experiment_view
 from heedful.server.pages.proof import fitting
+from heedful.studies.arena import create_arena
+from heedful.studies.outputs import Outputs
+from heedful.studies.study import Study
 from kinds import KINDS, Kind, each_kind, teach
 from loops import rows, small_loop
 
@@ -329,3 +332,23 @@ def test_looking_takes_read_and_buttons_take_admin(visitor: Visitor, tmp_path: P
     assert stands(tmp_path / "l.heedful").running
     visitor.sign_in(all_of)
     assert visitor.post(f"{PROOF}/stop", {"id": "again"}).status == 303
+
+
+def test_an_arena_is_told_where_its_models_are_compared(visitor: Visitor, tmp_path: Path) -> None:
+    """Its learner chooses who meets whom, and its leaderboard needs none: no form is offered that proves little."""
+    outputs = Outputs({"q": "What?"}, {model: {"q": f"Text of {model}"} for model in ("quartz", "heron")})
+    create_arena(tmp_path / "l.heedful", outputs, Study(kind="answers"), "ranking").close()
+    page = visitor.get(PROOF)
+    assert page.status == 200
+    assert "nothing to evaluate or to promote here" in page.at("arena")
+    [link] = page.one("p[@id='arena']").findall("a")
+    assert visitor.get(link.attrib["href"]).status == 200
+    assert [each.attrib.get("action") for each in page.all("main//form")] == []
+
+
+def test_a_study_of_items_compares_learners_by_its_log(visitor: Visitor, tmp_path: Path) -> None:
+    [kind] = [kind for kind in KINDS if kind.name == "comparison"]
+    kind.make(tmp_path / "l.heedful").close()
+    page = visitor.get(PROOF)
+    assert [each.attrib["action"].partition("#")[0] for each in page.all("main//form")] == [PROOF, f"{PROOF}/promote"]
+    assert "What the log says, above, compares learners here." in page.at("experiment")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,28 @@ def test_what_is_no_thumb_teaches_nothing(visitor: Visitor, path: Path, field: s
     assert answer.status in (409, 422)
     with Loop.open(path) as loop:
         assert (loop.projection.log.counts(), bits(loop)) == before
+
+
+def test_a_loop_of_routes_speaks_of_routes(visitor: Visitor, tmp_path: Path) -> None:
+    """On its pages as in its report and its evaluation: a decision shows one model, and no list."""
+    told = []
+    with ROUTING.make(tmp_path / "l.heedful", control=0.5) as loop:
+        for i in range(60):
+            d = loop.decide(context={"embedding": [1.0, 0.0, float(i % 3)]}, id=f"d{i}", person=f"p{i % 7}")
+            loop.feedback(d.id, thumb="up" if i % 4 else "down")
+        loop.decide(context={"embedding": [1.0, 0.0, 0.0]}, id="later", deferred=True)
+        told += [str(loop.projection.interaction.findings(loop.report())), str(loop.evaluate())]
+    told += [
+        words(visitor.get(f"{BASE}/{page}").tree) for page in ("learned?person=p1", "learned", "proof?learner=cheapest")
+    ]
+    teach = next(
+        seen for seen in (visitor.get(BASE) for _ in range(50)) if "ignores what was learned" in words(seen.tree)
+    )
+    told += [
+        words(teach.one("p[@class='note']")),
+        *[each.attrib["title"] for each in teach.all("abbr[@class='badge']")],
+    ]
+    for text in told:
+        assert re.search(r"\b[Ll]ists?\b", text) is None, text
+    assert "routes shown" in told[0]
+    assert "This route ignores what was learned, as one route in 2 does" in told[5]

@@ -146,7 +146,7 @@ def test_the_gradient_of_given_pairs(seed: int, k: int, m: int) -> None:
     for (a, b), weight in zip(pairs, weights):
         d = x[a].astype(float) - x[b].astype(float)
         wanted += weight / (1.0 + np.exp(w @ d)) * d
-    Ranking(k).add_pairs(out, w, x, pairs[:, 0].copy(), pairs[:, 1].copy(), weights)
+    Ranking(k).add_pairs(out, x @ w, x, pairs[:, 0].copy(), pairs[:, 1].copy(), weights)
     assert out == pytest.approx(wanted, abs=1e-12)
 
 
@@ -166,14 +166,19 @@ def test_a_base_score_adds_one_to_the_weight_of_the_last_feature(seed: int, inne
     kept, (a, b) = w.copy(), (rng.permutation(m)[:size] for _ in range(2))
     assert space.argmax(w, x).tolist() == inner.argmax(w + E_LAST, x).tolist()
     assert space.phi(x, a).tobytes() == inner.phi(x, a).tobytes()
-    calls = [("add_pair_gradient", (w,), (a, b)), ("add_difference", (), (a, b, 0.3))]
+    calls: list[tuple[str, Any, Any, Any]] = [
+        ("add_pair_gradient", [w], [w + E_LAST], (a, b)),
+        ("add_difference", [], [], (a, b, 0.3)),
+    ]
     if isinstance(inner, Ranking):
-        calls.append(("add_pairs", (w,), (a[:2], b[1:3], np.array([1.0, 2.0]))))
+        s = inner.scores(w + E_LAST, x)
+        assert space.scores(w, x).tobytes() == s.tobytes()
+        calls += [("add_implied", [s], [s], (a, b)), ("add_pairs", [s], [s], (a[:2], b[1:3], np.array([1.0, 2.0])))]
         assert space.positions() == space.k == inner.positions() == inner.k
-    for name, at, rest in calls:
+    for name, at, inside, rest in calls:
         one, other = np.ones(N), np.ones(N)
         getattr(space, name)(one, *at, x, *rest)
-        getattr(inner, name)(other, *(v + E_LAST for v in at), x, *rest)
+        getattr(inner, name)(other, *inside, x, *rest)
         assert one.tobytes() == other.tobytes(), name
     assert w.tobytes() == kept.tobytes()
 
@@ -376,6 +381,10 @@ def test_a_prior_that_is_not_adjusted_counts_one_for_good(data: st.DataObject) -
     np.testing.assert_array_equal(got, np.append(wanted[:-1], 0.5))
     got, wanted = np.full(n, 0.5), np.full(n, 0.5)
     pairs = np.array([0]), np.array([1]), np.array([0.7])
-    fixed.add_pairs(got, w, x, *pairs)
-    inner.add_pairs(wanted, counted, x, *pairs)
+    fixed.add_pairs(got, fixed.scores(w, x), x, *pairs)
+    inner.add_pairs(wanted, inner.scores(counted, x), x, *pairs)
+    np.testing.assert_array_equal(got, np.append(wanted[:-1], 0.5))
+    got, wanted = np.full(n, 0.5), np.full(n, 0.5)
+    fixed.add_implied(got, fixed.scores(w, x), x, ybar, y)
+    inner.add_implied(wanted, inner.scores(counted, x), x, ybar, y)
     np.testing.assert_array_equal(got, np.append(wanted[:-1], 0.5))

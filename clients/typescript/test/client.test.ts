@@ -58,7 +58,8 @@ test("a click teaches, counts once, and is undone", async (t) => {
   assert.equal(after.shown[0], "mini");
   assert.equal((await loop.decide(undefined, { id: "d3", show: 2, prior: { mini: 3 } })).shown.length, 2);
   const refused = await loop.feedback(before, { clicks: ["tram"] });
-  assert.deepEqual([refused.status, refused.reason], ["rejected", "clicks: 'tram' was not shown"]);
+  assert.equal(refused.status, "rejected");
+  assert.match(refused.reason ?? "", /^clicks: expected items that were shown \('mustang', 'beetle', 'mini'\), got 'tram'; /);
   assert.equal((await loop.undo(answer)).status, "applied");
   assert.equal((await loop.undo("no event")).status, "rejected");
   assert.equal((await events(name))["feedback"], 1);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from heedful.cli.console import console, new_table, width
-from heedful.core.wording import count, one_line, share
+from heedful.core.wording import count, one_line, percent, share
 from heedful.inference.board_words import apart, effects, how, influence, random_voters
 
 if TYPE_CHECKING:
@@ -117,6 +117,6 @@ def _matrix(found: Leaderboard) -> Table:
         cells = []
         for j in order:
             met = wins[i, j] + wins[j, i] + ties[i, j]
-            cells.append("" if i == j or met == 0 else f"{100.0 * (wins[i, j] + 0.5 * ties[i, j]) / met:.0f} %")
+            cells.append("" if i == j or met == 0 else percent((wins[i, j] + 0.5 * ties[i, j]) / met, 2))
         out.add_row(escape(f"{place} {one_line(found.models[i])}"), *cells)
     return out

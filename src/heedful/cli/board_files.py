@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful.core.wording import one_line
+from heedful.core.wording import count, one_line
 from heedful.data.spreadsheet import write_table
 from heedful.studies.board_page import BOARD, board_rows
 
@@ -67,7 +67,7 @@ def draw_board(path: Path, found: Leaderboard, top: int) -> None:
     axes.annotate("place", (1.01, -0.9), xycoords=("axes fraction", "data"), va="center", fontsize=7, color="0.3")
     axes.set_ylim(n - 0.5, -0.7 - 0.4)
     axes.set_xlabel("score on the Elo scale; bars hold 90 %", fontsize=8)
-    title = f"{Path(found.file).name}: {found.total:,} votes".replace("$", r"\$")
+    title = f"{Path(found.file).name}: {count(found.total, 'vote')}".replace("$", r"\$")
     axes.set_title(title, fontsize=10, loc="left")
     axes.tick_params(axis="x", labelsize=8)
     axes.grid(axis="x", alpha=0.25)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.cli.console import BadInput, note, notes
+from heedful.core.wording import count
 
 if TYPE_CHECKING:
     from heedful.data.choices import LoadedChoices, LoadedPairs
@@ -28,7 +29,7 @@ def open_arena(source: Path, path: Path, goal: str, told: dict[str, Any]) -> lis
 
     with notes().status("Reading the answers of models"):
         outputs = read_outputs(source)
-    size = f"{len(outputs.answers):,} models, {len(outputs.prompts):,} prompts"
+    size = f"{len(outputs.answers):,} models, {count(len(outputs.prompts), 'prompt')}"
     if (path / "log.db").is_file():
         with Loop.open(path) as loop:
             new, gone = extend_arena(loop, outputs)
@@ -43,7 +44,7 @@ def open_arena(source: Path, path: Path, goal: str, told: dict[str, Any]) -> lis
             create_arena(path, outputs, study, goal).close()
         except FileExistsError as error:
             raise BadInput(f"{path}: {error.strerror}, and no study: expected another --name") from error
-        note(f"{size}, {outputs.questions:,} pairs of answers to compare, in {path}")
+        note(f"{size}, {count(outputs.questions, 'pair')} of answers to compare, in {path}")
     return [f"{each.name}: {each.why}" for each in outputs.left_out]
 
 

@@ -129,14 +129,14 @@ def console() -> Console:
     """Return the rich console that prints results, on stdout."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    return Console(highlight=False, emoji=False)
 
 
 def notes() -> Console:
     """Return the rich console that prints progress, on stderr."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, emoji=False)
 
 
 def new_table(title: str) -> Table:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.cli.console import console, new_table, notes, print_json
 from heedful.cli.demo_loops import CARS, ORIGINS, WORDS, Person, cars, cars_loop
+from heedful.core.wording import share
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -146,7 +147,9 @@ def _show(taught: DemoResult) -> None:
     )
     screen.print(_taste(taught))
     screen.print(f"{_around(taught)}\n", markup=False)
-    alike = f"{taught.pairs_alike:.0%} of all pairs of cars are in the order of the hidden taste; guessing gets 50%."
+    alike = (
+        f"{share(taught.pairs_alike)} of all pairs of cars are in the order of the hidden taste; guessing gets 50 %."
+    )
     screen.print(f"{alike}\n", markup=False)
     screen.print(f"Does learning help? {taught.helped}\n")
     screen.print(NEXT, markup=False, soft_wrap=True)

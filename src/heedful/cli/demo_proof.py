@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from heedful.cli.console import console, notes, print_json
 from heedful.cli.parts import print_parts
 from heedful.cli.proof_steps import CANDIDATES, SAMPLED, SERVED, SHARE, Proof, Rollback, Sizes, Trial, prove
+from heedful.core.wording import percent
 
 if TYPE_CHECKING:
     from heedful.loop.evaluate import Evaluation
@@ -52,7 +53,7 @@ def _run_steps(proof: Proof) -> Iterator[tuple[str, list[Part]]]:
     rows = tuple((learner, what) for learner, what in CANDIDATES.items())
     yield "The shop", [Line(about), Table("Candidates", ("learner", "what it is"), rows, (0, 1))]
     yield f"1. What a log of {sizes.blind:,} lists says without exploration", _log(proof.blind, proof.blind_true)
-    told = Line(f"{100 * SAMPLED:g} % of lists are drawn at random, with a known probability: Settings(sampled=...).")
+    told = Line(f"{percent(SAMPLED)} of lists are drawn at random, with a known probability: Settings(sampled=...).")
     yield f"2. What a log of {sizes.log:,} lists says with exploration", [told, *_log(proof.log, proof.log_true)]
     yield f"3. Shadow: what {sizes.shadow} lists would have been", _shadow(proof)
     yield f"4. Plan: what {sizes.limit:,} lists would find", _plan_parts(proof)
@@ -79,7 +80,7 @@ def _log(found: Evaluation, true: dict[str, float]) -> list[Part]:
             else:
                 limits = f"{value.low:.3f} to {value.high:.3f}"
                 rows.append((each.learner, f"{value.value:.3f}", limits, value.verdict, truth))
-        columns = ("learner", "value", f"{1.0 - found.alpha:.0%} interval", "verdict", "true clicks")
+        columns = ("learner", "value", f"{percent(1.0 - found.alpha, 6)} interval", "verdict", "true clicks")
         parts += [Table(measure.name.capitalize(), columns, tuple(rows), (0, 2, 3)), Line(measure.about)]
         for reason, names in reasons.items():
             of = "All" if len(names) == len(found.learners) else ", ".join(names)
@@ -94,7 +95,7 @@ def _shadow(proof: Proof) -> list[Part]:
     for trial in proof.trials:
         split = trial.shadow
         moves = ", ".join(f"{each.item} {each.proposed - each.shown:+d}" for each in split.moves[:3])
-        rows.append((trial.learner, f"{split.same_first or 0.0:.0%}", f"{split.overlap or 0.0:.0%}", moves))
+        rows.append((trial.learner, percent(split.same_first or 0.0, 2), percent(split.overlap or 0.0, 2), moves))
     columns = ("candidate", "same first item", "items in common", "items that enter (+) or leave (-) most lists")
     why = "Nobody sees a candidate's lists. This tells how much would change, not whether that is better."
     return [Table("Lists shown, and the candidate's", columns, tuple(rows), (0, 3)), Line(why)]
@@ -105,13 +106,11 @@ def _plan_parts(proof: Proof) -> list[Part]:
 
     plan = proof.plan
     rows = [
-        (f"{win.share:.0%}", f"{win.found:.2f}", "" if win.sessions is None else f"{win.sessions:,}")
+        (percent(win.share), f"{win.found:.2f}", "" if win.sessions is None else f"{win.sessions:,}")
         for win in plan.wins
     ]
-    told = (
-        f"{SHARE:.0%} of the people take part: about {plan.people:,} people and {plan.sessions:,} sessions, of which "
-    )
-    told += f"{plan.ties:.0%} are ties. By simulation, from how the log was used."
+    told = f"{percent(SHARE)} of the people take part: about {plan.people:,} people and {plan.sessions:,} sessions, of "
+    told += f"which {percent(plan.ties, 2)} are ties. By simulation, from how the log was used."
     columns = ("sessions won", "found to be better", "median sessions")
     return [Table("If a candidate won so many of the others", columns, tuple(rows)), Line(told)]
 

@@ -14,7 +14,7 @@ import typer
 
 from heedful.cli.common import Json, Name, Own, find_loop
 from heedful.cli.console import BadInput, console, print_json
-from heedful.core.wording import count
+from heedful.core.wording import count, percent
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -188,7 +188,7 @@ def _segments(loop: Loop) -> Iterator[Finding]:
         yield Finding("segment", "warning", f"{name}: {told}", hint)
     if sealed and not wrong:
         events = sum(each.events for each in sealed)
-        yield Finding("segments", "ok", f"{len(sealed):,}, with {events:,} events, as they are in the log")
+        yield Finding("segments", "ok", f"{len(sealed):,}, with {count(events, 'event')}, as in the log")
 
 
 def _snapshots(loop: Loop) -> Iterator[Finding]:
@@ -226,14 +226,14 @@ def _learners(loop: Loop) -> Iterator[Finding]:
     if (event := loop.projection.promoted) is not None:
         record = read_promotion(event.payload)
         by = f" by {record.by}" if record.by else ""
-        against = f", against {len(record.forced):,} reasons" if record.forced else ""
+        against = f", against {count(len(record.forced), 'reason')}" if record.forced else ""
         told = f"{record.learner} serves in place of {record.before}: promoted{by} in event {event.seq:,}{against}"
         yield Finding("promotion", "ok", told)
     elif (apprentice := loop.apprentice()) is not None:
         yield Finding("apprentice", "ok", apprentice.told)
     if (running := loop.projection.experiment) is not None:
         event, begun = running
-        share = f"{100.0 * begun.share:g} % of the people" if begun.share else "nobody's lists: it only proposes"
+        share = f"{percent(begun.share)} of the people" if begun.share else "nobody's lists: it only proposes"
         told = f"{begun.learner} is tried against {begun.against} on {share}, since event {event.seq:,} ({event.id})"
         yield Finding("experiment", "ok", told)
 
@@ -353,7 +353,7 @@ class _Counts:
             told = f"{self.early:,} feedback are older than their decisions"
             yield Finding("clock", "warning", told, "Set the clocks of those who send it; the model does not mind.")
         if self.backwards:
-            told = f"time ran backwards {self.backwards:,} times"
+            told = f"time ran backwards {count(self.backwards, 'time')}"
             hint = "The clock was set back, or an export was imported. The order of the log counts, not its times."
             yield Finding("clock", "warning", told, hint)
         if not self.early and not self.backwards:

@@ -13,6 +13,7 @@ from heedful.cli.console import BadInput, Failure, check_extra, note, print_json
 from heedful.cli.engine import EngineOption, check_option, distributing
 from heedful.cli.output import check_path
 from heedful.cli.parts import print_parts
+from heedful.core.wording import percent
 
 if TYPE_CHECKING:
     from heedful.core.engine import Engine
@@ -227,6 +228,6 @@ def _plot(path: Path, found: Evaluation, title: str) -> None:
             axes.spines[["top", "right"]].set_visible(False)
         right.axvline(0.0, color="0.4", linestyle="--", linewidth=1.0)
         right.set_visible(any(value.difference is not None for _, value in rows))
-    sure = f"{100.0 * (1.0 - found.alpha):.6g} %"
+    sure = percent(1.0 - found.alpha, 6)
     figure.suptitle(f"{title}: what the log says, with {sure} intervals", fontsize=10)
     figure.savefig(path)

@@ -14,6 +14,7 @@ import typer
 from heedful.cli.common import As, Json, Name, Options, Own, asking, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input
 from heedful.cli.import_summary import Tally, report_json, show_counts, show_report
+from heedful.core.wording import count
 from heedful.data.row_report import ALREADY
 
 if TYPE_CHECKING:
@@ -128,7 +129,8 @@ def import_(
             _show(loop, tally, put, report, bool(files) or url is not None, (given, moved))
     unused = [] if report is None or ubi is None else _unused_files(report, {"queries": ubi, "events": files[0]})
     if report is not None and ubi is None and not report.used.total() and set(report.dropped) - {ALREADY}:
-        unused = [f"none of {report.rows.total():,} rows was used"]
+        n = report.rows.total()
+        unused = ["the only row was not used" if n == 1 else f"none of {n:,} rows was used"]
     for told_of in unused:
         note(told_of)
     if tally.rejected or unused:
@@ -327,7 +329,7 @@ def _progress(what: str, total: int | None) -> Iterator[Any]:
 def _show(loop: Loop, tally: Tally, put: int | None, report: Report | None, read: bool, moves: tuple[int, int]) -> None:
     screen = console()
     if put is not None:
-        screen.print(f"{put:,} items were new or changed")
+        screen.print(f"{count(put, 'item')} {'was' if put == 1 else 'were'} new or changed")
     if report is not None:
         show_report(report)
     if read:
@@ -420,10 +422,10 @@ def _forms(lines: Iterable[Line], own: Sequence[str] | None) -> Iterator[Outcome
 
 
 def _summary(tally: Tally, path: Path, *, against: bool) -> None:
-    told = [f"{count.total():,} {kind}" for kind, count in tally.counts.items()]
-    total = f"{path.name}: {tally.lines:,} lines{': ' if told else ''}{', '.join(told)}"
+    told = [f"{kind} {found.total():,}" for kind, found in tally.counts.items()]
+    total = f"{path.name}: {count(tally.lines, 'line')}{': ' if told else ''}{', '.join(told)}"
     ends = [f"{tally.rejected:,} wrong" if tally.rejected else "all are right"]
-    known = sum(count["duplicate"] for count in tally.counts.values())
+    known = sum(found["duplicate"] for found in tally.counts.values())
     ends += [f"{known:,} known to the loop already"] if known else []
     ends += [] if against else ["only their form was checked, as no loop was named"]
     console().print(f"{total}; {'; '.join(ends)}", markup=False, soft_wrap=True)

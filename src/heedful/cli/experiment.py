@@ -11,6 +11,7 @@ from heedful.cli.answers import print_answers
 from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
 from heedful.cli.console import BadInput, console, print_json
 from heedful.cli.parts import print_parts
+from heedful.core.wording import count, percent
 
 if TYPE_CHECKING:
     from heedful.loop.apprentice import Apprentice
@@ -195,9 +196,7 @@ def _experiment(found: Experiment, name: str) -> list[Part]:
     from heedful.loop.interactions.telling import Line, Table
 
     said, split = found.verdict, found.agreement
-    how = (
-        f"lists of {100.0 * found.share:g} % of the people are drafted together" if found.share else "it only proposes"
-    )
+    how = f"lists of {percent(found.share)} of the people are drafted together" if found.share else "it only proposes"
     over = "" if found.running else "; it is over"
     parts: list[Part] = [Line(f"{found.learner} against {found.against}: {how}{over}")]
     if found.share:
@@ -219,7 +218,7 @@ def _experiment(found: Experiment, name: str) -> list[Part]:
             (each.item, f"{each.shown:,}", f"{each.proposed:,}", "" if each.places is None else f"{each.places:+.1f}")
             for each in split.moves[:10]
         ]
-        people = [(each.person, f"{each.decisions:,}", f"{100.0 * each.overlap:.0f} %") for each in split.people[:5]]
+        people = [(each.person, f"{each.decisions:,}", percent(each.overlap, 2)) for each in split.people[:5]]
         parts += [
             Table("Items that would move", ("item", "shown", "proposed", "places up"), tuple(moves)),
             Line(
@@ -228,8 +227,8 @@ def _experiment(found: Experiment, name: str) -> list[Part]:
             ),
             Table("People whose lists would change most", ("person", "lists", "items in common"), tuple(people)),
             Line(
-                f"Of {split.decisions:,} of the loop's own lists {100.0 * split.same_first:.0f} % would have the same "
-                f"first item, and {100.0 * split.overlap:.0f} % of the items shown would be in them."
+                f"Of {split.decisions:,} of the loop's own lists {percent(split.same_first, 2)} would have the same "
+                f"first item, and {percent(split.overlap, 2)} of the items shown would be in them."
             ),
         ]
     if not found.running:
@@ -244,11 +243,11 @@ def _plan(found: PlannedExperiment, share: float) -> list[Part]:
     from heedful.loop.interactions.telling import Line, Table
 
     rows = [
-        (f"{100.0 * win.share:g} %", f"{win.found:.2f}", "" if win.days is None else f"{win.days:.1f}")
-        for win in found.wins
+        (percent(win.share), f"{win.found:.2f}", "" if win.days is None else f"{win.days:.1f}") for win in found.wins
     ]
-    told = f"With {100.0 * share:g} % of the people: about {found.people:,} people and {found.sessions:,} sessions in "
-    told += f"{found.days:g} days, of which {100.0 * found.ties:.0f} % are ties."
+    told = f"With {percent(share)} of the people: about {count(found.people, 'person', 'people')} and "
+    told += f"{count(found.sessions, 'session')} in "
+    told += f"{found.days:g} days, of which {percent(found.ties, 2)} are ties."
     table = Table("If the candidate won so many", ("sessions won", "found to be better", "median days"), tuple(rows))
     return [table, Line(told), *([Line(f"Take it with care: {found.caveat}.")] if found.caveat else [])]
 

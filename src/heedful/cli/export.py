@@ -69,7 +69,7 @@ def export(
 
 def _say(file: str, path: Path, counts: Counter[str], json: bool, more: Mapping[str, object] | None = None) -> None:
     """Print how many lines of which kind were written, as JSON with the fields `more`."""
-    told = f"{count(counts.total(), 'line')}: {', '.join(f'{n:,} {kind}' for kind, n in counts.items()) or 'nothing'}"
+    told = f"{count(counts.total(), 'line')}: {', '.join(f'{kind} {n:,}' for kind, n in counts.items()) or 'nothing'}"
     if json:
         print_json({"path": str(path), "lines": counts.total(), "counts": dict(counts), **(more or {})})
     elif file == "-":

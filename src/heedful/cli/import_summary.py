@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from heedful.data.row_report import Report
     from heedful.io import Outcome
 
+_NOUNS = {
+    "features": ("feature with a weight", "features with a weight"),
+    "decisions": ("decision", "decisions"),
+    "feedback": ("piece of feedback", "pieces of feedback"),
+    "scores": ("score", "scores"),
+}
+"""What a `Report` counts that are no rows of a file, in the singular and the plural."""
 STATUSES = ("applied", "duplicate", "rejected")
 
 
@@ -36,6 +43,7 @@ class Tally:
         if outcome.reason is not None:
             # Reasons that differ in what they name only are one.
             alike = re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "", _without(outcome.reason, outcome.id))
+            alike = re.sub(r"\([ ,and more]*\)", "", alike)  # however many names are listed
             about = (outcome.kind, outcome.status, re.sub(r"\b(decision|feedback|item|event) \S+", r"\1", alike))
             told = {
                 "kind": outcome.kind,
@@ -109,14 +117,14 @@ def show_report(report: Report) -> None:
 
     screen = console()
     for what, rows in report.rows.items():
-        of = f"{rows:,} {what}" if what == "feedback" else count(rows, f"row of {what}", f"rows of {what}")
+        of = count(rows, *_NOUNS.get(what, (f"row of {what}", f"rows of {what}")))
         screen.print(f"{of}, {report.used[what]:,} used")
     if report.dropped:
-        table = new_table("Rows that were dropped")
-        for column in ("rows", "reason", "such as"):
-            table.add_column(column, justify="right" if column == "rows" else "left", overflow="fold")
+        table = new_table("What was not used")
+        for column in ("how many", "reason", "such as"):
+            table.add_column(column, justify="right" if column == "how many" else "left", overflow="fold")
         for reason, n in report.dropped.most_common():
             table.add_row(f"{n:,}", escape(reason), escape(report.examples[reason]))
         screen.print(table)
     for what, n in report.left_out.items():
-        screen.print(f"{n:,} left out of rows that were used: {what}")
+        screen.print(f"{n:,} left out of what was used: {what}")

@@ -16,6 +16,7 @@ import typer
 from heedful.cli.common import Json, asking, pairs, place, read_json, read_text, shell_quote
 from heedful.cli.console import BadInput, Failure, console, new_table, print_json, reading_input
 from heedful.cli.signature import add_parameters, option
+from heedful.core.wording import count
 from heedful.loop.interactions.protocol import Interaction
 from heedful.loop.interactions.registry import default_learner, interactions
 from heedful.loop.settings import Settings
@@ -433,7 +434,7 @@ def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, object]:
 def _show(loop: Loop, name: str, n_items: int) -> None:
     manifest, interaction, screen = loop.manifest, loop.projection.interaction, console()
     whole = interaction.item_features == "all"
-    items = f"{n_items:,} items by {manifest.encoding.identifier}" if n_items or whole else "no items yet"
+    items = f"{count(n_items, 'item')} by {manifest.encoding.identifier}" if n_items or whole else "no items yet"
     if whole or manifest.encoding.size:
         screen.print(_table(f"{loop.path}: {items}", manifest.encoding))
     else:
@@ -444,12 +445,12 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         screen.print(_table("The context", manifest.context))
     if whole:
         n, crossed = len(loop.feature_names), "crosses included, " if manifest.crosses else ""
-        told = (
-            f"{n:,} features, {crossed}your own score the last. All of this is frozen: an item has the same features "
-        )
-        told += "for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND."
+        told = f"{count(n, 'feature')}, {crossed}your own score the last. All of this is frozen: an item has the same "
+        told += "features for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND."
         if interaction.arranges:
-            told = f"{n - 1:,} features, crosses included. All of this is frozen, but for the values of the items."
+            told = (
+                f"{count(n - 1, 'feature')}, crosses included. All of this is frozen, but for the values of the items."
+            )
         screen.print(told, markup=False, soft_wrap=True)
     for told in interaction.introduce():
         screen.print(told, markup=False, soft_wrap=True)

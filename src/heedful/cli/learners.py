@@ -100,7 +100,8 @@ def _explain(name: str, json: bool) -> None:
         told = {"docstring": docstring, "parameters": plain, "example": example}
         return print_json(_summary(name, cls) | told)
     screen = console()
-    screen.print(f"[bold]{escape(name)}[/] [dim]{escape(class_name(cls))}[/]\n")
+    place = class_name(cls)
+    screen.print(f"[bold]{escape(name)}[/]{f' [dim]{escape(place)}[/]' if place != name else ''}\n")
     screen.print(escape(_reflow(docstring)), width=min(screen.width, 100))
     table = new_table("")
     for column in ("parameter", "type", "default"):

@@ -84,20 +84,28 @@ def decide(
             raise BadInput(f"--candidates: expected a list of objects, got {shorten(repr(among))}")
     around, scores = read_json("--context", context), read_json("--prior", prior)
     with open_loop(name, own) as loop:
+        from heedful.loop.strangers import NotOnOffer
+
         with asking():
             again = id is not None and loop.projection.find_decision(id) is not None
-            decision = loop.decide(
-                among,
-                person=person,
-                context=around,
-                prior=scores,
-                show=show,
-                id=id,
-                deferred=deferred,
-                repeats=repeats,
-                strict=True,  # a user who mistypes a name gets an error
-                after=after,
-            )
+            if around is None and not again and (needed := loop.projection.interaction.example_request()):
+                kind = loop.projection.interaction.loop
+                raise BadInput(f"--context: expected one in {kind}, such as {shell_quote(needed)}, got none")
+            try:
+                decision = loop.decide(
+                    among,
+                    person=person,
+                    context=around,
+                    prior=scores,
+                    show=show,
+                    id=id,
+                    deferred=deferred,
+                    repeats=repeats,
+                    strict=True,  # a user who mistypes a name gets an error
+                    after=after,
+                )
+            except NotOnOffer as error:
+                raise BadInput(f"{error}: {shell_quote(['heedful', 'import', name, '--features', 'FILE'])}") from error
         if again and not json:  # a program that sends an id again means to
             note(f"{shorten(id)} was decided before, and comes back as it was then; a new decision takes another --id")
         if json:
@@ -113,9 +121,12 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     rows = _attributes(loop, decision, len(shown))
     columns = [column.name for column in loop.manifest.encoding.columns if column.kind != "ignored"]
     if not loop.manifest.encoding.size:  # no column is a feature
-        identifier = loop.manifest.encoding.identifier
-        columns = list(dict.fromkeys(name for row in rows for name in row if name != identifier))
-    columns = [column for column in columns if any(row.get(column) is not None for row in rows)][:ATTRIBUTES]
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+    identifier = loop.manifest.encoding.identifier  # the column of items has it
+    columns = [
+        column for column in columns if column != identifier and any(row.get(column) is not None for row in rows)
+    ]
+    columns = columns[:ATTRIBUTES]
     table = new_table(escape(f"{loop.path}: what to show"))
     table.add_column("", justify="right")
     predicted, about = decision.predicted, loop.projection.interaction.describe().prediction

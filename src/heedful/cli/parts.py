@@ -17,9 +17,9 @@ COLUMNS, FEWEST = 40, 10
 """The most and the fewest bars of the chart over time."""
 ROWS = 10
 """The most rows of a printed table; --json has all."""
-NARROWEST, NARROW = 12, 20
-"""The widths in characters to which a column of texts may be folded: so that all columns have room, and where a table
-is printed in pieces."""
+NARROWEST, NARROW = 10, 20
+"""The widths in characters to which a column of texts may be folded, if no word of it is longer: so that all columns
+have room, and where a table is printed in pieces."""
 EDGE = 3
 """How many characters a column takes in addition to its text."""
 
@@ -85,28 +85,42 @@ def _pieces(told: Table, room: int) -> list[dict[int, int]]:
     It is one piece if there is room for all once headings are folded between words, and texts; otherwise each piece has
     the first column."""
     n = len(told.columns)
-    cells = [max((len(row[i]) for row in told.rows[:ROWS]), default=0) for i in range(n)]
-    whole = [max(cell, len(name)) for cell, name in zip(cells, told.columns)]
-    if 1 + sum(whole) + EDGE * n <= room:
-        return [dict.fromkeys(range(n), 0)]
-    folded = [min(cell, NARROWEST) if i in told.texts else cell for i, cell in enumerate(cells)]
-    folded = [max(cell, *map(len, name.split()), 0) for cell, name in zip(folded, told.columns)]
-    left = room - 1 - sum(folded) - EDGE * n
-    if left >= 0:
-        for i in sorted(range(n), key=lambda i: whole[i]):  # what is left goes to the columns that need least of it
-            more = min(whole[i] - folded[i], left)
-            folded[i], left = folded[i] + more, left - more
-        return [dict(enumerate(folded))]
-    widths = [EDGE + (min(each, max(NARROW, len(told.columns[i]))) if i in told.texts else each)
-              for i, each in enumerate(whole)]  # fmt: skip
-    pieces, used = [{0: 0}], 1 + widths[0]
+    whole = _fit(told, range(n), room, NARROWEST)
+    if whole is not None:
+        return [whole]
+    pieces = [[0]]
     for i in range(1, n):
-        if len(pieces[-1]) > 1 and used + widths[i] > room:
-            pieces.append({0: 0})
-            used = 1 + widths[0]
-        pieces[-1][i] = 0
-        used += widths[i]
-    return pieces
+        if len(pieces[-1]) > 1 and _fit(told, [*pieces[-1], i], room, NARROW) is None:
+            pieces.append([0])
+        pieces[-1].append(i)
+    return [_fit(told, piece, room, NARROW) or dict.fromkeys(piece, 0) for piece in pieces]
+
+
+def _fit(told: Table, columns: Sequence[int], room: int, narrow: int) -> dict[int, int] | None:
+    """Return the widths of `columns` of the table `told`, by index, with which they fit side by side into `room`
+    characters (0: as wide as needed); None if they do not.
+
+    Texts are folded to `narrow` characters at least, and between words: a word is broken only if it fills more than
+    half of the room."""
+    cells = {i: [row[i] for row in told.rows[:ROWS]] for i in columns}
+    whole = {i: max(map(len, [told.columns[i], *cells[i]])) for i in columns}
+    left = room - 1 - EDGE * len(columns)
+    if sum(whole.values()) <= left:
+        return dict.fromkeys(columns, 0)
+    widths = {}
+    for i in columns:
+        folded = whole[i] if i in told.texts else max(map(len, cells[i]), default=0)
+        if i in told.texts:
+            words = [len(word) for cell in cells[i] for word in cell.split()]
+            folded = min(folded, max(narrow, min(max(words, default=0), room // 2)))
+        widths[i] = max([folded, *map(len, told.columns[i].split())])
+    left -= sum(widths.values())
+    if left < 0:
+        return None
+    for i in sorted(columns, key=whole.__getitem__):  # what is left goes to the columns that need least of it
+        more = min(whole[i] - widths[i], left)
+        widths[i], left = widths[i] + more, left - more
+    return widths
 
 
 def _line(means: Sequence[float | None], columns: int) -> str:

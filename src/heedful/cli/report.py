@@ -13,6 +13,7 @@ from heedful.cli.console import check_extra, console, note, print_json, reading_
 from heedful.cli.output import check_path
 from heedful.cli.parts import print_parts
 from heedful.core.formatting import short
+from heedful.core.wording import count, percent, share_of
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -85,8 +86,10 @@ def _thumbs(thumbs: Approval, other: str) -> str:
     told = []
     for arm, what in ((thumbs.learned, "of learned lists"), (thumbs.control, f"of {other}")):
         if arm.share is not None:
-            between = "" if arm.low is None else f" (from {arm.low:.1%} to {arm.high:.1%})"
-            told.append(f"{arm.share:.1%} of {arm.thumbs:,}{between} {what}")
+            between = (
+                "" if arm.low is None or arm.high is None else f" (from {percent(arm.low)} to {percent(arm.high)})"
+            )
+            told.append(f"{percent(arm.share)} of {arm.thumbs:,}{between} {what}")
     line = f"Thumbs up: {', '.join(told)}"
     apart = thumbs.difference
     if apart is None:
@@ -102,7 +105,7 @@ def _feedback(found: Report) -> str:
     if not counts.given:
         return f"No feedback{f' but {counts.undone:,} that were undone' if counts.undone else ' so far'}."
     shares = [
-        f"{n:,} ({n / counts.given:.0%}) {told}"
+        f"{n:,} ({share_of(n, counts.given)}) {told}"
         for n, told in (
             (counts.empty, "with nothing to learn from"),
             (counts.contradictory, "against what the model says by now"),
@@ -117,7 +120,8 @@ def _simulation(found: Report) -> str:
     assert truth is not None
     if truth.regret is None:
         return f"A simulated person teaches this loop: {truth.unbound}."
-    told = f"A simulated person teaches this loop: regret {short(truth.regret)} on average over {truth.lists:,} lists"
+    lists = count(truth.lists, "list")
+    told = f"A simulated person teaches this loop: regret {short(truth.regret)} on average over {lists}"
     return f"{told}; " + (f"no bound: {truth.unbound}." if truth.bound is None else f"at most {short(truth.bound)}.")
 
 
@@ -125,7 +129,9 @@ def _views(found: Report) -> str:
     if found.since is None:
         return "Nothing was decided so far."
     since = datetime.fromtimestamp(found.since / 1e6, UTC)
-    told = f"{'All' if found.whole else 'The newest'} {found.decisions:,} decisions, since {since:%Y-%m-%d %H:%M} UTC"
+    whole = "All" if found.decisions > 1 else "The only"
+    n = "decision" if found.decisions == 1 else f"{found.decisions:,} decisions"
+    told = f"{whole if found.whole else 'The newest'} {n}, since {since:%Y-%m-%d %H:%M} UTC"
     told += f"; {found.imported:,} of them imported" if found.imported else ""
     told += f"; {found.waiting:,} deferred and not shown" if found.waiting else ""
     return told + (f"; {found.unknown:,} asked about items that were not on offer" if found.unknown else "")

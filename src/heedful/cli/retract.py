@@ -11,6 +11,7 @@ import typer
 from heedful.cli.answers import print_answers
 from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
 from heedful.cli.console import BadInput, console, print_json
+from heedful.core.wording import count
 
 
 def undo(
@@ -101,7 +102,7 @@ def forget(
         if not gone.events:
             screen.print(f"{person}: nothing in the log was about this person", markup=False, soft_wrap=True)
             return
-        told = f"{person}: {gone.events:,} events erased, from the log, the model and the snapshots"
+        told = f"{person}: {count(gone.events, 'event')} erased, from the log, the model and the snapshots"
         screen.print(f"{told}; model version {gone.version}", markup=False, soft_wrap=True)
         for path in gone.exports:
             where = "what was printed by an export to stdout" if path == "-" else path

@@ -8,6 +8,7 @@ import typer
 
 from heedful.cli.common import Json, Name, Own, asking, open_loop
 from heedful.cli.console import BadInput, console, print_json
+from heedful.core.wording import count
 
 EVENTS = 1_000_000
 
@@ -44,5 +45,6 @@ def seal(
         if made.segments and not any(each.lessons for each in made.segments):
             told = "What this loop learns is not in columns: to make its model again takes as long as before."
             screen.print(told, markup=False, soft_wrap=True)
-        told = f"{made.left:,} events at the end are in no file: a file has {events:,}"
+        left = f"{count(made.left, 'event')} at the end {'is' if made.left == 1 else 'are'} in no file"
+        told = f"{left}: a file has {events:,}"
         screen.print(told, markup=False, soft_wrap=True)

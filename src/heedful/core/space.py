@@ -58,12 +58,21 @@ class RankingSpace(Space, Protocol):
     def positions(self) -> int:
         """Return k, the number of positions from the top that phi(x, y) depends on."""
 
-    def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array, /) -> None:
-        """Add to `out` (N,) in place the gradient in `w` (N,) of the weighted logistic log-likelihood of given pairs.
+    def scores(self, w: Array, x: Floats, /) -> Array:
+        """Return the scores (m,) of the m candidates of the context `x`, N features each (m x N), for weights `w`
+        (N,)."""
+
+    def add_implied(self, out: Array, s: Array, x: Floats, ybar: Ints, y: Ints, /) -> None:
+        """Add to `out` (N,) in place what `add_pair_gradient` adds for the correction of `y` to `ybar`, given the
+        scores `s` (m,) of the m candidates of the context `x` (m x N)."""
+
+    def add_pairs(self, out: Array, s: Array, x: Floats, better: Ints, worse: Ints, weights: Array, /) -> None:
+        """Add to `out` (N,) in place the gradient in the weights w (N,) of the weighted logistic log-likelihood of
+        given pairs.
 
         Pair i says that the candidate `better[i]` of the context `x`, m candidates of N features (m x N), is better
         than `worse[i]`, and counts `weights[i]`: sum_i weights_i log sigma(w . (x[better_i] - x[worse_i])), for arrays
-        (p,) of p pairs.
+        (p,) of p pairs. `s` (m,) are the candidates' scores.
         """
 
 

@@ -13,16 +13,26 @@ def one_line(name: str, most: int = 40) -> str:
 
 
 def share(p: float) -> str:
-    """Return the probability `p` as a percentage; if it is not certain it is never rounded to 0 % or 100 %."""
-    percent = 100.0 * float(p)
-    if percent >= 99.5:
-        return "> 99 %" if percent < 100.0 - 1e-9 else "100 %"
-    return f"{percent:.0f} %" if percent >= 0.5 else "< 1 %"
+    """Return the probability or share `p` as a whole percentage: "42 %".
+
+    What is not certain is never rounded to 0 % or 100 %, but is "< 1 %" or "> 99 %"."""
+    whole = 100.0 * float(p)
+    if whole >= 99.5:
+        return "> 99 %" if whole < 100.0 - 1e-9 else "100 %"
+    return f"{whole:.0f} %" if whole > 0.5 else "< 1 %"
 
 
-def percent(part: float) -> str:
-    """Return a fraction or a level, such as 0.9, as a percentage to three figures: "90 %", "99.9 %", "0 %"."""
-    return f"{100.0 * float(part):.3g} %"
+def share_of(n: int, of: int) -> str:
+    """Return the share of `n` in `of`, two counts, as `share` does; "0 %" means none, or that `of` is 0."""
+    return share(n / of) if n and of else "0 %"
+
+
+def percent(part: float, figures: int = 3, sign: bool = False) -> str:
+    """Return a fraction or a level, such as 0.9, as a percentage: "90 %", "99.9 %", "0 %".
+
+    It has at most so many `figures`, and with `sign` a "+" or "-"."""
+    rounded = float(f"{100.0 * float(part):.{figures}g}")  # 100, where the format alone writes 1e+02
+    return f"{rounded:+g} %" if sign else f"{rounded:g} %"
 
 
 def count(n: int, one: str, many: str | None = None) -> str:

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.wording import share
 from heedful.evaluation.confidence import HEADROOM
 
 Array = npt.NDArray[np.float64]
@@ -184,16 +185,16 @@ def estimate(
     n = len(rewards)
     if weights.max() > GREATEST:
         told = "a logged probability is next to 0, so that its weight has no number to count with"
-        return Refusal(told, "Logged probabilities as they were when the lists were shown.")
+        return Refusal(told, "Logged probabilities as they were when it was shown.")
     mass = 0.0 if unsupported is None else float(np.mean(unsupported))
     if mass > MOST_UNSUPPORTED:
-        told = f"{mass:.0%} of what this ranker would show is not in the log"
-        return Refusal(told, "Exploration: a share of lists drawn at random, with their probabilities.")
+        told = f"{share(mass)} of what this ranker would show is not in the log"
+        return Refusal(told, "Exploration: a share drawn at random, with known probabilities.")
     total = (weights**2).sum(axis=0)
     effective = float((weights.sum(axis=0) ** 2 / np.where(total > 0.0, total, 1.0)).min())
     if effective < LEAST:
         told = f"the effective sample size is {effective:.0f}, and it takes {LEAST:.0f}"
-        return Refusal(told, "More decisions, or a larger share of lists drawn at random.")
+        return Refusal(told, "More decisions, or a larger share of them drawn at random.")
     who = np.arange(n) if people is None else _numbers(people)
     size, k = np.bincount(who), rewards.shape[1]
     gains = np.bincount(who, (weights * rewards).sum(axis=1)) / (size * k)

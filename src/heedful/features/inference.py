@@ -342,7 +342,7 @@ def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -
 
 
 def _anything(name: str, value: object) -> str | None:
-    return None if value is None else describe_value(value)
+    return value if value is None or isinstance(value, str) else describe_value(value)
 
 
 def _number(there: list[float], about: dict[str, Any], _: _Limits) -> Number:

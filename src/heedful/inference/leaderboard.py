@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from heedful.core.notebooks import table
 from heedful.core.validation import describe, is_number
-from heedful.core.wording import percent
+from heedful.core.wording import count, percent
 from heedful.data.choices import LoadedPairs, open_pairs, pairs_in
 from heedful.data.comparisons import join_names
 from heedful.data.frames import Frame, frame_of, rows_in
@@ -277,7 +277,9 @@ class Leaderboard(NamedTuple):
         """One line: how many models and votes, from where, and the best three."""
         first = ", ".join(f"{place} {name!r:.60}" for place, name in enumerate(self.items[:3], 1))
         more = ", ..." if len(self.models) > 3 else ""
-        return f"<Leaderboard of {len(self.models)} models, {self.total:,} votes from {self.file}: {first}{more}>"
+        return (
+            f"<Leaderboard of {len(self.models)} models, {count(self.total, 'vote')} from {self.file}: {first}{more}>"
+        )
 
     def _repr_html_(self) -> str:
         columns = ["", "model", "score", "90 %", "place", "votes"]
@@ -650,9 +652,8 @@ def _remarks(
     if bad:
         ties = "1 tie is" if bad == 1 else f"{bad:,} ties are"
         out.append(Remark("both_bad", f"{ties} 'both bad': counted as equally good."))
-    for why, count in votes.left_out.items():
-        what = "row" if why.startswith("rows") else "vote"
-        said = f"{count:,} {what}{'' if count == 1 else 's'} left out"
+    for why, gone in votes.left_out.items():
+        said = f"{count(gone, 'row' if why.startswith('rows') else 'vote')} left out"
         out.append(Remark("left_out", f"{said}: {why.removeprefix('rows that ')}."))
     if (cells.outcome == 1).all():
         told = "Every vote is a tie: scores are equal, and how many points apart models could still be is hardly known"
@@ -667,9 +668,8 @@ def _remarks(
     if suspects is not None and suspects.found:
         who_found = [each.person for each in suspects.found]
         one = len(who_found) == 1
-        told = (
-            f"{len(who_found):,} of {suspects.tested:,} people {'does' if one else 'do'} not vote as the board predicts"
-        )
+        told = f"{len(who_found):,} of {count(suspects.tested, 'person', 'people')} {'does' if one else 'do'} not vote "
+        told += "as the board predicts"
         told += f": {join_names(who_found)}. Of those named at most {percent(suspects.rate)} are named by chance."
         out.append(Remark("random", told, tuple(who_found)))
     return out

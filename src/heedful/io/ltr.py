@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe
+from heedful.core.wording import percent
 from heedful.data.row_report import Report
 from heedful.features import FeatureCross
 from heedful.features.columns import LIMIT, Category, Column, Number
@@ -418,7 +419,7 @@ def _refusal(missing: Sequence[_Lost], lost: Sequence[_Lost], total: float, engi
 
 
 def _share(size: float, total: float) -> str:
-    return f"{100.0 * size / total:.3g} %"
+    return percent(size / total)
 
 
 def _names(given: str) -> tuple[str, ...]:

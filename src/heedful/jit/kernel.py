@@ -253,7 +253,7 @@ def add_rows(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
         products = coef.take(rows)[:, None] * X.take(rows, axis=0)
         # numpy adds rows one after the other, but a single column pairwise, as it adds along a row
         added = np.add.reduce(products, axis=0) if X.shape[1] > 1 else 0.0 + np.add.accumulate(products)[-1]
-        out += scale * added
+        out += added if scale == 1.0 else scale * added
 
 
 def _dot_loop(x: Floats, w: Floats) -> float:

@@ -4,6 +4,8 @@ A learner is `perceptron`, `second-order:gamma=0.1,epsilon=1`, or one of your ow
 `FILE.py:Class:rate=0.1`; where the class is a rule of online convex optimisation, `OnlineConvex` makes it a learner. A
 person is `strict:alpha=0.5`, `noisy:depth=10`, `better`, `best`, `position-biased:eta=1`, `cascade:stop=0.7` or
 `expected:alpha=0.5`. There is no list: the names of learners are those of the classes in the folder heedful/learners.
+
+The file is long because a learner may also be in a file of the user's own, which is imported here, and elsewhere too.
 """
 
 from __future__ import annotations
@@ -36,6 +38,17 @@ _DOCSTRING = re.compile(r"(?P<title>[^:]+): (?P<source>.+?)\.? Interaction: (?P<
 _OWN_MODULE = "heedful_own_"
 """how the name of the module of a user's own file begins"""
 _FROM_DATA = ("n_features", "space")
+
+
+class UnknownLearner(ValueError):
+    """There is no learner of this `name`."""
+
+    def __init__(self, name: str, names: Iterable[str], others: Iterable[str] = ()) -> None:
+        """Make the error for the `name`, where one of `names` was expected; `others` are known as well."""
+        names = list(names)
+        expected = f"expected {', '.join([*names, 'FILE.py:Class'])} or module:Class"
+        super().__init__(f"learner: {expected}, got {name!r}{did_you_mean(name, [*names, *others])}")
+        self.name = name
 
 
 class LearnerSummary(NamedTuple):
@@ -145,8 +158,8 @@ def learner_class(name: str) -> type:
     """Return the class of the learner that `name` means: a name of the package, FILE.py:Class or module:Class.
     Parameters after the name are ignored. For a rule of online convex optimisation this is `OnlineConvex`.
 
-    Raise ValueError for an unknown name, with the nearest known one, or if there is no such class or it is not a
-    learner; raise FileNotFoundError if there is no such file.
+    Raise UnknownLearner for an unknown name, with the nearest known one, and ValueError if there is no such class or it
+    is not a learner; raise FileNotFoundError if there is no such file.
     """
     cls = cast(type, _resolve(name)[1])
     return OnlineConvex if is_rule(cls) else cls
@@ -170,9 +183,7 @@ def _resolve(spec: str) -> tuple[str, Any, str, dict[str, str]]:
         return head, _class_of(module, own["name"], own["place"]), own["given"] or "", {}
     if name.endswith(".py") or spec.strip().endswith(".py"):
         raise ValueError(f"learner: expected {spec}:Class, the learner's class after the file, got {spec!r}")
-    names = sorted([*known, *ALIASES])
-    expected = f"expected {', '.join(names)}, FILE.py:Class or module:Class"
-    raise ValueError(f"learner: {expected}, got {name!r}{did_you_mean(name, [*names, *full])}")
+    raise UnknownLearner(name, sorted([*known, *ALIASES]), full)
 
 
 def _class_of(module: ModuleType, name: str, place: str) -> type:

@@ -138,7 +138,7 @@ class Decider:
                 raise
         known, prior, strangers = sifted
         if strangers.names and not looked and self.projection.is_behind():
-            raise LookupError(f"candidates: {describe(strangers.names[0])} is not on offer")
+            raise requests.not_on_offer(strangers.names[0])
         request = requests.parse(known, context, prior, show) if known else requests.nothing(context, show)
         return request._replace(strangers=strangers if strangers.names or not known else None)
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from heedful.core.notebooks import table
 from heedful.core.validation import check_between, describe
+from heedful.core.wording import share
 from heedful.data.frames import frame_of
 from heedful.evaluation.off_policy import (
     LEAST,
@@ -197,7 +198,7 @@ def evaluate(
     folds = [_Fold(projection, spec) for spec in named]
     interaction, after = projection.interaction, max(fold.after for fold in folds)
     sums = [_Sums(measure, len(folds)) for measure in interaction.measures()]
-    harvest = _Harvest(interaction, interaction.measures()[0].most_weight)
+    harvest = _Harvest(interaction.measures()[0].most_weight)
     lists, places = _Lists(interaction, len(folds)), _Places(interaction, len(folds))
     models = [fold.model for fold in folds]
     for event, decision, feedback in projection.steps(models, spans=[fold.span for fold in folds]):
@@ -209,9 +210,9 @@ def evaluate(
                 who = decision.seq if decision.person is None else decision.person
                 for sum_, compared in zip(sums, interaction.compare(models, step)):
                     sum_.add(who, decision.seq, compared)
+                    harvest.add(who, decision.seq, compared)
                 lists.add(who, models, step)
                 places.add(who, models, step)
-                harvest.add(who, step)
             for fold in folds:
                 fold.learn(step)
         except Exception as error:  # whatever a learner of somebody's own raises
@@ -238,7 +239,7 @@ class _Fold:
         if at and self.frozen is None:
             self.start = _start(projection, when.removesuffix(".."), spec)
         self._interaction = projection.interaction
-        self.model = projection.interaction.candidate(name)
+        self.model = projection.interaction.find_candidate(name, projection.interaction.policies)
         self.span = self.start, 2**62 if self.frozen is None else self.frozen
         """the version after which this learner begins to learn, and the last one that it learns from"""
         self.lessons = 0
@@ -297,7 +298,9 @@ class _Sums:
 
     def __init__(self, measure: Measure, learners: int) -> None:
         self.measure, self._learners = measure, learners
-        self._open, self._most = measure.high <= measure.low, 0.0
+        self._low, self._span = measure.low, measure.high - measure.low
+        """the least value of the measure, and how far the greatest is above it"""
+        self._open, self._most = self._span <= 0.0, 0.0
         """whether the greatest value is not known beforehand, and the greatest so far; the least is 0"""
         self._people, self._counted = People(), Marks()
         self._sums = GrowingTable(3 + learners)
@@ -315,12 +318,12 @@ class _Sums:
         if self.measure.once:
             self._counted.add(decision)
         row = np.empty(3 + self._learners)
-        row[0], row[1], row[2] = w.size, w.sum(), w @ w
+        row[0], row[1], row[2] = w.size, np.add.reduce(w), w.dot(w)
         if self._open:
             self._most = max(self._most, float(compared.values.max()))
             row[3:] = compared.values @ w
         else:
-            row[3:] = (compared.values - self.measure.low) / (self.measure.high - self.measure.low) @ w
+            row[3:] = ((compared.values - self._low) / self._span).dot(w)
         self._sums.add(self._people.number(who), row)
         self._total += row[:3]
 
@@ -371,12 +374,8 @@ class _Lists:
         """whether the measures are told of even if no list has a value"""
         self._interaction, self._learners = interaction, learners
         self._counted, self._people, self._who = Marks(), People(), Column()
-        self._scores = GrowingTable(len(self._measures))
-        """for each decision its score by each measure"""
-        self._chances = GrowingTable(learners)
-        """for each decision pi of each learner"""
-        self._logged = GrowingTable(1)
-        """for each decision mu"""
+        self._rows = GrowingTable(1 + learners + len(self._measures))
+        """for each decision: mu, pi of each learner, its score by each measure"""
         self._claimed = True
         """whether all of the lists are imported, so that another system said with which probability each was shown"""
         self._drawn = False
@@ -393,17 +392,15 @@ class _Lists:
             return
         self._counted.add(decision.seq)
         self._who.append(self._people.number(who))
-        self._scores.append(scores)
-        self._chances.append(pi)
-        self._logged.append(mu)
+        self._rows.append((mu, *pi.tolist(), *scores))
         self._claimed = self._claimed and decision.record.arm == "imported"
         self._drawn = self._drawn or decision.record.arm == "sampled"
 
     def found(self) -> list[_ListValue]:
         """Return each measure with its values, if a list had one: if it was answered, its probability is known, and
         this kind of feedback says how likely a learner would show it."""
-        scores, logged, who = self._scores.rows, self._logged.rows, self._who.numbers
-        weights = importance(self._chances.rows, logged)
+        logged, chances, scores = np.hsplit(self._rows.rows, (1, 1 + self._learners))
+        weights, who = importance(chances, logged), self._who.numbers
         if not len(who):
             return [_ListValue(each, weights, weights[:, 0], who, None) for each in self._measures if self._always]
         most = 1.0 / float(logged.min()) if self._claimed else None
@@ -460,7 +457,7 @@ class _ListValue(NamedTuple):
             alpha=alpha,
         )
         if mass > 0.0 and isinstance(found, Estimate):
-            lacks = f"{mass:.0%} of what it would show is not in the log"
+            lacks = f"{share(mass)} of what it would show is not in the log"
             found = found._replace(warning=f"the mean weight is {mean:.3g}, not 1: {lacks}, or {WRONG}")
         if isinstance(found, Refusal) and mass > MOST_UNSUPPORTED:
             found = found._replace(remedy=self.measure.remedy)
@@ -472,21 +469,22 @@ class _Harvest:
     random.
 
     Each item then stands as often in the upper place as in the lower one, so only the places make a difference (Agarwal
-    et al. 2019). `interaction` reads the decisions; `bound` is the greatest weight of a pair."""
+    et al. 2019). `bound` is the greatest weight of a pair."""
 
-    def __init__(self, interaction: Interaction[Any], bound: float) -> None:
-        self._interaction, self._bound = interaction, bound
-        self._counted = Marks()
+    def __init__(self, bound: float) -> None:
+        self._bound, self._counted = bound, Marks()
         self._sums: dict[int, tuple[People, GrowingTable]] = {}
         """by upper place, for each person: how many pairs, the sum of the weights of those whose lower item was chosen,
         the sum of all weights"""
 
-    def add(self, who: str | int, step: Step) -> None:
-        if step.decision.seq in self._counted or not (told := self._interaction.neighbours(step)):
+    def add(self, who: str | int, decision: int, compared: Compared | None) -> None:
+        if compared is None or not compared.neighbours or decision in self._counted:
             return
-        self._counted.add(step.decision.seq)
-        for place, upper, weight in told:
-            people, sums = self._sums.setdefault(place, (People(), GrowingTable(3)))
+        self._counted.add(decision)
+        for place, upper, weight in compared.neighbours:
+            if place not in self._sums:
+                self._sums[place] = People(), GrowingTable(3)
+            people, sums = self._sums[place]
             sums.add(people.number(who), (1.0, 0.0 if upper else weight, weight))
 
     def found(self, alpha: float) -> tuple[PositionBias, ...] | None:

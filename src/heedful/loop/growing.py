@@ -33,7 +33,8 @@ class GrowingTable:
         if i == self.n:
             self._room()
             self.n += 1
-        self._rows[i] += row
+        into = self._rows[i]
+        into += row
 
     def _room(self) -> None:
         if self.n == len(self._rows):
@@ -83,7 +84,8 @@ class People:
                 self._nobody.frombytes(bytes(self._nobody.itemsize * (who + MORE - len(self._nobody))))
             found = (self._nobody[who] or self.n + 1) - 1  # 0: not seen yet
             self._nobody[who] = found + 1
-        self.n = max(self.n, found + 1)
+        if found == self.n:
+            self.n += 1
         return found
 
 

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_between, check_count, describe
+from heedful.core.wording import count
 from heedful.data.frames import Frame
 from heedful.features.encoding import UNSEEN, Encoding
 from heedful.loop import records, segments, snapshots
@@ -237,7 +238,9 @@ class Loop:
         from heedful.core.notebooks import table
 
         weights = sorted(self.weights.items(), key=lambda each: -abs(each[1]))
-        told = f"learner {self.manifest.learner}; {len(self.items):,} items on offer; model version {self.version}"
+        told = (
+            f"learner {self.manifest.learner}; {count(len(self.items), 'item')} on offer; model version {self.version}"
+        )
         return table(f"Loop {self.path}", ["feature", "weight"], weights, [told, *self.notes])
 
     def __enter__(self) -> Loop:

@@ -142,7 +142,7 @@ def replay_loop(
     with Loop.open(place if isinstance(place, Address) else os.fspath(place), learner=own) as loop:
         projection = loop.projection
         head, spec = projection.log.last()[0], projection.manifest.learner if learner is None else learner
-        model = projection.interaction.candidate(spec)
+        model = projection.interaction.find_candidate(spec)
         check_batches(model.learner)
         names = loop.feature_names
     spans = [(after, min(after + events, head)) for after in range(0, head, events)]

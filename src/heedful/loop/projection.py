@@ -269,7 +269,7 @@ class Projection:
         learner, if it does not fit the loop, or if it is one of the user's own ("FILE.py:Class") whose file was not
         named when the loop was opened."""
         self.check_named(spec)
-        self.interaction.candidate(spec)
+        self.interaction.find_candidate(spec)
         try:
             found: Interaction[Any] = interaction_of(*self._candidate(spec))
         except LookupError as error:

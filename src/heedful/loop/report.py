@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.core.notebooks import table
+from heedful.core.wording import count, share
 from heedful.data.frames import frame_of
 from heedful.loop import apprentice, records
 from heedful.loop.apprentice import Apprentice
@@ -145,11 +146,11 @@ class Report(NamedTuple):
 
     def _repr_html_(self) -> str:
         arms: list[Any] = [("learned", *self.learned), ("control", *self.control)]
-        title, columns = f"Report on {self.decisions:,} decisions", ["lists", "shown", "answered", "mean"]
+        title, columns = f"Report on {count(self.decisions, 'decision')}", ["arm", "shown", "answered", "mean"]
         told = sentence(self.unsaid) if self.difference is None else interval(self.difference)
         if self.thumbs is not None:
             shares = {"learned": self.thumbs.learned.share, "control": self.thumbs.control.share}
-            told += f" Thumbs up: {', '.join(f'{name} {x:.0%}' for name, x in shares.items() if x is not None)}."
+            told += f" Thumbs up: {', '.join(f'{name} {share(x)}' for name, x in shares.items() if x is not None)}."
         counts = self.feedback
         given = f"Feedback: {counts.given:,}, of them {counts.empty:,} with nothing to learn from, "
         given += f"{counts.contradictory:,} against what the model says by now, {counts.late:,} late; "

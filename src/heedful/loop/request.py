@@ -9,12 +9,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count, describe, finite_array
+from heedful.data.comparisons import join_names
 from heedful.data.frames import rows_in
 from heedful.features import Encoding
 from heedful.features.encoding import Features
@@ -25,7 +27,16 @@ from heedful.loop.model import Context
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord
 from heedful.loop.settings import Manifest
-from heedful.loop.strangers import Strangers, are_hits, from_hits, split_unknown
+from heedful.loop.strangers import (
+    NotOnOffer,
+    Strangers,
+    are_hits,
+    from_hits,
+    not_asked_about,
+    not_shown,
+    shown_names,
+    split_unknown,
+)
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.protocol import Interaction
@@ -291,7 +302,13 @@ class Requests:
         try:
             return asked, *self.catalogue.standing(asked)
         except KeyError as error:
-            raise LookupError(f"candidates: {describe(error.args[0])} is not on offer; put it there first") from None
+            raise self.not_on_offer(error.args[0]) from None
+
+    def not_on_offer(self, name: str) -> NotOnOffer:
+        """Return the error for a candidate `name` that is not an item on offer."""
+        some = join_names(islice(self.catalogue.current, 3))
+        expected = f"items on offer, such as {some}" if some else "items on offer, of which there are none"
+        return NotOnOffer(f"candidates: expected {expected}, got {describe(name)}; put it on offer first")
 
     def _matrix(self, features: npt.NDArray[Any]) -> Features:
         """Return candidates that are given as an array of features (m, n), m candidates with n features, as float32.
@@ -463,11 +480,15 @@ class Requests:
             return self._clicks(given, decision, names, find), None
         place = _places(names, len(given.names))
         kept = self.interaction.keeps_unshown
-        chosen = [_place(given.form, name, place, kept) for name in given.names]
+        chosen = [place(name) for name in given.names]
+        shown_only = not kept or given.form in ("thumb", "action")
+        for name, j in zip(given.names, chosen):
+            if j < 0 and kept:
+                raise not_asked_about(given.form, name, names)
+            if shown_only and j not in decision.shown:
+                raise not_shown(given.form, name, shown_names(decision, names))
         if given.form == "edit":
             return self._edit(given, decision, chosen[0] if chosen else decision.shown[0], items())
-        if not kept or given.form in ("thumb", "action"):
-            _check_shown(given.form, given.names, chosen, decision)
         if given.form == "actions":
             self._check_actions(given)
             return FeedbackRecord(given.form, chosen, done=[list(names) for names in given.done]), None
@@ -509,7 +530,7 @@ class Requests:
                     chosen.append(-len(chain))
                     break
             else:
-                raise LookupError(f"clicks: {describe(name)} was not shown")
+                raise not_shown("clicks", name, shown_names(decision, names))
         return FeedbackRecord("clicks", chosen, chain=chain)
 
     def _edit(
@@ -674,24 +695,6 @@ def _places(names: Sequence[str], asked: int) -> Callable[[str], int]:
         there = {name: j for j, name in enumerate(names)}
         return lambda name: there.get(name, -1)
     return lambda name: names.index(name) if name in names else -1
-
-
-def _place(form: str, name: str, place: Callable[[str], int], kept: bool) -> int:
-    """Return the index of the candidate `name`, which is `place(name)`.
-
-    Raise LookupError if that is below 0: there is no such candidate, or, if `kept` is False, the log kept only those
-    that were shown. `form` is the form of the feedback, for the message."""
-    j = place(name)
-    if j < 0:
-        there = "among the candidates" if kept else "shown"
-        raise LookupError(f"{form}: {describe(name)} was not {there}")
-    return j
-
-
-def _check_shown(form: str, names: Sequence[str], chosen: Sequence[int], decision: DecisionRecord) -> None:
-    for name, j in zip(names, chosen):
-        if j not in decision.shown:
-            raise LookupError(f"{form}: {describe(name)} was not shown")
 
 
 _NO_CONTEXT = np.zeros(0, np.float32)

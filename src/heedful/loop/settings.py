@@ -15,7 +15,7 @@ import numpy as np
 from heedful.core.decoding import decoder
 from heedful.core.validation import check_between, check_count, describe, is_number
 from heedful.features import Encoding, FeatureCross
-from heedful.learners.registry import is_own, is_packaged, learner_class
+from heedful.learners.registry import UnknownLearner, is_own, is_packaged, learner_class
 from heedful.loop import records
 from heedful.loop.interactions.settings import KindSettings
 
@@ -299,9 +299,14 @@ def built_learner(manifest: Manifest, named: Sequence[str] = ()) -> Any:
         else:
             told = f"{spec} is not one of heedful's: name it when opening the loop, learner={spec!r}"
         raise LookupError(f"learner: {told}")
+    from heedful.loop.interactions.named import name_fitting
     from heedful.loop.interactions.registry import interaction_type
 
-    learner = interaction_type(spec, manifest.settings).make_learner(spec, manifest)
+    kind = interaction_type(spec, manifest.settings)
+    try:
+        learner = kind.make_learner(spec, manifest)
+    except UnknownLearner as error:
+        raise name_fitting(error, lambda name: kind.make_learner(name, manifest)) from None
     exploration = manifest.settings.exploration
     if exploration is not None:
         if "swap" in learner._fields:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.wording import count
+from heedful.core.wording import count, percent
 from heedful.evaluation.change import Change, excess, rise
 
 Array = npt.NDArray[np.float64]
@@ -166,10 +166,10 @@ def rise_signal(kind: str, values: Sequence[Valued], watched: WatchedLoop) -> Si
     if not x.size:
         said = f"Nothing can be said: {words.missing.format(**told)}."
     elif since is None:
-        said = f"{_percent(change.after)} of {x.size:,} {words.of}: too few to compare."
+        said = f"{percent(change.after)} of {x.size:,} {words.of}: too few to compare."
     else:
-        said = f"{_percent(change.before)} of {change.start:,} {words.of} before {day(since)}, "
-        said += f"{_percent(change.after)} of {x.size - change.start:,} since. {_evidence_text(change, rate)}"
+        said = f"{percent(change.before)} of {change.start:,} {words.of} before {day(since)}, "
+        said += f"{percent(change.after)} of {x.size - change.start:,} since. {_evidence_text(change, rate)}"
     return Signal(
         kind,
         change.log_evidence >= -math.log(rate),
@@ -202,7 +202,9 @@ def one_person(given: Sequence[tuple[str | None, int]], watched: WatchedLoop) ->
             change = excess(np.array([each == person for each, _ in given]), MOST)
             found.append((change.log_evidence - math.log((j + 1) * (j + 2)), change, person))
     people = len(counts) + anybody
-    about = f"The share of the feedback that comes from one person, next to {MOST:.0%}, since each of several moments."
+    about = (
+        f"The share of the feedback that comes from one person, next to {percent(MOST)}, since each of several moments."
+    )
     remedy = "Nothing is to be done."
     if not found:
         said = "Nothing can be said: too little feedback comes from any one person."
@@ -214,7 +216,7 @@ def one_person(given: Sequence[tuple[str | None, int]], watched: WatchedLoop) ->
     alarm = log_e >= -math.log(rate) and people > 1
     part = f"of {count(len(given) - change.start, 'piece of feedback', 'pieces of feedback')} since {day(since)}"
     evidence = _evidence_text(change._replace(log_evidence=log_e), rate)
-    said = f"{_percent(change.after)} {part} come from {person}. {evidence}"
+    said = f"{percent(change.after)} {part} come from {person}. {evidence}"
     if people == 1:
         said = f"All feedback comes from {person}: there is nobody to compare them with."
     else:
@@ -248,10 +250,6 @@ def _evidence(log_evidence: float) -> float:
 
 def _none_if_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.3g} %"
 
 
 def day(micros: int) -> str:

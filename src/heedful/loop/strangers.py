@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from heedful.core.validation import describe
+from heedful.data.comparisons import join_names
 from heedful.loop import records
 from heedful.loop.interactions.forms import Form
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord
@@ -24,6 +25,10 @@ HIT = "_id"
 """The field by which an object is recognised as a hit of a search engine."""
 _HIT = {"_id", "_score", "_source", "_index", "_type", "_version", "_seq_no", "_primary_term", "_routing", "_ignored"}
 _HIT |= {"_explanation", "_node", "_shard", "_nested", "fields", "highlight", "inner_hits", "matched_queries", "sort"}
+
+
+class NotOnOffer(LookupError):
+    """A candidate is not on offer in a request that may name only what is."""
 
 
 class Strangers(NamedTuple):
@@ -87,6 +92,24 @@ def shown_names(record: DecisionRecord, names: Sequence[str]) -> tuple[str, ...]
     `names` are those of its candidates that were on offer, to which the indices in `record` refer."""
     known = [names[j] for j in record.shown]
     return tuple(around(known, record, str) if record.unknown else known)
+
+
+def not_shown(form: str, name: str, shown: Sequence[str]) -> LookupError:
+    """Return the error for feedback of the form `form` about the item `name`, which is not among the names `shown`."""
+    expected = f"expected items that were shown ({join_names(shown) or 'none'})"
+    return LookupError(f"{_field(form)}: {expected}, got {describe(name)}; answer the decision that showed it")
+
+
+def not_asked_about(form: str, name: str, candidates: Sequence[str]) -> LookupError:
+    """Return the error for feedback of the form `form` about the item `name`, which is not among the names
+    `candidates` of the decision."""
+    expected = f"expected candidates of the decision ({join_names(candidates) or 'none'})"
+    return LookupError(f"{_field(form)}: {expected}, got {describe(name)}")
+
+
+def _field(form: str) -> str:
+    """Return the JSON field in which feedback of the form `form` names items."""
+    return "item" if form in ("thumb", "action", "edit") else form
 
 
 # ---------------------------------------------------------------------------- candidates
@@ -217,7 +240,7 @@ def about_known(
     if not form.names_unshown:
         for name in given.names:
             if unknown.get(name, 0) < 0 and name not in there:
-                raise LookupError(f"{given.form}: {describe(name)} was not shown")
+                raise not_shown(given.form, name, told)
     part = form.known_part(given, told, lambda name: name not in unknown and name not in there)
     return part, None if part is given else {name: value for name, value in fields.items() if value is not None}
 

@@ -27,6 +27,7 @@ import numpy as np
 from heedful.core.decoding import decoder
 from heedful.core.validation import check_between
 from heedful.core.validation import describe as describe_value
+from heedful.core.wording import percent
 from heedful.evaluation.leaning import log_evidence, sure
 from heedful.features.style import FEATURES, NAMES, SIZES, StyleChange, StyleMeasures, compare, is_english, measure
 from heedful.loop import records
@@ -262,7 +263,7 @@ def _told(
     feature = FEATURES[j]
     told = feature.more if rises else feature.fewer
     if j == 0 and change is not None:
-        return f"{told} (by about {abs(change):.0%}, to about {int(np.median(words))} words)".replace("%", " %")
+        return f"{told} (by about {percent(abs(change), 2)}, to about {int(np.median(words))} words)"
     if feature.none and not rises and sum(c.after == 0 for c in moved) >= LEFT * occasions:
         told = feature.none
     return told if len(moved) >= SELDOM * occasions else f"in some texts {told}"

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from heedful.papers.figure import FAILS, HOLDS, OPEN, Check, Claim, Conclusion, Line, Outcome, Panel, Verdict
 from heedful.papers.panels import CHAINS, distribution
-from heedful.papers.statistics import SIGNIFICANT, Part, all_hold, paired_t_test, reach, weakest
+from heedful.papers.statistics import SIGNIFICANT, Part, all_hold, paired_t_test, percentage, reach, weakest
 
 Array = npt.NDArray[np.float64]
 
@@ -91,8 +91,9 @@ def about_as_often(label: str, better: float, worse: float, room: float = ROOM) 
             share = (signs == sign).mean(axis=1)
             parts.append(Part(paired_t_test(share, np.full(share.size, paper)), -room, room))
             wide = reach(parts[-1].found)
-            words.append(f"{name} {share.mean():.0%} ± {wide:.0%} (paper {paper:.0%}, expected ±{room:.0%})")
-        listed = f"{', '.join(words)}, equal {(signs == 0).mean():.0%}; 95 % intervals over {len(signs)} chains"
+            expected = f"paper {percentage(paper)}, expected ±{percentage(room)}"
+            words.append(f"{name} {percentage(share.mean())} ± {percentage(wide)} ({expected})")
+        listed = f"{', '.join(words)}, equal {percentage((signs == 0).mean())}; 95 % intervals over {len(signs)} chains"
         return Verdict(all_hold(parts), listed, weakest(parts).found)
 
     return check
@@ -116,7 +117,8 @@ def as_often_unchanged(label: str, share: float, room: float = ROOM) -> Check:
         part = Part(
             paired_t_test((same - found * cases) / cases.mean() + found, np.full(cases.size, share)), -room, room
         )
-        words = f"{found:.0%} ± {reach(part.found):.0%} of {cases.sum()} (paper {share:.0%}, expected ±{room:.0%}); "
+        expected = f"paper {percentage(share)}, expected ±{percentage(room)}"
+        words = f"{percentage(found)} ± {percentage(reach(part.found))} of {cases.sum()} ({expected}); "
         return Verdict(part.conclusion(), f"{words}95 % interval over {cases.size} chains", part.found)
 
     return check

@@ -36,6 +36,7 @@ from heedful.papers.statistics import (
     describe_interval,
     log_spaced,
     paired_t_test,
+    percentage,
     ratio,
     weakest,
     welch_t_test,
@@ -103,8 +104,8 @@ def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> C
             float(np.mean([sign * x.difference < 0 and x.p < SIGNIFICANT for x in tests])) for sign in (1, -1)
         )
         words = (
-            f"{a} is significantly lower than {b} at {under:.0%} of rounds {rounds[0]:,} to {rounds[-1]:,}, "
-            f"higher at {over:.0%}; after {rounds[-1]:,}: {one[:, rounds[-1] - 1].mean():.3g} and "
+            f"{a} is significantly lower than {b} at {percentage(under)} of rounds {rounds[0]:,} to {rounds[-1]:,}, "
+            f"higher at {percentage(over)}; after {rounds[-1]:,}: {one[:, rounds[-1] - 1].mean():.3g} and "
             f"{other[:, rounds[-1] - 1].mean():.3g}, {describe(tests[-1])}"
         )
         return Verdict(HOLDS if under > HALF else FAILS if over >= HALF else OPEN, words, tests[-1])
@@ -121,8 +122,11 @@ def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
         u, v = regret_at(outcome[panel][a]), regret_at(outcome[panel][b])
         room = tolerance * float(v.mean())
         part = Part(paired_t_test(u, v), -room, room)
-        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g} ({ratio(u, v) - 1.0:+.1%}; expected ±{tolerance:.0%}): "
-        return Verdict(part.conclusion(), words + describe_interval(part, float(v.mean()), "+.1%"), part.found)
+        apart = f"{percentage(ratio(u, v) - 1.0, '+.1f')}; expected ±{percentage(tolerance)}"
+        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g} ({apart}): "
+        return Verdict(
+            part.conclusion(), words + describe_interval(part, float(v.mean()) / 100.0, "+.1f", " %"), part.found
+        )
 
     return check
 

@@ -22,6 +22,7 @@ from heedful.papers.statistics import (
     log_spaced,
     lowest,
     paired_t_test,
+    percentage,
     weakest,
     welch_t_test,
 )
@@ -154,7 +155,7 @@ def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Che
             spreads.append((ends[-1] - ends[0]) / np.mean(ends))
         parts = [below(spreads[0], other) for other in spreads[1:]]
         worst = weakest(parts).found
-        listed = ", ".join(f"{key} {spread.mean():.1%}" for key, spread in zip(panels, spreads))
+        listed = ", ".join(f"{key} {percentage(spread.mean(), '.1f')}" for key, spread in zip(panels, spreads))
         words = (
             f"from the lowest to the highest, of the mean: {listed}; the least difference of these: {describe(worst)}"
         )
@@ -199,7 +200,8 @@ def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -
         least = min(ends, key=lambda each: float(ends[each].mean()))
         gain = 1.0 - ends[least].mean() / ends[label].mean()
         listed = ", ".join(f"{each} {end.mean():,.4g}" for each, end in ends.items())
-        words = f"{listed}: {least} is {gain:.1%} lower than {label}; {1.0 - share:.0%} of that less the lowest"
+        words = f"{listed}: {least} is {percentage(gain, '.1f')} lower than {label}; "
+        words += f"{percentage(1.0 - share)} of that less the lowest"
         return Verdict(all_hold(parts), f"{words}: {describe(worst)}", worst)
 
     return check

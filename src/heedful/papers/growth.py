@@ -23,7 +23,7 @@ import numpy.typing as npt
 from heedful.experiments.run import average_regret, standard_error
 from heedful.papers.claims import HALF, regret_at
 from heedful.papers.figure import AVERAGE, OPEN, QUADRATIC, Check, LineResult, Measure, Outcome, Verdict
-from heedful.papers.statistics import Part, all_hold, below, describe, fact, ratio, t_test, weakest
+from heedful.papers.statistics import Part, all_hold, below, describe, fact, percentage, ratio, t_test, weakest
 
 Array = npt.NDArray[np.float64]
 
@@ -46,7 +46,7 @@ def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
         parts = [below(regret_at(x, t), HALF * regret_at(x, 1)) for x in ran]
         worst = weakest(parts).found
         shares = [ratio(regret_at(x, t), regret_at(x, 1)) for x in ran]
-        listed = ", ".join(f"{label} {share:.0%}" for label, share in zip(labels, shares))
+        listed = ", ".join(f"{label} {percentage(share)}" for label, share in zip(labels, shares))
         words = f"average regret after {t} rounds, of the first round's: {listed}"
         return Verdict(all_hold(parts), f"{words}; against half, the highest: {describe(worst)}", worst)
 

@@ -22,7 +22,7 @@ from heedful.papers.figure import (
 )
 from heedful.papers.panels import RATERS_100, RATERS_200, SEPARABLE, STREAMS, SYNTHETIC
 from heedful.papers.run_ordinal import STEPS
-from heedful.papers.statistics import fact
+from heedful.papers.statistics import fact, percentage
 
 PAPER = "Crammer & Singer, Pranking with Ranking, NIPS 2001"
 STANDS_IN = (
@@ -110,7 +110,9 @@ def thresholds_in_order(panel: str, labels: Sequence[str]) -> Callable[[Outcome]
             gaps = outcome[panel][label].regrets
             holds = holds and bool(gaps.min() >= 0.0)
             equal = float(np.mean(gaps == 0.0))
-            told.append(f"{label}: least gap {gaps.min():g} over {gaps.size:,} rounds, two equal after {equal:.0%}")
+            told.append(
+                f"{label}: least gap {gaps.min():g} over {gaps.size:,} rounds, two equal after {percentage(equal)}"
+            )
         return Verdict(fact(holds), "; ".join(told))
 
     return check

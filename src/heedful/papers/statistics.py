@@ -165,9 +165,14 @@ def describe(found: PairedTest) -> str:
     return f"difference {found.difference:+.3g} ± {found.stderr:.2g}, {p}, {found.pairs} pairs"
 
 
-def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
-    """Return the 95 % interval of the difference that a part of a claim is about, in units of `unit` and the number
-    format `form`, and the p-value of its equivalence test, as text."""
+def percentage(part: float, form: str = ".0f") -> str:
+    """Return the share `part` as a percentage in the number format `form`: "60 %", with "+.1f" "+54.9 %"."""
+    return f"{100.0 * part:{form}} %"
+
+
+def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g", after: str = "") -> str:
+    """Return the 95 % interval of the difference that a part of a claim is about, in units of `unit`, in the number
+    format `form` with `after` after each number, and the p-value of its equivalence test, as text."""
     found, wide = part.found, reach(part.found)
     pairs = f"{found.pairs} pair{'s' * (found.pairs != 1)}"
     if math.isinf(wide):
@@ -175,7 +180,7 @@ def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
     ends = (found.difference - wide) / unit, (found.difference + wide) / unit
     p = equivalence(part)
     words = "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
-    return f"95 % interval {ends[0]:{form}} to {ends[1]:{form}}, {words}, {pairs}"
+    return f"95 % interval {ends[0]:{form}}{after} to {ends[1]:{form}}{after}, {words}, {pairs}"
 
 
 def equivalence(part: Part) -> float:

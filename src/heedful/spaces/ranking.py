@@ -64,6 +64,10 @@ class Ranking(NamedTuple):
         m = x.shape[0]
         return top(scores(x, w), m if self.k > 1 else min(m, 1))
 
+    def scores(self, w: Array, x: Floats) -> Array:
+        """Return the scores w . x_j (m,) for weights `w` (N,) and m candidates `x` (m x N) of N features."""
+        return scores(x, w)
+
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
         """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place.
 
@@ -84,19 +88,23 @@ class Ranking(NamedTuple):
         ybar count as chosen. Each chosen candidate beats every candidate that the person looked at and did not choose,
         and every other chosen one that it overtook (see `add_implied_pairs`).
         """
+        self.add_implied(out, self.scores(w, x), x, ybar, y)
+
+    def add_implied(self, out: Array, s: Array, x: Floats, ybar: Ints, y: Ints) -> None:
+        """Add to `out` (N,) in place what `add_pair_gradient` adds for a correction of `y` to `ybar`, given the scores
+        `s` (m,) of the m candidates `x` (m x N), N features each."""
         coef = np.zeros(x.shape[0])
-        add_implied_pairs(coef, scores(x, w), ybar, y, self.k)
+        add_implied_pairs(coef, s, ybar, y, self.k)
         add_rows(out, x, coef, 1.0)
 
-    def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """Add to `out` (N,) in place the gradient in `w` (N,) of sum_i weights[i] log sigma(w . (x[better[i]] -
-        x[worse[i]])), with sigma the logistic function.
+    def add_pairs(self, out: Array, s: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
+        """Add to `out` (N,) in place the gradient in the weights w (N,) of sum_i weights[i] log sigma(w . (x[better[i]]
+        - x[worse[i]])), with sigma the logistic function.
 
-        `x` (m x N): the N features of each of m candidates; `better`, `worse` (p,): the candidate indices of p pairs;
-        `weights` (p,): how much each pair counts.
+        `s` (m,): the scores of the m candidates; `x` (m x N): their N features; `better`, `worse` (p,): the candidate
+        indices of p pairs; `weights` (p,): how much each pair counts.
         """
         coef = np.zeros(x.shape[0])
-        s = scores(x, w)
         for p in range(better.size):
             g = weights[p] * logistic(s[worse[p]] - s[better[p]])
             coef[better[p]] += g
@@ -145,7 +153,7 @@ class WithBaseScore(NamedTuple):
     . phi(x, y), where e_N is the last unit vector, and w_N = 0 if not adjusted.
     """
 
-    space: Any  # a Space; a RankingSpace where `positions` and `add_pairs` are called
+    space: Any  # a Space; a RankingSpace where `positions`, `scores`, `add_implied` and `add_pairs` are called
     adjusted: bool = True
 
     @property
@@ -195,15 +203,33 @@ class WithBaseScore(NamedTuple):
         if not self.adjusted:
             out[-1] = last
 
-    def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """Add to `out` (N,) in place what `add_pairs` of the wrapped `space`, a ranking, adds with w + e_N as weights.
+    def scores(self, w: Array, x: Floats) -> Array:
+        """Return the scores (w + e_N) . x_j (m,) of m candidates `x` (m x N) of N features, as the wrapped `space`, a
+        ranking, computes them.
 
-        `w` (N,): the learned weights. e_N, the last unit vector, adds 1 to the weight of the caller's score. `x` (m x
-        N): the features of m candidates; `better`, `worse` (p,): the candidate indices of p pairs; `weights` (p,): how
-        much each pair counts. If not `adjusted`, out[-1] stays as it is.
+        `w` (N,): the learned weights. e_N, the last unit vector, adds 1 to the weight of the caller's score."""
+        s: Array = self.space.scores(with_base_weight(w, self.adjusted), x)
+        return s
+
+    def add_implied(self, out: Array, s: Array, x: Floats, ybar: Ints, y: Ints) -> None:
+        """Add to `out` (N,) in place what `add_implied` of the wrapped `space`, a ranking, adds for a correction of `y`
+        to `ybar`, given the scores `s` (m,) of the m candidates `x` (m x N), N features each.
+
+        If not `adjusted`, out[-1] stays as it is.
         """
         last = out[-1]
-        self.space.add_pairs(out, with_base_weight(w, self.adjusted), x, better, worse, weights)
+        self.space.add_implied(out, s, x, ybar, y)
+        if not self.adjusted:
+            out[-1] = last
+
+    def add_pairs(self, out: Array, s: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
+        """Add to `out` (N,) in place what `add_pairs` of the wrapped `space`, a ranking, adds.
+
+        `s` (m,): the scores of m candidates; `x` (m x N): their N features; `better`, `worse` (p,): the candidate
+        indices of p pairs; `weights` (p,): how much each pair counts. If not `adjusted`, out[-1] stays as it is.
+        """
+        last = out[-1]
+        self.space.add_pairs(out, s, x, better, worse, weights)
         if not self.adjusted:
             out[-1] = last
 
@@ -311,14 +337,17 @@ def add_implied_pairs(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> Non
     subtracted from coef[b]; sigma is the logistic function.
     """
     total, value, seen, chosen = coef.tolist(), s.tolist(), y.tolist(), ybar[:k].tolist()  # lists are faster here
-    place_of = {j: i for i, j in enumerate(seen)}
-    depth = max([min(k, len(seen)), *(place_of[a] + 1 for a in chosen if a in place_of)])
+    place_of = dict(zip(seen, range(len(seen))))
     picked, last = set(chosen), len(seen)
+    depth = min(k, last)
+    for a in chosen:
+        depth = max(depth, place_of.get(a, -1) + 1)
+    others = [b for b in seen[:depth] if b not in picked]
     for i, a in enumerate(chosen):
-        beaten = [b for b in seen[:depth] if b not in picked]
-        beaten += [b for b in chosen[i + 1 :] if place_of.get(a, last) > place_of.get(b, last)]
-        for b in beaten:
-            g = logistic(value[b] - value[a])
-            total[a] += g
+        place, own, gained = place_of.get(a, last), value[a], total[a]
+        for b in others + [b for b in chosen[i + 1 :] if place > place_of.get(b, last)]:
+            g = logistic(value[b] - own)
+            gained += g
             total[b] -= g
+        total[a] = gained
     coef[:] = total

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful.core.wording import one_line, share
+from heedful.core.wording import one_line, share, share_of
 from heedful.inference.board_words import apart, how, influence, random_voters
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ def _head(found: Leaderboard, title: str) -> str:
     facts = [(f"{found.total:,}", "vote" if found.total == 1 else "votes"), (f"{len(found.models):,}", "models")]
     if found.people:
         facts.append((f"{found.people:,}", "person" if found.people == 1 else "people"))
-    facts.append((f"{100.0 * found.tied / found.total:.0f} %", "ties"))
+    facts.append((share_of(found.tied, found.total), "ties"))
     if found.bad:
-        facts.append((f"{100.0 * found.bad / found.tied:.0f} %", "of the ties are both bad"))
+        facts.append((share_of(found.bad, found.tied), "of the ties are both bad"))
     cells = "".join(f"<li><b>{value}</b> <span class='muted small'>{told}</span></li>" for value, told in facts)
     links = ""
     if found.categories:
@@ -148,14 +148,15 @@ def _verdict(found: Leaderboard) -> str:
         return f"{_name(found, i)} is alone."
     second = _name(found, int(found.order[1]))
     if found.best[i] >= found.sure:
-        return f"<b>{_name(found, i)}</b> is the best, with probability {share(found.best[i])}."
+        return f"<b>{_name(found, i)}</b> is the best, with probability {escape(share(found.best[i]))}."
     rest = int((found.place_low == 1).sum()) - int(found.place_low[i] == 1)
     if rest > 1:
         return (
-            f"<b>{_name(found, i)}</b> is ahead, and is the best with probability {share(found.best[i])}; "
+            f"<b>{_name(found, i)}</b> is ahead, and is the best with probability {escape(share(found.best[i]))}; "
             f"{rest} others may be."
         )
-    return f"<b>{_name(found, i)}</b> is ahead of {second}, and is the best with probability {share(found.best[i])}."
+    best = escape(share(found.best[i]))
+    return f"<b>{_name(found, i)}</b> is ahead of {second}, and is the best with probability {best}."
 
 
 def board_section(
@@ -182,8 +183,8 @@ def board_section(
             f"{_interval(at[0], at[1], at[2], low, high, told, ticks)}</td>"
             f'<td class="number">{found.low[i]:,.0f} – {found.high[i]:,.0f}</td>'
             f'<td class="number">{a if a == b else f"{a} – {b}"}</td>'
-            f'<td class="number spare">{share(found.best[i])}</td>'
-            f'<td class="number spare{unsure}">{"" if sure is None else share(sure)}</td>'
+            f'<td class="number spare">{escape(share(found.best[i]))}</td>'
+            f'<td class="number spare{unsure}">{"" if sure is None else escape(share(sure))}</td>'
             f'<td class="number spare">{found.votes[i]:,}</td></tr>'
         )
     head = "".join(

@@ -130,15 +130,15 @@ class FairPairs(NamedTuple):
         """Write into `out` (N,) the gradient in the N weights `w` (N,) of the weighted log-likelihood of `feedback`
         (clicked or preferred candidates) on the proposal `y` for the m candidates `x` (m x N)."""
         out[:] = 0.0
-        self.space.add_pair_gradient(out, w, x, feedback, y.shown)
+        s = self.space.scores(w, x)
+        self.space.add_implied(out, s, x, feedback, y.shown)
         if y.start >= 0:
             out *= self.implied
             clicked = np.zeros(x.shape[0], np.bool_)
-            for i in range(min(self.space.positions(), feedback.size)):
-                clicked[feedback[i]] = True
+            clicked[feedback[: self.space.positions()]] = True
             better, worse, weights = fair_pairs(y.shown, y.start, y.swapped, clicked, self.swap)
             if better.size:
-                self.space.add_pairs(out, w, x, better, worse, weights)
+                self.space.add_pairs(out, s, x, better, worse, weights)
 
     def draft_direction(self, state: FairPairsState, x: Floats, pairs: Ints, feedback: Ints) -> Array:
         """Return the gradient (N,), for N features, of `feedback` (clicked candidates) on a list in which something
@@ -153,7 +153,7 @@ class FairPairs(NamedTuple):
         clicked[feedback[: self.space.positions()]] = True
         better, worse, weights = fair_pairs(pairs.reshape(-1), 0, np.zeros(len(pairs), np.bool_), clicked, 0.5)
         D = np.zeros(self.n_features)
-        self.space.add_pairs(D, state.w, x, better, worse, weights)
+        self.space.add_pairs(D, self.space.scores(state.w, x), x, better, worse, weights)
         return D
 
     def weights(self, state: FairPairsState) -> Array:
@@ -185,16 +185,16 @@ class FairPairs(NamedTuple):
         learned, seen = order[: max(size, depth)].tolist(), shown.tolist()  # lists are faster here
         if self.swap == 0.0 or depth < 2:
             return float(learned[:size] == seen)
-        total = 0.0
+        total, swap, stay, last = 0.0, self.swap, 1.0 - self.swap, min(depth - 1, size)
         for start in (0, 1):
             p, end = 0.5, start
             if seen[:start] == learned[:start]:
-                for i in range(start, min(depth - 1, size), 2):
-                    upper, lower = learned[i : i + 2]
-                    if seen[i : i + 2] == [lower, upper][: size - i]:  # also where the person saw only the upper one
-                        p *= self.swap
-                    elif seen[i : i + 2] == [upper, lower][: size - i]:
-                        p *= 1.0 - self.swap
+                for i in range(start, last, 2):
+                    upper, lower, alone = learned[i], learned[i + 1], i + 1 == size  # alone: only the first was seen
+                    if seen[i] == lower and (alone or seen[i + 1] == upper):
+                        p *= swap
+                    elif seen[i] == upper and (alone or seen[i + 1] == lower):
+                        p *= stay
                     else:
                         break
                     end = i + 2

@@ -101,6 +101,8 @@ class Card(NamedTuple):
     """what the model does with feedback that it contradicts by now, in words that follow "by now the model\""""
     score: str = "how good what was shown was"
     """what the mean score in a report is the mean of, in words"""
+    shown: str = "list"
+    """the noun of what one decision shows: "list\""""
     arms: tuple[str, str] = ("learned lists", "control")
     """the names in a report of the two sorts of lists: those by the model, and those of the control (the caller's
     order)"""

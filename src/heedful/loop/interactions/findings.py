@@ -138,38 +138,41 @@ def interval(apart: Difference, hint: str = "") -> str:
     return f"Difference: {by}{hint} (95 % confidence interval: {low} to {high})."
 
 
-def lists_sentence(report: Report) -> str:
-    """Return a sentence on the lists that `report` is about: how many, whether all or only the newest, since when."""
+def lists_sentence(report: Report, noun: str = "list") -> str:
+    """Return a sentence on the lists that `report` is about: how many, whether all or only the newest, since when.
+
+    `noun` is what the loop calls a list, as in `Card.shown`."""
     since = ""
     if report.since is not None:
         since = f", since {datetime.fromtimestamp(report.since // 1_000_000, UTC):%Y-%m-%d %H:%M:%S UTC}"
-    return f"Looked at: {'all' if report.whole else 'the newest'} {count(report.decisions, 'list')}{since}."
+    return f"Looked at: {'all' if report.whole else 'the newest'} {count(report.decisions, noun)}{since}."
 
 
-def clusters(apart: Difference | None, answers: str = "Answers") -> tuple[str, ...]:
+def clusters(apart: Difference | None, answers: str = "Answers", noun: str = "list") -> tuple[str, ...]:
     """Return the sentence that explains that the interval in `apart` counts people as independent, not lists; () if
     there is no interval.
 
-    `apart` is the difference of two means. `answers` is the plural noun of the feedback, with a capital letter."""
+    `apart` is the difference of two means. `answers` is the plural noun of the feedback, with a capital letter; `noun`
+    is what the loop calls a list."""
     if apart is None:
         return ()
-    people = f"{apart.people:,} here, where a list shown to nobody in particular counts as one"
+    people = f"{apart.people:,} here, where a {noun} shown to nobody in particular counts as one"
     return (f"{answers} of one person resemble each other, so the interval counts people: {people}.",)
 
 
-def excluded_sentence(report: Report, imported: str = BY_THE_PAGE) -> str:
+def excluded_sentence(report: Report, imported: str = BY_THE_PAGE, noun: str = "list") -> str:
     """Return a sentence on the lists and answers that the table of learned and control lists leaves out; "" if there
     are none.
 
     Left out are lists that another system made, lists made ahead and never shown, lists that are neither the model's
     order nor the control's, and answers that were undone. `imported` is a phrase that says who made the lists of
-    another system."""
+    another system; `noun` is what the loop calls a list."""
     apart = [(report.imported, imported), (report.waiting, "made ahead and never shown")]
     of_neither = report.decisions - report.learned.shown - report.control.shown - report.imported - report.waiting
     apart.append(
         (of_neither, "of neither kind: empty, of nothing on offer, drawn at random or drafted in an experiment")
     )
-    told = [f"{count(n, 'list')} {what}" for n, what in apart if n]
+    told = [f"{count(n, noun)} {what}" for n, what in apart if n]
     told += [f"{count(report.feedback.undone, 'answer')} taken back"] if report.feedback.undone else []
     return f"Not counted here: {'; '.join(told)}." if told else ""
 
@@ -203,8 +206,8 @@ def compare_arms(
         compare(report, card, control),
         tuple(rows) if any(row.shown for row in rows) else (),
         arms_picture(report, card, axis),
-        excluded_sentence(report, imported),
-        notes=(lists_sentence(report), *notes, *clusters(report.difference)),
+        excluded_sentence(report, imported, card.shown),
+        notes=(lists_sentence(report, card.shown), *notes, *clusters(report.difference, noun=card.shown)),
     )
 
 
@@ -219,9 +222,9 @@ def compare(report: Report, card: Card, control: float) -> Verdict:
         if not card.compares_arms:
             return Verdict("open", "That cannot be told here.", (why,))
         if control == 0.0:
-            more = "The share of the control is set when a loop is made: with --control 0.05 it is one list in 20."
-            return Verdict("open", "That cannot be known here.", (why, more))
-        more = f"One list in {1 / control:.0f} belongs to the control; answers to those are needed."
+            more = "The share of the control is set when a loop is made: with --control 0.05 it is one"
+            return Verdict("open", "That cannot be known here.", (why, f"{more} {card.shown} in 20."))
+        more = f"One {card.shown} in {1 / control:.0f} belongs to the control; answers to those are needed."
         return Verdict("open", "Too early to say.", (why, more))
     means = zip(card.arms, (report.learned.mean, report.control.mean))
     compared = f"{card.measure}: {', '.join([f'{name} {number(mean)}' for name, mean in means])}."
@@ -253,10 +256,10 @@ def arms_picture(report: Report, card: Card, axis: str | tuple[float, float]) ->
     other = f" {sentence(f'{card.arms[1]}: {number(report.control.mean)} on average')}" if len(lines) > 1 else ""
     return Picture(
         x,
-        "lists shown",
+        f"{card.shown}s shown",
         axis,
         tuple(lines),
-        f"{card.measure} over {count(x[-1], 'list')}: {card.arms[0]} from {number(ends[0])} to "
+        f"{card.measure} over {count(x[-1], card.shown)}: {card.arms[0]} from {number(ends[0])} to "
         f"{number(ends[-1])}.{other}",
         f"{card.measure} over time. Higher is better.",
     )

@@ -220,28 +220,28 @@ def _mix_arms(
     return float(found) or None
 
 
-def list_chances(
-    interaction: Interaction[Any], models: Sequence[LoopModel], step: Step, draws: Sequence[bool]
-) -> Floats | None:
+def list_chances(interaction: Interaction[Any], models: Sequence[LoopModel], step: Step) -> Floats | None:
     """Return the probability (L,) that each of L `models` shows exactly the list that was shown in a logged decision.
 
-    `step` is one piece of feedback with that decision, `interaction` the loop's kind of feedback. `draws` says for each
-    model whether it draws its lists at random; one that does and cannot tell the probability has nan. The probability
-    is that of the model's own lists, without those that a loop shows in the caller's order for comparison. Return None
-    if the log kept too little of the decision."""
+    `step` is one piece of feedback with that decision, `interaction` the loop's kind of feedback. A model that draws
+    its lists at random (`draws`) and cannot tell the probability has nan. The probability is that of the model's own
+    lists, without those that a loop shows in the caller's order for comparison. Return None if the log kept too little
+    of the decision."""
     record, x, _ = step.context
     if record.unknown or record.of or not record.shown:
         return None
-    shown, seen = np.array(record.shown, np.int64), list(record.shown)
-    found = np.empty(len(models))
-    for j, (model, drawn) in enumerate(zip(models, draws)):
-        own = own_state(model.people, interaction.person(step.decision.person))
+    shown = np.array(record.shown, np.int64)
+    found, name = np.empty(len(models)), interaction.person(step.decision.person)
+    for j, model in enumerate(models):
+        own = own_state(model.people, name)
         order = interaction.order(model, model.shared, own, x)
         chance_of = getattr(model.learner, "chance", None)
         if chance_of is not None:
             found[j] = chance_of(order, shown)
+        elif getattr(model, "draws", False):
+            found[j] = np.nan
         else:
-            found[j] = np.nan if drawn else float(order[: shown.size].tolist() == seen)
+            found[j] = float(order[: shown.size].tolist() == shown.tolist())
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from heedful.jit.kernel import Floats
@@ -33,6 +34,11 @@ class Measure(NamedTuple):
     """whether a learner that is better by it is the better one to serve; False for a part of what a loop is for, such
     as the cost alone"""
 
+    @property
+    def is_share(self) -> bool:
+        """whether its values are shares, which are written as percentages; an error is none"""
+        return (self.low, self.high, self.more_is_better) == (0.0, 1.0, True)
+
 
 class PositionBias(NamedTuple):
     """How often people choose a place of a list compared with the place above it, whatever items are there."""
@@ -59,3 +65,7 @@ class Compared(NamedTuple):
     nan for a learner that makes no such prediction"""
     weights: Floats
     """the weight of each comparison (c,): an inverse probability of what was shown, or 1"""
+    neighbours: Sequence[tuple[int, bool, float]] = ()
+    """the pairs of neighbours in the list shown of which a click chose exactly one, where the two were shown in either
+    order at random: (position, from 1, of the upper item of the two; whether the upper one was chosen; 1 / (2 P), P
+    being the probability of the order in which they were shown)"""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from heedful.learners.registry import make_learner, summarise
+from heedful.learners.registry import ALIASES, UnknownLearner, find_learners, make_learner, summarise
 
 UNSAID = "coactive"
 """The interaction of a learner that does not say which it belongs to."""
@@ -28,3 +29,18 @@ def loop_learner(spec: str, n_features: int, space: object) -> Any:
     if (simulated := getattr(learner, "simulation_only", None)) is not None:
         raise ValueError(f"learner: expected one for loops, got {spec}, which is for simulations alone: {simulated}")
     return learner
+
+
+def name_fitting(error: UnknownLearner, make: Callable[[str], object], others: Sequence[str] = ()) -> UnknownLearner:
+    """Return `error`, about the name of a learner in a loop, with the names that fit the loop in place of all.
+
+    They are those of the package for which `make(name)` raises no error, and `others`: what is no learner and can be
+    named there as well, such as "always:MODEL"."""
+    fitting = []
+    for name in sorted([*find_learners(), *ALIASES]):
+        try:
+            make(name)
+        except (ValueError, LookupError):
+            continue
+        fitting.append(name)
+    return UnknownLearner(error.name, [*fitting, *others])

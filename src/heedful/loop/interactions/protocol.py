@@ -17,7 +17,7 @@ from heedful.core.fold import copy_arrays, must_interpret
 from heedful.evaluation.interleaving import draft_probability, interleave, slot_probabilities
 from heedful.features import Encoding
 from heedful.jit.kernel import Floats, Ints, scores
-from heedful.learners.registry import make_learner
+from heedful.learners.registry import UnknownLearner, make_learner
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import contributions as parts_of
 from heedful.loop.interactions import telling
@@ -27,7 +27,7 @@ from heedful.loop.interactions.contributions import Contributions
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
 from heedful.loop.interactions.forms import Form
 from heedful.loop.interactions.measure import Compared, Measure
-from heedful.loop.interactions.named import loop_learner
+from heedful.loop.interactions.named import loop_learner, name_fitting
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.telling import Part
 from heedful.loop.log import Event
@@ -370,6 +370,8 @@ class Interaction(Protocol[M]):
     lists)"""
     scores_thumbs: bool = False
     """whether `score` counts thumbs, so that a report does not count them apart"""
+    policies: tuple[str, ...] = ()
+    """how to write what is no learner and can be compared with learners ("always:MODEL")"""
     linear: bool = False
     """whether candidates are ordered by a score that is linear in their features, with the weights that
     `LoopModel.effective` returns"""
@@ -852,6 +854,16 @@ class Interaction(Protocol[M]):
 
         Raise ValueError if there is no such learner, or it does not fit the loop."""
 
+    def find_candidate(self, spec: str, others: Sequence[str] = ()) -> M:
+        """Return `candidate(spec)`. If there is no learner of that name, the error has the names that fit this loop.
+
+        `others` may be named there as well, such as the `policies`."""
+        try:
+            return self.candidate(spec)
+        except UnknownLearner as error:
+            fitting = name_fitting(error, lambda name: self.candidate(self.full_spec(name)), others)
+            raise fitting from None
+
     def full_spec(self, spec: str) -> str:
         """Return `spec`, the name of a learner to try in this loop, with the parameters that the loop prescribes added.
 
@@ -896,18 +908,6 @@ class Interaction(Protocol[M]):
         `step` is one piece of feedback with the decision that it answers."""
         score = self.score(step.decision, [step.feedback])
         return None if score is None else (score,)
-
-    def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
-        """Return the pairs of neighbours in the list shown of which the answer chose exactly one, a tuple for each
-        pair.
-
-        Only pairs that were shown in either order at random count. A tuple is
-        - the position, from 1, of the upper item of the two,
-        - whether the upper one was chosen,
-        - the weight 1 / (2 P), P being the probability of the order in which they were shown.
-
-        `step` is one piece of feedback with the decision that it answers. By default there are none."""
-        return ()
 
     def places(self, models: Sequence[M], step: Step) -> tuple[Floats, Floats, Floats] | None:
         """Return weights with which one list drawn at random counts in estimates of how other rankings would do at

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.formatting import brief, signed
-from heedful.core.wording import count
+from heedful.core.wording import count, percent
 from heedful.loop.interactions.findings import basis, number
 from heedful.loop.interactions.findings import sentence as as_sentence
 from heedful.loop.signals import day, duration
@@ -112,7 +112,7 @@ def explanation(told: Explanation) -> list[Part]:
 
 HOW = {
     "control": " by the control, whatever its score",
-    "sampled": " of a list that was drawn at random around the scores",
+    "sampled": " of what was drawn at random around the scores",
     "interleaved": " of a list that two learners drafted",
     "imitated": " by the caller's order, whatever its score",
     "imported": " by another system, whatever its score",
@@ -185,7 +185,7 @@ def position_bias(found: Evaluation) -> list[Part]:
         )
         for each in found.position_bias
     ]
-    columns = ("positions", "ratio", f"{1.0 - found.alpha:.0%} interval", "choices")
+    columns = ("positions", "ratio", f"{percent(1.0 - found.alpha, 6)} interval", "choices")
     return [Table("Position bias", columns, tuple(rows)), Line(POSITION_BIAS)]
 
 
@@ -195,21 +195,20 @@ def evaluation(found: Evaluation) -> list[Part]:
     For each measure there is a table with a row for each learner, a sentence on what the measure is the mean of, and
     reasons why a value is missing or doubtful. Then come the learners' greatest weights."""
     parts: list[Part] = []
-    sure = f"{1.0 - found.alpha:.0%}"
+    sure = percent(1.0 - found.alpha, 6)
     for j, measure in enumerate(found.measures):
         values = [each.values[j] for each in found.learners]
         untold = refusals(found, j)
         if not any(value.comparisons for value in values):
             parts += untold
             continue
-        share = measure.low == 0.0 and measure.high == 1.0
         rows = [
-            (each.learner, f"{each.lessons:,}", *value_texts(value, share), value.verdict)
+            (each.learner, *value_texts(value, measure.is_share), value.verdict)
             for each, value in zip(found.learners, values)
         ]
-        columns = ("learner", "lessons", "value", f"{sure} interval", "difference", "verdict")
+        columns = ("learner", "value", f"{sure} interval", "difference", "verdict")
         title = measure.name.capitalize() + ("" if measure.more_is_better else " (lower is better)")
-        parts.append(Table(title, columns, tuple(rows), (0, 3, 4, 5)))
+        parts.append(Table(title, columns, tuple(rows), (0, 2, 3, 4)))
         known = next(value for value in values if value.comparisons)
         by = basis(known.comparisons, known.people)
         weighed = f" (effective sample size {known.effective:,.0f})" if is_weighted(known) else ""
@@ -218,9 +217,16 @@ def evaluation(found: Evaluation) -> list[Part]:
         told = f"The first row is {found.first}; differences and verdicts compare the others with it. Each interval "
         told += f"misses the true value with probability {found.alpha:.2g} at most: however often you look while each "
         parts.append(Line(f"{told}answer is by a new person, at one look while the same people come back."))
-    learned = [(each.learner, greatest(each)) for each in found.learners if greatest(each)]
-    weights = Table("What they learned", ("learner", "greatest weights"), tuple(learned), (0, 1))
-    return there([*parts, *position_bias(found), weights])
+    return there([*parts, *position_bias(found), _learned(found)])
+
+
+def _learned(found: Evaluation) -> Table:
+    """Return a table of the learners in `found` that learned anything, with the number of their lessons and, if any of
+    them has weights, its greatest weights."""
+    columns = ("learner", "lessons", "greatest weights")
+    rows = [(each.learner, f"{each.lessons:,}", greatest(each)) for each in found.learners if each.lessons]
+    n = 3 if any(weights for *_, weights in rows) else 2
+    return Table("What they learned", columns[:n], tuple([row[:n] for row in rows]), (0, 2))
 
 
 def refusals(found: Evaluation, j: int) -> list[Line]:
@@ -251,7 +257,7 @@ def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> 
     The table has a row for each of `learners`: the effective sample size, the mean weight, and the share of lists that
     are not in the log. Return [] if no value is weighted like that."""
     rows = [
-        (each.learner, f"{value.effective:,.0f}", f"{value.mean_weight:.2f}", f"{value.unsupported or 0.0:.0%}")
+        (each.learner, f"{value.effective:,.0f}", f"{value.mean_weight:.2f}", percent(value.unsupported or 0.0))
         for each, value in zip(learners, values)
         if value.mean_weight is not None
     ]
@@ -280,8 +286,8 @@ def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
             return ""
         number = 0.0 if abs(number) < ROUNDING else number
         if share:
-            return f"{100.0 * number:+.3g}%" if sign else f"{100.0 * number:.3g}%"
-        return signed(number) if sign else f"{number:.3f}"
+            return percent(number, sign=sign)
+        return signed(number) if sign else brief(number)
 
     if value.value is None:
         return "unknown", "", ""
@@ -307,7 +313,7 @@ def report(found: Findings, card: Card) -> list[Part]:
     if found.rows:
         rows = tuple([(row.name, f"{row.shown:,}", f"{row.answered:,}", row.mean) for row in found.rows])
         trends = tuple([row.trend for row in found.rows])
-        parts.append(Table(card.score, ("lists", "shown", "answered", "mean"), rows, trends=trends))
+        parts.append(Table(card.score, (f"{card.shown}s", "shown", "answered", "mean"), rows, trends=trends))
     elif found.picture is not None:
         parts.append(picture_table(found.picture))
     parts.append(Line(" ".join((found.verdict.short, *found.verdict.more))))
@@ -409,19 +415,17 @@ def _lines(found: Health) -> list[Line]:
         gained = found.corrections
         lines.append(
             Line(
-                f"Corrections gain {100.0 * gained.alpha:.3g} % of what the best list would gain (alpha), with a mean "
-                f"slack of {brief(gained.slack)}; {100.0 * gained.worse:.3g} % are worse than what was shown. All by "
-                f"the utility of the present model, which is an estimate, over {gained.answers:,} corrections."
+                f"Corrections gain {percent(gained.alpha)} of what the best list would gain (alpha), with a mean "
+                f"slack of {brief(gained.slack)}; {percent(gained.worse)} are worse than what was shown. All by "
+                f"the utility of the present model, which is an estimate, over {count(gained.answers, 'correction')}."
             )
         )
     largest = found.largest
     if largest.person is not None and largest.people == 1:
         lines.append(Line(f"All feedback comes from {largest.person}. {found.floods}"))
     elif largest.person is not None:
-        told = (
-            f"Of {largest.people:,} people, {largest.person} gave the most feedback, {100.0 * largest.feedback:.3g} %"
-        )
-        moved = f"; that of {largest.mover} moved the model the most, {100.0 * largest.movement:.3g} % of the way"
+        told = f"Of {largest.people:,} people, {largest.person} gave the most feedback, {percent(largest.feedback)}"
+        moved = f"; that of {largest.mover} moved the model the most, {percent(largest.movement)} of the way"
         lines.append(Line(f"{told}{moved if largest.mover is not None else ''}. {found.floods}"))
     if found.uncalibrated:
         lines.append(Line(f"Calibration: nothing can be said, because {found.uncalibrated}."))
@@ -440,16 +444,16 @@ def calibration(found: Health) -> Table:
         )
         for each in found.calibration
     ]  # fmt: skip
-    columns = ("predicted", "answers", "mean", "came", f"{1.0 - found.alpha:.0%} interval")
+    columns = ("predicted", "answers", "mean", "came", f"{percent(1.0 - found.alpha, 6)} interval")
     return Table("How predictions came out", columns, tuple(rows))
 
 
 def _share(n: int, of: int) -> str:
-    return f"{100.0 * n / of:.3g} %" if of else ""
+    return percent(n / of) if of else ""
 
 
 def _percent(value: float | None) -> str:
-    return "" if value is None else f"{100.0 * value:.3g} %"
+    return "" if value is None else percent(value)
 
 
 # ---------------------------------------------------------------------------- style

@@ -224,5 +224,6 @@ class LogReader:
             "AND NOT EXISTS (SELECT 1 FROM event t WHERE t.seq = e.target)"
         )
         if lost[0][0]:
-            found.append(f"{lost[0][0]} events are about an event that is not there")
+            are = "event is" if lost[0][0] == 1 else "events are"
+            found.append(f"{lost[0][0]} {are} about an event that is not there")
         return found

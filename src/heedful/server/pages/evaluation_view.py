@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from heedful.core.wording import percent
 from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
 from heedful.loop.interactions.findings import basis
 from heedful.loop.interactions.measure import Measure, PositionBias
@@ -142,7 +143,7 @@ def evaluation_view(found: Evaluation) -> EvaluationView:
     measures = [_measure(found, j) for j in range(len(found.measures))]
     bias, even = _bias(found.position_bias or ())
     return EvaluationView(
-        tuple(verdicts), tuple(measures), own, f"{found.alpha:.2g}", f"{100.0 * (1.0 - found.alpha):.6g} %", bias, even,
+        tuple(verdicts), tuple(measures), own, f"{found.alpha:.2g}", percent(1.0 - found.alpha, 6), bias, even,
         POSITION_BIAS,
     )  # fmt: skip
 
@@ -175,7 +176,7 @@ def _verdict(each: LearnerEvaluation, own: str, measures: Sequence[Measure]) -> 
     if not told:
         return "open", f"The log cannot tell whether {each.learner} is better than {own}: what follows says why."
     measure, value = told[0]
-    apart = value_texts(value, _is_share(measure))[2]
+    apart = value_texts(value, measure.is_share)[2]
     if value.verdict == "cannot be told":
         so_far = f"the difference in {measure.name} is {apart}"
         return "open", f"It cannot be told yet whether {each.learner} is better than {own}: {so_far}."
@@ -216,7 +217,7 @@ def _row(learner: str, value: Value, measure: Measure, scale: Scale, difference:
 
     The value's interval is drawn on `scale`, that of its difference from the first learner on the scale
     `difference`."""
-    text, between, apart = value_texts(value, _is_share(measure))
+    text, between, apart = value_texts(value, measure.is_share)
     drawn = apart_drawn = None
     if value.value is not None and value.low is not None and value.high is not None:
         drawn = scale.interval(value.value, value.low, value.high, f"{text}, interval {between}")
@@ -227,12 +228,8 @@ def _row(learner: str, value: Value, measure: Measure, scale: Scale, difference:
         learner, text, between, drawn, apart, apart_drawn, value.verdict,
         f"{value.effective:,.0f}" if told else "",
         "" if value.mean_weight is None else f"{value.mean_weight:.2f}",
-        "" if value.unsupported is None else f"{100.0 * value.unsupported:.0f} %",
+        "" if value.unsupported is None else percent(value.unsupported),
     )  # fmt: skip
-
-
-def _is_share(measure: Measure) -> bool:
-    return measure.low == 0.0 and measure.high == 1.0
 
 
 def _scale(ends: Sequence[tuple[float, float]], within: tuple[float, float] | None = None) -> Scale:

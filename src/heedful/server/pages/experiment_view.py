@@ -6,9 +6,8 @@ import math
 from typing import NamedTuple
 
 from heedful.core.formatting import brief
-from heedful.core.wording import count
+from heedful.core.wording import count, percent, share, share_of
 from heedful.loop.experiment import BROKEN, VERDICTS, Experiment, PlannedExperiment, Promotion, Split
-from heedful.server.pages.formatting import share
 
 
 class Fact(NamedTuple):
@@ -88,7 +87,7 @@ def experiment_view(found: Experiment) -> ExperimentView:
     how = "Nobody's lists are changed: the candidate's lists are only logged."
     verdict, decided = "Answers cannot decide, as nobody's lists are interleaved.", ""
     if found.share:
-        how = f"{100.0 * found.share:.3g} % of the people get lists that both learners draft together."
+        how = f"{percent(found.share)} of the people get lists that both learners draft together."
         verdict = VERDICTS[said.verdict].format(learner=found.learner, against=found.against)
         decided = f"The e-value is {said.e_value:.4g}; from {needed:.4g} on people's preference is decided."
     if found.frozen:
@@ -97,7 +96,7 @@ def experiment_view(found: Experiment) -> ExperimentView:
     if split.decisions and split.same_first is not None and split.overlap is not None:
         agreement = (
             f"In {count(split.decisions, 'list')} of the loop's own learner, the candidate would have put the same "
-            f"item first in {100.0 * split.same_first:.0f} %; {100.0 * split.overlap:.0f} % of their items are in its "
+            f"item first in {percent(split.same_first, 2)}; {percent(split.overlap, 2)} of their items are in its "
             "lists, too."
         )
     return ExperimentView(
@@ -114,7 +113,7 @@ def experiment_view(found: Experiment) -> ExperimentView:
             Move(each.item, f"{each.shown:,}", f"{each.proposed:,}", _places(each.places)) for each in split.moves
         ]),
         tuple([
-            Whose(each.person, f"{each.decisions:,}", f"{100.0 * each.overlap:.0f} %", round(100.0 * each.overlap, 1))
+            Whose(each.person, f"{each.decisions:,}", percent(each.overlap, 2), round(100.0 * each.overlap, 1))
             for each in split.people
         ]),
         tuple([sentence(each) for each in found.against_promotion]),
@@ -136,10 +135,10 @@ def _facts(found: Experiment) -> list[Fact]:
         Fact("People", f"{said.people:,}", f"Who gave these answers. A verdict takes at least {found.least_people}."),
         Fact(
             "Won by the candidate",
-            f"{said.share:.0%} ({said.low:.0%} to {said.high:.0%})" if said.sessions else "–",
+            f"{share(said.share)} ({share(said.low)} to {share(said.high)})" if said.sessions else "–",
             "Of the sessions that one side won, with a confidence interval that may be looked at at any time.",
         ),
-        Fact("Largest person", f"{said.largest:.0%}", "The share of the sessions of the person who has most of them."),
+        Fact("Largest person", share(said.largest), "The share of the sessions of the person who has most of them."),
         Fact(
             "Credit by positions",
             credit,
@@ -166,7 +165,7 @@ def _facts(found: Experiment) -> list[Fact]:
 
 
 def _of(n: int, total: int) -> str:
-    return f"{n:,} of {total:,} ({share(n, total)})"
+    return f"{n:,} of {total:,} ({share_of(n, total)})"
 
 
 def _split(split: Split) -> str:
@@ -224,13 +223,13 @@ def plan_view(found: PlannedExperiment, part: float) -> PlanView:
     """Return the planned experiment `found` as texts for a page; `part` is the share of people who would take part, 0
     to 1."""
     told = (
-        f"With {100.0 * part:.3g} % of the people there would be about {count(found.people, 'person', 'people')} and "
-        f"{count(found.sessions, 'session')} in {found.days:g} days, {100.0 * found.ties:.0f} % of them ties."
+        f"With {percent(part)} of the people there would be about {count(found.people, 'person', 'people')} and "
+        f"{count(found.sessions, 'session')} in {found.days:g} days, {percent(found.ties, 2)} of them ties."
     )
     rows = [
         PlanRow(
-            f"{100.0 * win.share:.3g} %",
-            f"{100.0 * win.found:.0f} %",
+            percent(win.share),
+            percent(win.found, 2),
             round(100.0 * win.found, 1),
             "" if win.days is None else f"{win.days:.1f}",
         )

@@ -38,22 +38,6 @@ def size(n: float) -> str:
     return f"{n:,.1f} TB"
 
 
-def share(n: int, of: int) -> str:
-    """Return the share of `n` in `of`, two counts, as a whole percentage: "42 %".
-
-    Small shares are "under 1 %" and large ones "over 99 %". So "0 %" always means none (or that `of` is 0), and "100 %"
-    means all."""
-    if n == 0 or of == 0:
-        return "0 %"
-    return "100 %" if n == of else percent(n / of)
-
-
-def percent(probability: float) -> str:
-    """Return a probability as a percentage: "42 %". It is never "0 %" or "100 %", but "under 1 %" and "over 99 %"."""
-    value = 100.0 * probability
-    return "under 1 %" if value < 1.0 else "over 99 %" if value > 99.0 else f"{value:.0f} %"
-
-
 def join_names(names: Sequence[str], most: int = SOME) -> str:
     """Return names joined for a sentence: "a, b and c". If there are more than `most`, name the first ones and count
     the others: "a, b and 7 more"."""
@@ -81,7 +65,7 @@ def describe_event(loop: Loop, line: Json) -> str:
     if kind == "withdraw":
         return f"Item {line.get('id', '')} was taken off"
     if kind == "activate":
-        return "A list that was made ahead was shown"
+        return "What was made ahead was shown"
     if kind == "undo":
         return "A correction was taken back"
     if kind == "rollback":

@@ -198,7 +198,8 @@ def _so_far(loop: Loop) -> str:
     if not feedback:
         return "Nobody has answered yet, so it has learned nothing."
     back = f", {undone:,} of them taken back" if undone else ""
-    return f"From {count(feedback, 'answer')} to {count(counts.get('decision', 0), 'list')}{back}."
+    shown = count(counts.get("decision", 0), loop.projection.interaction.describe().shown)
+    return f"From {count(feedback, 'answer')} to {shown}{back}."
 
 
 def _lesson(loop: Loop, told: LessonTold) -> Lesson:

@@ -34,6 +34,7 @@ from heedful.server.pages.experiment_view import (
     sentence,
 )
 from heedful.server.pages.page import Page, Visit, back, render
+from heedful.studies.study import study_of
 
 SAID = {
     "started": "The experiment runs.",
@@ -215,6 +216,7 @@ async def _render(visit: Visit, shown: Shown, status: int = 200) -> Response:
         status,
         tab="proof",
         shown=shown,
+        base=visit.base,
         path=f"{visit.base}/proof",
         pairs=compares_pairs(visit.loop),
         given={"alpha": ALPHA, "share": SHARE, "days": DAYS, "learner": "", "candidate": "", "by": "", "reason": ""}
@@ -241,6 +243,7 @@ def _context(loop: Loop, evidence: bool) -> dict[str, Any]:
     promoted = promotions(loop.projection, checked)
     told = NOT_INTERLEAVED.format(loop=interaction.loop)
     return {
+        "arena": compares_pairs(loop) and study_of(loop.path).kind == "answers",
         "learners": fitting(loop),
         "serving": loop.manifest.learner,
         "apprentice": "" if apprentice is None else apprentice.told,

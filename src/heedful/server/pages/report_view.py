@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from heedful.core.wording import count
+from heedful.core.wording import count, share_of
 from heedful.loop import Loop
 from heedful.loop.interactions import findings
 from heedful.loop.interactions.findings import Stroke
@@ -13,7 +13,6 @@ from heedful.loop.report import Report
 from heedful.loop.signals import duration
 from heedful.loop.simulation import MeasuredRegret
 from heedful.server.pages.charts import Picture, chart
-from heedful.server.pages.formatting import share
 
 
 class Share(NamedTuple):
@@ -69,11 +68,11 @@ def wasted_answers(report: Report, late_after: float, contradiction: str) -> lis
             against,
             f"By now the model {contradiction}: people disagree, change their minds, or make mistakes.",
         ),
-        ("Late", late, f"More than {duration(late_after)} after the list. They teach all the same."),
+        ("Late", late, f"More than {duration(late_after)} after it was shown. They teach all the same."),
     )
-    told = [Share(name, share(n, given), n, what) for name, n, what in kinds]
+    told = [Share(name, share_of(n, given), n, what) for name, n, what in kinds]
     told.append(
-        Share("Undone", share(undone, given + undone), undone, "Taken back: nothing else on this page counts them.")
+        Share("Undone", share_of(undone, given + undone), undone, "Taken back: nothing else on this page counts them.")
     )
     return told if given + undone else []
 

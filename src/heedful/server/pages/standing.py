@@ -13,12 +13,12 @@ from shlex import quote
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from heedful.core.wording import count
+from heedful.core.wording import count, share
 from heedful.loop import Loop
 from heedful.loop.interactions.comparison.standing import Standing, Standings
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.card_selection import compares_pairs
-from heedful.server.pages.formatting import join_names, percent
+from heedful.server.pages.formatting import join_names
 from heedful.server.pages.page import Visit
 from heedful.server.pages.question_flow import Thing, things
 from heedful.server.problems import Problem
@@ -184,7 +184,7 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
         Row(
             place,
             shown[each.item],
-            percent(each.best),
+            share(each.best),
             f"{each.low}" if each.low == each.high else f"{each.low}–{each.high}",
             at(each.utility - each.sd),
             at(each.utility),
@@ -205,7 +205,7 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
 def _verdict(found: Standings) -> str:
     """Return the result `found` of a study in a sentence: the best item or, if the study is for a ranking, how certain
     the order is."""
-    sure = percent(found.sure)
+    sure = share(found.sure)
     if found.goal == "best" and found.stop:
         return f"Enough: {found.favourite} is the best with {sure} probability."
     if found.goal == "best":

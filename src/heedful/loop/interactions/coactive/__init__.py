@@ -336,25 +336,7 @@ class Coactive(Interaction[Model]):
 
         `step` is one piece of feedback with the decision that it answers. The probability is nan for a model that
         cannot tell. Return None if the log kept too little of the decision."""
-        return list_chances(self, models, step, [model.draws for model in models])
-
-    def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
-        """Return the pairs of neighbours that were shown in either order at random and of which exactly one was
-        clicked, a tuple for each pair.
-
-        It is (position, from 1, of the upper item of the two; whether the upper one was clicked; 1 / (2 P)), where P is
-        the probability of the order in which they were shown. `step` is one piece of feedback with the decision that it
-        answers."""
-        record = step.context.record
-        if step.feedback.form != "clicks" or (found := _pairs(record, self._swap(record.learner))) is None:
-            return ()
-        start, weights = found
-        chosen, shown, told = step.feedback.chosen, record.shown, []
-        for at, weight in zip(range(start, len(shown), 2), weights):
-            upper = shown[at] in chosen
-            if upper != (shown[at + 1] in chosen) and weight > 0.0:
-                told.append((at + 1, upper, weight))
-        return told
+        return list_chances(self, models, step)
 
     def places(self, models: Sequence[Model], step: Step) -> tuple[Floats, Floats, Floats] | None:
         """Return weights with which one list drawn at random counts in estimates of how other rankings would do at
@@ -376,13 +358,17 @@ class Coactive(Interaction[Model]):
         An answer contradicts what was shown far more often than it confirms it, and people click more at the top. Both
         effects cancel if a pair has the weight 1 / (2 P), P being the probability of the order in which the pair was
         shown."""
-        found = swapped_pairs(step.context, step.feedback, self._swap(step.decision.record.learner))
-        if found is None:
+        record, x = step.context.record, step.context.x
+        pairs = swapped_pairs(record, step.feedback, self._swap(record.learner))
+        if not pairs:
             return (None,)
-        better, worse, weights = found
-        gaps = step.context.x[better] - step.context.x[worse]
-        ahead = np.array([gaps @ _weights(model, step.decision.person) for model in models])
-        return (Compared((np.sign(ahead) + 1.0) / 2.0, weights),)
+        better = [record.shown[at - 1 if upper else at] for at, upper, _ in pairs]
+        worse = [record.shown[at if upper else at - 1] for at, upper, _ in pairs]
+        gaps = x.take(better, axis=0) - x.take(worse, axis=0)
+        ahead = np.array([gaps.dot(_weights(model, step.decision.person)) for model in models])
+        weights = np.array([weight for _, _, weight in pairs])
+        told = pairs if step.feedback.form == "clicks" else ()
+        return (Compared(np.heaviside(ahead, 0.5), weights, told),)
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
         """Return how strongly `feedback` speaks for items of the list: {index among the candidates of `decision`:
@@ -555,34 +541,27 @@ MOST_WEIGHT = 4.0
 """The greatest weight of a pair in a list drawn at random; a pair is left out if either of its orders weighs more."""
 
 
-def swapped_pairs(context: Context, feedback: FeedbackRecord, swap: float) -> tuple[Ints, Ints, Array] | None:
-    """Return (winners, losers, weights), (p,) each, of the p pairs of neighbours in a list that can be compared; None
-    if p = 0.
+def swapped_pairs(record: DecisionRecord, feedback: FeedbackRecord, swap: float) -> list[tuple[int, bool, float]]:
+    """Return the pairs of neighbours in the list of `record` that can be compared: (position, from 1, of the upper item
+    of the two; whether `feedback` prefers the upper one; weight).
 
     Such a pair was shown in either order at random, the order shown with a known probability P, and `feedback` prefers
-    one of the two; its weight is 1 / (2 P). Winners and losers are indices of candidates. `context` is the decision
-    with its candidates. `swap` is the probability with which the learner swaps neighbours; in a list drawn at random P
-    follows from the draw instead."""
-    record = context.record
-    if feedback.form not in ("clicks", "better"):
-        return None
-    found = _pairs(record, swap)
-    if found is None:
-        return None
+    one of the two; its weight is 1 / (2 P). `swap` is the probability with which the learner swaps neighbours; in a
+    list drawn at random P follows from the draw instead."""
+    if feedback.form not in ("clicks", "better") or (found := _pairs(record, swap)) is None:
+        return []
     start, weights = found
     place = {j: i for i, j in enumerate(feedback.chosen)} if feedback.form == "better" else None
-    better, worse, kept, shown = [], [], [], record.shown
+    told, shown, chosen = [], record.shown, feedback.chosen
     for at, weight in zip(range(start, len(shown), 2), weights):
         upper, lower = shown[at], shown[at + 1]
         if place is None:
-            ahead = (upper in feedback.chosen) - (lower in feedback.chosen)
+            ahead = (upper in chosen) - (lower in chosen)
         else:  # an order: the lower of two neighbours is preferred where it was put first
             ahead = -int(place.get(lower, math.inf) < place.get(upper, math.inf))
         if ahead and weight > 0.0:
-            better.append(upper if ahead > 0 else lower)
-            worse.append(lower if ahead > 0 else upper)
-            kept.append(weight)
-    return (np.array(better), np.array(worse), np.array(kept)) if kept else None
+            told.append((at + 1, ahead > 0, weight))
+    return told
 
 
 def _pairs(record: DecisionRecord, swap: float) -> tuple[int, list[float]] | None:

@@ -82,9 +82,8 @@ class Model:
         n = learner.n_features
         probe = self.probe = learner.propose(self.shared, np.zeros((2, n)), generators(0)[2])
         self._proposal: type | None = type(probe) if isinstance(probe, tuple) else None
-        self._fields: dict[str, Any] = probe._asdict() if isinstance(probe, tuple) else {}  # type: ignore[attr-defined]
-        self._parts = list(self._fields.items())[1:]
-        self._named = [name for name, _ in self._parts]
+        fields: dict[str, Any] = probe._asdict() if isinstance(probe, tuple) else {}  # type: ignore[attr-defined]
+        self._named, self._templates = list(fields)[1:], list(fields.values())[1:]
         self._partial = bool(getattr(learner, "partial", False))
 
     def _first(self) -> Any:
@@ -145,12 +144,10 @@ class Model:
 
     def refusal(self, form: str) -> str | None:
         """Return why the learner cannot use feedback of the form with the name `form` ("thumb"); None if it can."""
+        if form in ("clicks", "better", "none"):
+            return None
         name = type(self.learner).__name__
-        if (
-            self._proposal is not None
-            and not hasattr(self.learner, "plain")
-            and form not in ("clicks", "better", "none")
-        ):
+        if self._proposal is not None and not hasattr(self.learner, "plain"):
             return (
                 f"{form}: expected clicks, better or none: {name} learns from what was chosen of its own proposal alone"
             )
@@ -300,8 +297,7 @@ class Model:
         of the candidates shown."""
         if self._proposal is None or record.arm != "learned" or list(record.proposal) != self._named:
             return None
-        fields = {name: _like(like, record.proposal[name]) for name, like in self._parts}
-        y = self._proposal(displayed, **fields)
+        y = self._proposal(displayed, *map(_like, self._templates, record.proposal.values()))
         seen: Callable[[Any, int], Any] | None = getattr(self.learner, "truncate", None)
         return seen(y, displayed.size) if seen is not None else y
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from heedful.core.wording import count
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
@@ -134,7 +135,7 @@ class Comparison(Interaction[ChoiceModel]):
         names, rule = self.names, getattr(self.learner, "rule", "")
         told = "Each item is known by its name alone"
         if names:
-            told = f"What is known of one item tells of others that are like it, by {len(names):,} features"
+            told = f"What is known of one item tells of others that are like it, by {count(len(names), 'feature')}"
         best = self.goal == "best"
         expected = "which item is the best" if best else "the ranking of all items"
         asked = f"It asks which of two is better, by {self.manifest.learner}{f' and {rule}' if rule else ''}"
@@ -155,6 +156,7 @@ class Comparison(Interaction[ChoiceModel]):
                 score="how often what was likeliest was chosen",
                 measure="Share of answers that were predicted",
                 measure_help="How often the item that was likeliest to be chosen was chosen.",
+                shown="question",
                 arms=("of the rule, the least certain", "of chance"),
                 widget=Widget("pairs"),
                 badge=f"choices: {self.goal}",

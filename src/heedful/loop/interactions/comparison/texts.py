@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from heedful.core.formatting import signed
-from heedful.core.wording import share
+from heedful.core.wording import count, share
 from heedful.loop.interactions.findings import Section, prediction_section
 from heedful.loop.interactions.telling import (
     Line,
@@ -33,7 +33,7 @@ def explanation(told: Explanation, choice: ChoicePrediction) -> list[Part]:
     They say what the model expected of the two items asked about (`choice`), and from which earlier answers."""
     ahead = f"{told.first} was {signed(told.margin)} ahead, give or take {choice.spread:.2f}"
     sure = f"the better one with {share(choice.better)} probability, and chosen with {share(choice.chosen)}"
-    known = f"{choice.answers:,} answers of the person before it; pairs asked with the first in it: "
+    known = f"{count(choice.answers, 'answer')} of the person before it; pairs asked with the first in it: "
     return there(
         [
             Line(f"{told.first} or {told.second}: {ahead}: it is {sure}"),

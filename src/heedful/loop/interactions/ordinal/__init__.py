@@ -436,7 +436,7 @@ class Ordinal(Interaction[GradingModel]):
 
         `step` is one piece of feedback with the decision that it answers. The probability is nan for a model that
         cannot tell. Return None if the log kept too little of the decision."""
-        return list_chances(self, models, step, [False] * len(models))
+        return list_chances(self, models, step)
 
     def places(self, models: Sequence[GradingModel], step: Step) -> tuple[Floats, Floats, Floats] | None:
         """Return weights with which one list drawn at random counts in estimates of how other rankings would do at

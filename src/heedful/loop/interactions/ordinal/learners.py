@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.learners.registry import learner_class
+from heedful.learners.registry import UnknownLearner, learner_class
 from heedful.loop.interactions.named import loop_learner, named_interaction
 from heedful.spaces.ordinal import Ranks
 
@@ -30,8 +30,11 @@ def spec_with_grades(spec: str, grades: int) -> str:
 
 def complete_spec(spec: str, grades: int) -> str:
     """Return `spec`, a learner's name with parameters, with the number of grades `grades` added as n_ranks if the
-    learner needs it and `spec` gives none."""
-    cls: Any = learner_class(spec)
+    learner needs it and `spec` gives none. Return `spec` as it is if there is no learner of that name."""
+    try:
+        cls: Any = learner_class(spec)
+    except UnknownLearner:  # it is refused where it is made
+        return spec
     says = "n_ranks" not in cls._fields or "n_ranks" in cls._field_defaults or _RANKS.search(spec)
     return spec if says else spec_with_grades(spec, grades)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from heedful.core.formatting import brief, short, signed
-from heedful.core.wording import count
+from heedful.core.wording import count, percent
 from heedful.loop.interactions.coactive.texts import explain_score
 from heedful.loop.interactions.findings import (
     MISTAKES,
@@ -77,7 +77,7 @@ def _verdict(found: PredictionReport) -> Verdict:
     told = prediction_sentences(found)
     if found.score is None:
         return Verdict("open", "Too early to say.", (*told, "It takes grades given on the page."))
-    told += (f"Exactly right: {found.details['exact']:.0%} of {count(found.answers, 'grade')}.".replace("%", " %"),)
+    told += (f"Exactly right: {percent(found.details['exact'], 2)} of {count(found.answers, 'grade')}.",)
     apart = found.difference
     if apart is None:
         return Verdict("open", "Too early to say.", told)

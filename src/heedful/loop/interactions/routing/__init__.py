@@ -18,7 +18,7 @@ import numpy as np
 from heedful.core.validation import check_count, describe
 from heedful.core.wording import percent, share
 from heedful.features import Encoding
-from heedful.features.columns import Category, Vector
+from heedful.features.columns import Category, Prose, Text, Vector
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
@@ -70,6 +70,7 @@ class Routing(Coactive):
     arranges = True
     takes_prior = interleaves = corrects_lists = imitates = linear = False
     scores_thumbs = True
+    policies = (f"{ALWAYS}MODEL", CHEAPEST, f"{COST_WEIGHT}W")
     options = (
         LoopOption("route", "Choose a model for each prompt; FILE has the models and their cost."),
         LoopOption(
@@ -155,7 +156,10 @@ class Routing(Coactive):
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
         """Return the learner that `spec` names, over the features in `manifest`.
 
-        Raise ValueError if it cannot learn from thumbs, or draws what it shows itself."""
+        Raise ValueError if it belongs to another kind of feedback, cannot learn from thumbs, or draws what it shows
+        itself."""
+        if named_interaction(learner_class(spec)) != super().name:
+            raise ValueError(f"learner: expected one that is taught what is better, such as perceptron, got {spec}")
         learner = super().make_learner(spec, manifest)
         rng = np.random.default_rng(0)
         probe = learner.propose(learner.init(rng), np.zeros((2, learner.n_features)), rng)
@@ -171,8 +175,8 @@ class Routing(Coactive):
         return ["control 0: no prompt goes to your first model, so that it got better cannot be shown"]
 
     def check_context(self, context: Mapping[str, Any]) -> None:
-        """Raise ValueError, naming the field, if the `context` of a request lacks the prompt, or its cost weight makes
-        no sense."""
+        """Raise ValueError, naming the field, if the `context` of a request lacks the prompt, a text in it is none, or
+        its cost weight makes no sense."""
         if context.get(table.WEIGHT) is not None:
             table.check_weight(table.WEIGHT, context[table.WEIGHT])
         around = self.manifest.context
@@ -188,6 +192,9 @@ class Routing(Coactive):
                 expected = f"{column.size} numbers" if isinstance(column, Vector) else "a value"
                 others = f"; there is {', '.join(map(repr, sorted(context)))}" if context else ""
                 raise ValueError(f"{column.name}: expected {expected}, got none{others}")
+            given = context.get(column.name)
+            if isinstance(column, Text | Prose) and not isinstance(given, str | None):
+                raise ValueError(f"{column.name}: expected a text, got {describe(given)}")
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
@@ -226,6 +233,7 @@ class Routing(Coactive):
                 measure="Mean thumb less cost",
                 measure_help="A thumb up counts 1, one down 0, an edit the share that it left; less the cost of the "
                 "model times the cost weight, at most 1.",
+                shown="route",
                 arms=("learned routes", "your first model (control)"),
                 settings=(
                     Setting("cost_weight", "by how much more probable a thumb up pays for one unit of cost", 0.01),
@@ -462,8 +470,6 @@ class Routing(Coactive):
             except ValueError:
                 raise ValueError(f"learner: {COST_WEIGHT}W: expected a number from 0 to 1000, got {told!r}") from None
             return RouteModel(self.learner, self._shrink, self._costs._replace(weight=weight))
-        if named_interaction(learner_class(spec)) != "coactive":
-            raise ValueError(f"learner: expected one that is taught what is better, or {CHEAPEST}, got {spec}")
         return RouteModel(self.make_learner(spec, self.manifest), self._shrink, self._costs)
 
     def baselines(self, items: Sequence[str]) -> Sequence[str]:
@@ -524,10 +530,6 @@ class Routing(Coactive):
             return None
         x = step.context.x[[found[0]]]
         return max(found[1] - float(self._costs.charge(x)[0]), -1.0), found[1]
-
-    def neighbours(self, step: Step) -> Sequence[tuple[int, bool, float]]:
-        """Return (): no neighbours are swapped."""
-        return ()
 
     def places(self, models: Sequence[Any], step: Step) -> tuple[Floats, Floats, Floats] | None:
         """Return None: one model is shown."""
