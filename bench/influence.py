@@ -1,9 +1,9 @@
 """How often is the number of votes that decide the first place proved to be the least? `python bench/influence.py`.
 
-Boards of 5 or 10 models with scores N(0, .5) in logits, whose votes are drawn in uniform pairs, without ties ("half") or
-with as many as each model of ties has if equal models tie in one vote of five. Of each cell of 12 boards: on how many
-the number is proved, the greatest share of all votes up to which every number was, how far what is proved is below the
-number elsewhere, and the processor time of the whole search.
+Boards of 5 or 10 models with scores N(0, .5) in logits, whose votes are drawn in uniform pairs, without ties ("half")
+or with as many as each model of ties has if equal models tie in one vote of five. Of each cell of 12 boards: on how
+many the number is proved, the greatest share of all votes up to which every number was, how far what is proved is below
+the number elsewhere, and the processor time of the whole search.
 
 Writes bench/results/influence.json; `--quick` takes two boards a cell and writes nothing.
 """
@@ -46,7 +46,8 @@ def measure(n: int, count: int, model: TieModel, number: int) -> dict[str, float
     found = fit(n, cells, model)
     start = time.process_time()
     got = find_influence(cells, found)
-    assert got is not None and got.votes is not None
+    if got is None or got.votes is None:
+        raise SystemExit(f"{n} models, {count} votes, {model}, board {number}: no set of votes was found")
     return {"votes": got.votes, "at_least": got.at_least, "seconds": round(time.process_time() - start, 3)}
 
 

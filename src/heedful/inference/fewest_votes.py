@@ -230,7 +230,10 @@ class Race:
     def _most(self, moves: Moves, value: Array) -> Array:
         """Return the greatest sum of `value` (m, K), not negative, over the votes that `moves` may move (m,)."""
         often, rare = np.where(self.rare, 0.0, moves.up), np.where(self.rare, moves.up, 0.0)
-        more = _greatest(often, value, moves.most_back + moves.room) + _greatest(rare, value, moves.most_rare)
+        count = moves.most_back + moves.room
+        more = _greatest(often, value, count - moves.rare) + _greatest(rare, value, moves.most_rare)
+        if rare.any():
+            more = np.minimum(more, _greatest(moves.up, value, count))
         out: Array = more + _greatest(moves.down, value, moves.most_back)
         return out
 
@@ -270,7 +273,7 @@ class Race:
 
     def _price(self, at: Level, moves: Moves) -> float:
         """Return by how much a vote between two others lowers D at most, after any of `moves` of other votes."""
-        high, low = [0.0], [0.0]
+        high, low, count = [0.0], [0.0], moves.most_back + moves.room
         often, rare = np.where(self.rare, 0.0, moves.up), np.where(self.rare, moves.up, 0.0)
         for share in self.shares:
             most, least = [], []
@@ -280,8 +283,9 @@ class Race:
                     np.bincount(self.other[cells], each[cells], self.n)
                     for each in (self.weight - at.x, moves.down, often, rare)
                 )
-                most.append(now + put)
-                least.append(now - out - np.minimum(few, moves.most_rare))
+                more = np.minimum(out, count - moves.rare) + np.minimum(few, moves.most_rare)
+                most.append(now + np.minimum(put, moves.most_back))
+                least.append(now - np.minimum(more, count))
             for a, b, ends in ((most, least, high), (least, most, low)):
                 both = a[0] + b[1]
                 ends += ((a[0] - b[1])[both > 0.0] / both[both > 0.0]).tolist()
