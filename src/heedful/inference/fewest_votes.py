@@ -41,7 +41,7 @@ from heedful.inference.tie_models import MOST_FOURTH, MOST_THIRD, Terms, terms, 
 
 Array = npt.NDArray[np.float64]
 
-WAYS = ((12, False), (24, True), (1_200, True), (400, False))
+WAYS = ((12, False), (24, True), (600, True), (200, False))
 """How a set is looked for in turn: (how many bounds are computed for all challengers that are left, whether votes
 between others are left out of the box), for boards of up to CELLS cells."""
 CELLS = 400
