@@ -43,12 +43,14 @@ Array = npt.NDArray[np.float64]
 
 WAYS = ((12, False), (24, True), (600, True), (200, False))
 """How a set is looked for in turn: (how many bounds are computed for all challengers that are left, whether votes
-between others are left out of the box), for boards of up to CELLS cells."""
+between others are left out of the box), on boards of up to CELLS cells."""
+LOOKS = 12
+"""At least so many are for each challenger; with many cells 4."""
 CELLS = 400
 """With more cells, fewer bounds are computed."""
-MOST_CELLS = 4_000
+MOST_CELLS = 1_500
 """The greatest number of cells of boards that are looked at."""
-ROUNDS = 6
+ROUNDS = 5
 """How often the least number that is proved is sought by halving, if the answer is not proved."""
 FAR = 6.0
 """Boxes wider than this, in logits, prove nothing."""
@@ -417,9 +419,10 @@ def find_fewest(n: int, cells: Cells, found: Fit, leader: int, challengers: list
     if best is None:
         return None
     scale = min(1.0, CELLS / cells.weight.size)
+    least = max(int(scale * LOOKS), 4)
     unproved = list(zip(challengers, races))
     for looks, apart in WAYS:
-        some = max(int(scale * looks / max(len(unproved), 1)), WAYS[0][0])
+        some = max(int(scale * looks / max(len(unproved), 1)), least)
         for challenger, race in list(unproved):
             if apart and not race.separable:
                 continue
@@ -432,17 +435,17 @@ def find_fewest(n: int, cells: Cells, found: Fit, leader: int, challengers: list
     at_least, high = (1 if unproved else most), most
     for _ in range(ROUNDS if unproved else 0):
         middle = (at_least + high) // 2
-        if all(_is_proved(race, middle - 1) for _, race in unproved):
+        if all(_is_proved(race, middle - 1, least) for _, race in unproved):
             at_least = middle
         else:
             high = middle
     return Fewest(whose, best.x, at_least)
 
 
-def _is_proved(race: Race, most: int) -> bool:
+def _is_proved(race: Race, most: int, looks: int) -> bool:
     """Return whether few looks prove that no set of at most `most` votes puts the challenger level."""
-    ways = [(looks, apart) for looks, apart in WAYS[:2] if race.separable or not apart]
-    return any(prove(race, most, looks, apart) == (None, True) for looks, apart in ways)
+    ways = (False, True) if race.separable else (False,)
+    return any(prove(race, most, looks, apart) == (None, True) for apart in ways)
 
 
 def find_set(race: Race, most: int) -> Level | None:
