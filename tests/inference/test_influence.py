@@ -122,6 +122,30 @@ def test_without_these_votes_another_is_first_and_fewer_at_random_do_not_do(
         assert first_place(n, chance, model, found.sd) == got.first
 
 
+@pytest.mark.parametrize("model", ["threshold", "odds", "constant"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_model_far_ahead_is_not_turned_by_a_vote_though_fits_of_a_few_votes_come_up_on_the_way(
+    model: TieModel, seed: int
+) -> None:
+    n, count = 12, 300
+    rng = np.random.default_rng([n, count, seed])
+    truth = 0.5 * rng.standard_normal(n)
+    truth[0] = truth.max() + 3.0
+    a = rng.integers(n, size=count)
+    b = (a + rng.integers(1, n, size=count)) % n
+    win, tie, _ = probabilities(model, truth[a] - truth[b], initial_tie(model, 0.2))
+    u = rng.random(count)
+    outcome = np.where(u < win, 2, np.where(u < win + tie, 1, 0))
+    cells, _ = count_cells(n, a, b, outcome, np.ones(count, np.int64))
+    found = fit(n, cells, model)
+    got = find_influence(cells, found)
+    assert got is not None
+    assert got.votes is not None
+    assert got.votes > 1
+    again = fit(n, without(cells, got.left_out), model, sd=found.sd)
+    assert again.scores[got.second] > again.scores[0] - 1e-6  # they are level, or the second is first
+
+
 def test_a_close_race_is_turned_by_one_vote_and_a_clear_one_by_the_difference() -> None:
     first, second = np.zeros(2, np.int64), np.ones(2, np.int64)
     for won, lost, want in ((51, 50, 1), (60, 40, 20), (7, 0, 7)):

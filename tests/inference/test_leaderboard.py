@@ -146,6 +146,16 @@ def test_derivatives_are_those_of_the_likelihood(model: TieModel, outcome: int) 
         assert here.tie_tie == pytest.approx(-(up.tie - down.tie) / (2 * h), abs=1e-6)
 
 
+@pytest.mark.parametrize("model", [*TIE_MODELS, "half"])
+def test_each_of_many_votes_has_the_derivatives_that_it_has_alone(model: TieModel) -> None:
+    rng = np.random.default_rng(0)
+    eta, outcome = 3.0 * rng.standard_normal(40_001), rng.integers(3, size=40_001)
+    many = np.stack(terms(model, eta, 0.7, outcome))
+    some = np.array([0, 1, 16_383, 16_384, 20_000, 32_767, 32_768, 40_000])
+    alone = np.column_stack([np.concatenate(terms(model, eta[[i]], 0.7, outcome[[i]])) for i in some])
+    np.testing.assert_allclose(many[:, some], alone, rtol=1e-12, atol=1e-15)
+
+
 @given(st.integers(0, 10_000), st.booleans())
 @settings(max_examples=15)
 def test_names_and_sides_swapped_give_the_mirrored_board(seed: int, tied: bool) -> None:

@@ -28,8 +28,8 @@ _OTHERS = (
 )
 """Files that spreadsheets write and that are not CSV: their first bytes, and what they are."""
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
-_AT_ONCE = 65_536
-"""The number of records of a CSV that are held as text at a time."""
+_AT_ONCE = 1_024
+"""The number of records of a CSV that are held as text at a time: so few that they stay in the processor's cache."""
 _PLAIN = {str, int, float, type(None)}
 """Types of cells that can be compared by ==. Others are not: to Python, True equals 1."""
 

@@ -46,10 +46,11 @@ def influence(found: Leaderboard) -> list[str]:
         kinds.append(f"{count(number, what)} of {one_line(found.models[a])} {over} {one_line(found.models[b])}")
     rest = sum(number for *_, number in got.left_out[FEW:])
     more = f" and {rest:,} other{'' if rest == 1 else 's'}" if rest else ""
-    at_most = "" if got.exact else "at most "
-    votes = count(got.votes, "vote")
+    votes = f"{count(got.votes, 'vote')} of {found.total:,}"
+    if not got.exact:
+        votes = f"at most {votes} (at least {got.at_least:,})" if got.at_least > 1 else f"at most {votes}"
     which = ", ".join(kinds) + more
-    return [f"Without {at_most}{votes} of {found.total:,} {second} would be first, not {first}: {which}."]
+    return [f"Without {votes} {second} would be first, not {first}: {which}."]
 
 
 def effects(found: Leaderboard) -> list[str]:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.tie_models import LEAST_WIDTH, TieModel, initial_tie, terms
+from heedful.inference.tie_models import LEAST_WIDTH, Terms, TieModel, initial_tie, terms
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -35,6 +35,8 @@ LEAST_SD, MOST_SD = 0.02, 20.0
 """The bounds of the standard deviation s of scores, in logits."""
 FIRST_SD = 2.0
 """The value of s with which EM begins."""
+LAST_STEP = 1e-7
+"""A fit ends with a step of Newton's that is smaller than this in all parameters; what is left is about its square."""
 
 
 class Cells(NamedTuple):
@@ -113,6 +115,12 @@ def fit(n: int, cells: Cells, model: TieModel, *, sd: float | None = None, start
     return _newton(n, cells, now)
 
 
+def fit_again(n: int, cells: Cells, start: Fit) -> Fit:
+    """Fit scores and the coefficients of covariates to other votes, from the fit `start`, whose standard deviation of
+    scores, and model of ties with its parameter, are kept. H has no row for that."""
+    return _newton(n, cells, start._replace(tied=False))
+
+
 def _second_moment(n: int, now: Fit) -> float:
     """Return the mean of the squared scores under their posterior, given the fit."""
     # beyond 300 models little is lost by the reciprocals where every model met many others
@@ -126,7 +134,7 @@ def _newton(n: int, cells: Cells, now: Fit) -> Fit:
     precision = 1.0 / (now.sd * now.sd)
     tied, q = now.tied, cells.z.shape[1]
 
-    def objective(at: Fit) -> tuple[float, float, Any]:
+    def objective(at: Fit) -> tuple[float, float, Terms]:
         eta = at.scores[cells.first] - at.scores[cells.second]
         if q:
             eta = eta + cells.z @ at.gamma
@@ -134,16 +142,19 @@ def _newton(n: int, cells: Cells, now: Fit) -> Fit:
         log = float(cells.weight @ got.log)
         return log - 0.5 * precision * float(at.scores @ at.scores), log, got
 
-    value, log, got = objective(now)
-    for _ in range(100):
+    def hessian(got: Terms) -> Any:
         w = cells.weight
         H = assemble(n, cells, w * got.eta_eta, w * got.eta_tie, w * got.tie_tie, tied)
         H = _add_diagonal(H, n, precision)
-        if not isinstance(H, np.ndarray) or q:
-            H = _add_tail(H, n + tied, 1e-9)
-        g = gradient(n, cells, w * got.eta, w * got.tie, tied)
+        return _add_tail(H, n + tied, 1e-9) if q else H
+
+    value, log, got = objective(now)
+    for _ in range(100):
+        H = hessian(got)
+        g = gradient(n, cells, cells.weight * got.eta, cells.weight * got.tie, tied)
         g[:n] -= precision * now.scores
         step = solve(H, g)
+        size = float(np.abs(step).max(initial=0.0))
         scale = 1.0
         for _ in range(40):
             tie = now.tie + scale * step[n] if tied else now.tie
@@ -151,6 +162,8 @@ def _newton(n: int, cells: Cells, now: Fit) -> Fit:
                 scores=now.scores + scale * step[:n], tie=float(tie), gamma=now.gamma + scale * step[n + tied :]
             )
             if now.model != "threshold" or not tied or tie > LEAST_WIDTH:
+                if size < LAST_STEP:  # so small a step is the last: H and the likelihood are the same after it
+                    return new._replace(H=H, log=log)
                 better, likely, ahead = objective(new)
                 if better >= value - 1e-9 * (1.0 + abs(value)):
                     break
@@ -158,11 +171,9 @@ def _newton(n: int, cells: Cells, now: Fit) -> Fit:
         else:
             return now._replace(H=H, log=log)
         now, value, log, got = new, better, likely, ahead
-        if float(np.abs(scale * step).max(initial=0.0)) < 1e-7:
+        if scale * size < LAST_STEP:
             break
-    w = cells.weight
-    H = _add_diagonal(assemble(n, cells, w * got.eta_eta, w * got.eta_tie, w * got.tie_tie, tied), n, precision)
-    return now._replace(H=_add_tail(H, n + tied, 1e-9) if q else H, log=log)
+    return now._replace(H=hessian(got), log=log)
 
 
 # ---------------------------------------------------------------------------- matrices

@@ -6,8 +6,8 @@ number of votes the set with the greatest influence on the lead is left out, the
 chosen anew from the influences there until the lead no longer falls; the least number is found by bisection. Every
 answer is thus checked by a fit.
 
-On boards of up to EXACT models the answer is then compared with all sets that are smaller, as far as there are at most
-MOST_SETS of them that could do it; `exact` says whether that was so.
+On boards of up to EXACT models `fewest_votes` finds the number and proves that it is the least, or says which number is
+proved to be too few.
 """
 
 from __future__ import annotations
@@ -17,34 +17,33 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.bradley_terry import Cells, Fit, fit, solve
+from heedful.inference.bradley_terry import Cells, Fit, fit_again, gradient, solve
+from heedful.inference.fewest_votes import Fewest, find_fewest
 from heedful.inference.tie_models import terms
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
 
 EXACT = 10
-"""The greatest number of models of a board on which smaller sets are searched."""
-MOST_SETS = 1_000
-"""The greatest number of sets of votes that are tried by a fit."""
-MOST_LOOKS = 20_000
-"""The greatest number of sets, and beginnings of sets, that are looked at."""
+"""The greatest number of models of a board on which the least number of votes is proved."""
 CHALLENGERS = 3
 """On boards of more than EXACT models, so many models after the first are tried as its successor."""
 LEVEL = 1e-6
 """Scores nearer than this, in logits, are equal: they differ by what the fit leaves."""
 NEAR = 100
 """The least number is found to this fraction of it: a hundredth, so exactly up to 100 votes."""
-SLACK = 1.5
-"""A set is tried if SLACK times its influence would do: influences of single votes change as others are left out."""
+MUCH = 1.5
+"""A challenger who takes so many times the votes of another one by the first guess is not looked at."""
+FAR = 1.0
+"""Leaving out votes that moves a parameter by more than this, in logits, is not of first order."""
 
 
 class Influence(NamedTuple):
     """The least number of `votes` that, left out, put `second` before `first`; None if no set was found.
 
     `left_out` lists them by kind: (first model, second model, outcome, number of votes), the outcome being that of the
-    first model, 2 won, 1 tie, 0 lost. `share` is their share of all votes. `exact`: all smaller sets that could do it
-    were tried. If the two are level, as models with equal scores are, `votes` is 0.
+    first model, 2 won, 1 tie, 0 lost. `share` is their share of all votes. It is proved that with fewer
+    than `at_least` votes left out nobody is level with the first. `votes` is 0 if the two are level.
     """
 
     first: int
@@ -52,7 +51,12 @@ class Influence(NamedTuple):
     votes: int | None
     share: float
     left_out: tuple[tuple[int, int, int, int], ...]
-    exact: bool
+    at_least: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is proved that fewer votes do not do."""
+        return self.votes == self.at_least
 
 
 class _Board(NamedTuple):
@@ -65,36 +69,46 @@ class _Board(NamedTuple):
 def find_influence(cells: Cells, found: Fit) -> Influence | None:
     """Return how few votes put another model first; None with one model.
 
-    `found` is the fit of the scores of n models to `cells`. The model of ties and the standard deviation of scores are
-    kept; everything else is fitted again.
+    `found` is the fit of the scores of n models to `cells`. Without votes the scores and the coefficients of covariates
+    are fitted again; the standard deviation of scores is kept, and the model of ties with its parameter.
     """
     n = found.scores.size
     if n < 2:
         return None
-    order = (-found.scores).argsort(kind="stable")
+    order: list[int] = (-found.scores).argsort(kind="stable").tolist()
     if found.scores[order[0]] - found.scores[order[1]] < LEVEL:
-        return Influence(int(order[0]), int(order[1]), 0, 0.0, (), True)
-    board = _Board(n, cells, found, int(order[0]))
-    others = order[1:] if n <= EXACT else order[1 : 1 + CHALLENGERS]
-    best: tuple[int, int, Array] | None = None
-    for challenger in others.tolist():
-        most = None if best is None else best[0] - 1
-        got = _fewest(board, challenger, most)
-        if got is not None:
-            best = (got[0], challenger, got[1])
-    exact = False
-    if n <= EXACT:
-        smaller, exact = _search(board, best[0] if best else int(cells.weight.sum()), others)
-        best = smaller or best
-    total = float(cells.weight.sum())
-    if best is None:
-        return Influence(board.leader, int(order[1]), None, 1.0, (), exact)
-    count, challenger, taken = best
+        return Influence(order[0], order[1], 0, 0.0, (), 0)
+    board = _Board(n, cells, fit_again(n, cells, found), order[0])
+    got = _proved(board, order[1:]) or _greedy(board, order[1 : 1 + CHALLENGERS])
+    if got is None:
+        return Influence(board.leader, order[1], None, 1.0, (), 1)
+    challenger, taken, at_least = got
     kinds = [
         (int(cells.first[k]), int(cells.second[k]), int(cells.outcome[k]), int(taken[k]))
         for k in np.flatnonzero(taken)[np.argsort(-taken[taken > 0], kind="stable")].tolist()
     ]
-    return Influence(board.leader, challenger, count, count / total, _merged(kinds), exact)
+    share = float(taken.sum() / cells.weight.sum())
+    return Influence(board.leader, challenger, int(taken.sum()), share, _merged(kinds), at_least)
+
+
+def _proved(board: _Board, challengers: list[int]) -> Fewest | None:
+    """Return the fewest votes with what is proved of them; None on large boards, or if the fit does not confirm it."""
+    if board.n > EXACT:
+        return None
+    got = find_fewest(board.n, board.cells, board.found, board.leader, challengers)
+    if got is None or _lead(board, _refit(board, got.x), got.challenger) < -LEVEL:
+        return None
+    return got
+
+
+def _greedy(board: _Board, challengers: list[int]) -> Fewest | None:
+    """Return the fewest votes that are found by influences and fits; None if no set is found."""
+    best: Fewest | None = None
+    for challenger in challengers:
+        got = _fewest(board, challenger, None if best is None else int(best.x.sum()) - 1)
+        if got is not None:
+            best = Fewest(challenger, got[1], 1)
+    return best
 
 
 def _merged(kinds: list[tuple[int, int, int, int]]) -> tuple[tuple[int, int, int, int], ...]:
@@ -110,10 +124,18 @@ def _merged(kinds: list[tuple[int, int, int, int]]) -> tuple[tuple[int, int, int
     return tuple((*kind, number) for kind, number in sorted(counts.items(), key=lambda each: -each[1]))
 
 
-def _refit(board: _Board, taken: Array, start: Fit) -> Fit:
-    left = board.cells._replace(weight=board.cells.weight - taken)
-    again = fit(board.n, left, board.found.model, sd=board.found.sd, start=start)
-    return again
+def _refit(board: _Board, taken: Array) -> Fit:
+    """Return the fit without the votes `taken` of each cell (K,).
+
+    It begins from that of all votes, moved to first order if that is not far."""
+    at, n, whole, few = board.found, board.n, board.cells, np.flatnonzero(taken)
+    cells = Cells(whole.first[few], whole.second[few], whole.outcome[few], taken[few], whole.z[few])
+    eta = at.scores[cells.first] - at.scores[cells.second] + cells.z @ at.gamma
+    got = terms(at.model, eta, at.tie, cells.outcome)
+    step = -solve(at.H, gradient(n, cells, cells.weight * got.eta, cells.weight * got.tie, False))
+    if np.abs(step).max() < FAR:
+        at = at._replace(scores=at.scores + step[:n], gamma=at.gamma + step[n:])
+    return fit_again(n, whole._replace(weight=whole.weight - taken), at)
 
 
 def _lead(board: _Board, at: Fit, challenger: int) -> float:
@@ -128,9 +150,18 @@ def _influences(board: _Board, at: Fit, challenger: int) -> Array:
     e = np.zeros(at.H.shape[0])
     e[challenger], e[board.leader] = 1.0, -1.0
     u = solve(at.H, e)
-    along = u[cells.first] - u[cells.second] + cells.z @ u[n + at.tied :]
-    out: Array = -along * got.eta - (u[n] * got.tie if at.tied else 0.0)
+    out: Array = -(u[cells.first] - u[cells.second] + cells.z @ u[n:]) * got.eta
     return out
+
+
+def _greatest(gain: Array, weight: Array, count: int) -> Ints:
+    """Return the cells with the greatest `gain` (K,), greatest first: as many as have `count` votes, perhaps more."""
+    cost = np.where(weight > 0.0, -gain, np.inf)
+    if count < cost.size:
+        few = np.flatnonzero(cost <= np.partition(cost, count - 1)[count - 1])
+    else:
+        few = np.arange(cost.size)
+    return few[cost[few].argsort(kind="stable")]
 
 
 def _top(weight: Array, order: Ints, count: int) -> Array:
@@ -150,32 +181,27 @@ def _fewest(board: _Board, challenger: int, most: int | None) -> tuple[int, Arra
     if limit < 1:
         return None
     gain = _influences(board, board.found, challenger)
-    order = (-gain).argsort(kind="stable")
     need = -_lead(board, board.found, challenger)
-    helpful = order[gain[order] > 0.0]
+    helpful = np.flatnonzero(gain > 0.0)
+    helpful = helpful[(-gain[helpful]).argsort(kind="stable")]
     sums = np.cumsum(gain[helpful] * weight[helpful])
-    starts: dict[str, Fit] = {}
 
     def passes(count: int) -> tuple[bool, Array]:
         """Try sets of `count` votes: whether one puts the challenger first, and the last one tried."""
-        ranked, at = order, board.found
-        taken = _top(weight, ranked, count)
+        taken = _top(weight, _greatest(gain, weight, count), count)
         lead = -np.inf
         for _ in range(6):
-            at = _refit(board, taken, starts.get("at", board.found))
+            at = _refit(board, taken)
             now = _lead(board, at, challenger)
-            if now >= 0.0:
-                starts["at"] = at
+            if now > -LEVEL:
                 return True, taken
             if now <= lead + 1e-12:
                 break
             lead = now
-            ranked = (-_influences(board, at, challenger)).argsort(kind="stable")
-            new = _top(weight, ranked, count)
+            new = _top(weight, _greatest(_influences(board, at, challenger), weight, count), count)
             if (new == taken).all():
                 break
             taken = new
-        starts["at"] = at
         return False, taken
 
     # the first guess is linear; then the bounds are doubled and halved
@@ -185,7 +211,7 @@ def _fewest(board: _Board, challenger: int, most: int | None) -> tuple[int, Arra
         guess = int(weight[helpful[:k]].sum() + np.ceil((need - before) / gain[helpful[k]]))
     else:
         guess = limit
-    if most is not None and guess > SLACK * limit:  # by far more than for another challenger
+    if most is not None and guess > MUCH * limit:
         return None
     guess = min(max(guess, 1), limit)
     low, high, best = 0, limit + 1, None
@@ -207,49 +233,3 @@ def _fewest(board: _Board, challenger: int, most: int | None) -> tuple[int, Arra
         if not 0 < count < high or count <= low:
             break
     return best
-
-
-def _search(board: _Board, bound: int, challengers: Ints) -> tuple[tuple[int, int, Array] | None, bool]:
-    """Look for fewer than `bound` votes that put another model first, among all sets whose influence comes near.
-
-    Return ((number, challenger, votes of each cell (K,)) or None, whether all such sets were tried).
-    """
-    weight = board.cells.weight
-    tried = looked = 0
-    plans = []
-    for challenger in challengers.tolist():
-        gain = _influences(board, board.found, challenger)
-        order = np.flatnonzero(gain > 0.0)
-        order = order[(-gain[order]).argsort(kind="stable")]
-        plans.append((challenger, gain, order, -_lead(board, board.found, challenger)))
-    for size in range(1, bound):
-        for challenger, gain, order, need in plans:
-            reach = SLACK * gain[order]
-            # the greatest sum of what follows, votes of a cell included as often as there are
-            if reach.size == 0 or reach[0] * size < need:
-                continue
-            stack: list[tuple[int, int, float, tuple[tuple[int, int], ...]]] = [(0, size, need, ())]
-            while stack:
-                at, left, missing, chosen = stack.pop()
-                looked += 1
-                if looked > MOST_LOOKS:
-                    return None, False
-                if left == 0 or at == order.size:
-                    if left:
-                        continue
-                    tried += 1
-                    if tried > MOST_SETS:
-                        return None, False
-                    taken = np.zeros(weight.size)
-                    for k, number in chosen:
-                        taken[k] = number
-                    if _lead(board, _refit(board, taken, board.found), challenger) >= 0.0:
-                        return (size, challenger, taken), True
-                    continue
-                if reach[at] * left < missing:
-                    continue
-                k = int(order[at])
-                for number in range(int(min(left, weight[k])) + 1):
-                    more = ((k, number),) if number else ()
-                    stack.append((at + 1, left - number, missing - number * reach[at], chosen + more))
-    return None, True

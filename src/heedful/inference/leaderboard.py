@@ -258,7 +258,8 @@ class Leaderboard(NamedTuple):
             for a, b, outcome, count in self.influence.left_out
         ]
         first, second = self.models[self.influence.first], self.models[self.influence.second]
-        return {**self.influence._asdict(), "first": first, "second": second, "left_out": told}
+        named = {"first": first, "second": second, "left_out": told, "exact": self.influence.exact}
+        return {**self.influence._asdict(), **named}
 
     def _matrix(self) -> dict[str, Any] | None:
         """Return the matrices of wins, ties and P(row beats column), best first; None with more than MATRIX models."""

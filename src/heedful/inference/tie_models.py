@@ -28,6 +28,8 @@ TIE_MODELS: tuple[TieModel, ...] = ("threshold", "odds", "constant")
 """The models between which likelihood decides."""
 LEAST_WIDTH = 1e-6
 """The least threshold of `threshold`, in logits."""
+_AT_ONCE = 16_384
+"""The number of votes whose derivatives are computed at a time, so that what comes up on the way stays in the cache."""
 
 
 class Terms(NamedTuple):
@@ -61,20 +63,27 @@ def terms(model: TieModel, eta: Array, tie: float, outcome: Ints) -> Terms:
     `eta` (K,): differences in logits of the two models; `tie`: the parameter of ties; `outcome` (K,): 2 if the first
     won, 1 for a tie, 0 if the second won.
     """
+    out = Terms(*np.empty((len(Terms._fields), eta.size)))
+    for low in range(0, eta.size, _AT_ONCE):
+        part = slice(low, low + _AT_ONCE)
+        for whole, values in zip(out, _terms(model, eta[part], tie, outcome[part])):
+            whole[part] = values
+    return out
+
+
+def _terms(model: TieModel, eta: Array, tie: float, outcome: Ints) -> Terms:
     tied = outcome == 1
     sign = outcome - 1.0
     none = np.zeros(eta.size)
     if model == "half":
-        p = _logistic(eta)
-        y = 0.5 * outcome
-        return Terms(y * _log_logistic(eta) + (1.0 - y) * _log_logistic(-eta), y - p, none, p * (1.0 - p), none, none)
+        p, rest, log = _logistic(eta)
+        lost = 1.0 - 0.5 * outcome
+        return Terms(log - lost * eta, rest - lost, none, p * rest, none, none)
     if model == "constant":
-        share = float(_logistic(np.array([tie]))[0])
-        p = _logistic(eta)
-        none_tied = _log_logistic(np.array([-tie]))[0]
-        log = np.where(tied, tie + none_tied, none_tied + _log_logistic(sign * eta))
-        score = np.where(tied, 0.0, 0.5 * sign + 0.5 - p)
-        return Terms(log, score, tied - share, np.where(tied, 0.0, p * (1.0 - p)), none, none + share * (1.0 - share))
+        share, other, log_share = (float(each[0]) for each in _logistic(np.array([tie])))
+        p, rest, log = _logistic(sign * eta)
+        log = log_share + np.where(tied, 0.0, log - tie)
+        return Terms(log, sign * rest, tied - share, np.where(tied, 0.0, p * rest), none, none + share * other)
     if model == "odds":
         high = np.maximum(0.5 * np.abs(eta), tie)
         win, equal, loss = np.exp(0.5 * eta - high), np.exp(tie - high), np.exp(-0.5 * eta - high)
@@ -84,44 +93,67 @@ def terms(model: TieModel, eta: Array, tie: float, outcome: Ints) -> Terms:
         log = 0.5 * sign * eta + tie * tied - high - np.log(total)
         curve = 0.25 * (win + loss) - mean * mean
         return Terms(log, 0.5 * sign - mean, tied - equal, curve, -mean * equal, equal * (1.0 - equal))
-    up, down = _logistic(eta - tie), _logistic(-eta - tie)  # P(win), P(loss)
-    up_var, down_var = up * (1.0 - up), down * (1.0 - down)
-    wide = max(2.0 * tie, 2.0 * LEAST_WIDTH)
-    inner = 2.0 / np.expm1(min(wide, 700.0))
-    curved = 4.0 * np.exp(-min(wide, 700.0)) / np.expm1(-min(wide, 700.0)) ** 2
-    win = np.where(sign > 0.0, up, down)
-    log = np.where(
-        tied,
-        _log_logistic(eta + tie) + _log_logistic(tie - eta) + np.log(-np.expm1(-wide)),
-        _log_logistic(sign * eta - tie),
-    )
-    return Terms(
-        log,
-        np.where(tied, down - up, sign * (1.0 - win)),
-        np.where(tied, down + up + inner, win - 1.0),
-        np.where(tied, down_var + up_var, win * (1.0 - win)),
-        np.where(tied, down_var - up_var, -sign * win * (1.0 - win)),
-        np.where(tied, down_var + up_var + curved, win * (1.0 - win)),
-    )
+    p, rest, log = _logistic(sign * eta - tie)  # p: P(outcome) where it is no tie
+    curve = p * rest
+    got = Terms(log, sign * rest, -rest, curve, -sign * curve, curve.copy())
+    at = np.flatnonzero(tied)
+    not_up, up, log_not_up = _logistic(tie - eta[at])  # up: P(win)
+    not_down, down, log_not_down = _logistic(tie + eta[at])  # down: P(loss)
+    up_curve, down_curve = up * not_up, down * not_down
+    wide = min(max(2.0 * tie, 2.0 * LEAST_WIDTH), 700.0)
+    got.log[at] = log_not_up + log_not_down + np.log(-np.expm1(-wide))
+    got.eta[at] = down - up
+    got.tie[at] = down + up + 2.0 / np.expm1(wide)
+    got.eta_eta[at] = down_curve + up_curve
+    got.eta_tie[at] = down_curve - up_curve
+    got.tie_tie[at] = down_curve + up_curve + 4.0 * np.exp(-wide) / np.expm1(-wide) ** 2
+    return got
+
+
+MOST_THIRD = 1.0 / (6.0 * 3.0**0.5)
+"""The greatest third derivative of log P(outcome) by eta in size, for each logistic function in it."""
+MOST_FOURTH = 0.125
+"""The greatest fourth derivative likewise."""
+
+
+def third_derivatives(model: TieModel, eta: Array, tie: float, outcome: Ints) -> tuple[Array, Array]:
+    """Return (the third derivative of the log-likelihood of votes by eta (K,), the number of logistic functions in it
+    (K,)); arguments as of `terms`."""
+    tied, sign, one = outcome == 1, outcome - 1.0, np.ones(eta.size)
+    if model == "half":
+        return -_bend(eta), one
+    if model == "constant":
+        return np.where(tied, 0.0, -_bend(eta)), one
+    if model == "odds":  # a third moment of half the sign of the outcome
+        win, equal, loss = probabilities(model, eta, tie)
+        mean = 0.5 * (win - loss)
+        return -(win * (0.5 - mean) ** 3 - equal * mean**3 - loss * (0.5 + mean) ** 3), one
+    won = -sign * _bend(sign * eta - tie)
+    return np.where(tied, _bend(tie - eta) - _bend(tie + eta), won), one + tied
 
 
 def probabilities(model: TieModel, eta: Array, tie: float) -> tuple[Array, Array, Array]:
     """Return P(the first wins), P(tie), P(the second wins), each in the shape of `eta`; of "half", P(tie) is 0."""
     flat = eta.ravel()
     if model == "half":
-        p = _logistic(eta)
-        return p, np.zeros(eta.shape), 1.0 - p
+        win, loss, _ = _logistic(eta)
+        return win, np.zeros(eta.shape), loss
     win, equal, loss = (
         np.exp(terms(model, flat, tie, np.full(flat.size, k)).log).reshape(eta.shape) for k in (2, 1, 0)
     )
     return win, equal, loss
 
 
-def _logistic(x: Array) -> Array:
-    from scipy.special import expit
+def _bend(x: Array) -> Array:
+    """Return the second derivative of the logistic function."""
+    p, q, _ = _logistic(x)
+    return p * q * (q - p)
 
-    return expit(x)  # type: ignore[no-any-return]
 
-
-def _log_logistic(x: Array) -> Array:
-    return -np.logaddexp(0.0, -x)
+def _logistic(x: Array) -> tuple[Array, Array, Array]:
+    """Return the logistic function s(x), 1 - s(x), and log s(x)."""
+    small = np.exp(-np.abs(x))
+    total = 1.0 + small
+    high, low = 1.0 / total, small / total
+    up = x > 0.0
+    return np.where(up, high, low), np.where(up, low, high), np.minimum(x, 0.0) - np.log(total)

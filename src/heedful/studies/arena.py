@@ -186,12 +186,18 @@ def leaderboard_of(loop: Loop, people: Collection[str] | None = None) -> Leaderb
     """Return the leaderboard of an arena, from the answers of `people` (None: of all); None if nobody has answered.
 
     Raise ValueError if the study in the loop's folder is none of models."""
-    from heedful.inference.leaderboard import leaderboard
-
     outputs = outputs_of(loop.path)
     if outputs is None:
         raise ValueError(f"{loop.path.name}: expected an arena of models, got another study")
-    rows = [each._asdict() for each in battles(loop, outputs, people)]
-    if all(row["winner"] == "unsure" for row in rows):
+    given = tuple(battles(loop, outputs, people))
+    if all(battle.winner == "unsure" for battle in given):
         return None
-    return leaderboard(rows)._replace(file=loop.path.name.removesuffix(".heedful"))
+    return _leaderboard(given)._replace(file=loop.path.name.removesuffix(".heedful"))
+
+
+@lru_cache(maxsize=8)
+def _leaderboard(given: tuple[Battle, ...]) -> Leaderboard:
+    """Return the leaderboard of votes. Pages of a study ask for it every few seconds, mostly of the same votes."""
+    from heedful.inference.leaderboard import leaderboard
+
+    return leaderboard([battle._asdict() for battle in given])
