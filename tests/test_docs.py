@@ -126,7 +126,7 @@ def test_the_commands_of_the_readme_work_one_after_another(tmp_path: Path, monke
     assert re.search(rf"^ +1 +{shown} ", then, re.M), then
     ids = [words[words.index("--id") + 1] for words in ran if "--id" in words]
     ids += re.findall(r'decisions .*{"id": "(\w+)"}', "\n".join(lines))
-    assert len(set(ids)) == len(ids) == 6, "an id that is used twice gives the same decision again"
+    assert len(set(ids)) == len(ids) == 7, "an id that is used twice gives the same decision again"
 
 
 def test_every_command_has_its_section() -> None:
