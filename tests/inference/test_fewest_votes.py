@@ -105,7 +105,7 @@ def test_no_set_is_below_the_bound_or_out_of_the_box(model: TieModel, apart: boo
         race, _ = race_of(n, cells, model)
         most = float(rng.integers(3, 8 if covariates else 16))
         high = np.minimum(np.where(race.helpful | (not apart), race.weight, 0.0), most)
-        best = race.level(most, Node(np.zeros_like(high), high, 0.0, most), race.start)
+        best = race.level(most, Node(np.zeros_like(high), high, 0.0), race.start)
         assert best is not None
         race.apart = apart
         race.rare = (best.b < 0.6 * best.b[best.x > 0.0].min()) & (best.x == 0.0) & (high > 0.0)
@@ -166,9 +166,46 @@ def test_a_vote_between_two_others_is_never_worth_more_than_its_price(model: Tie
 
 
 def level_at(race: Race, x: Any) -> Any:
-    found = race.level(float(x.sum()), Node(x, x, 0.0, 0.0), race.start)
+    found = race.level(float(x.sum()), Node(x, x, 0.0), race.start)
     assert found is not None
     return found
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_what_a_range_of_sets_is_narrowed_to_keeps_every_set_that_does(apart: bool) -> None:
+    """Whatever value of D is asked for, and whichever votes are left out already, rare ones among them."""
+    rng = np.random.default_rng(5)
+    kept = cut = 0
+    for seed in range(64):
+        model = MODELS[seed % 4]
+        race, _ = race_of(5, board(5, 1_000, seed, model), model)
+        race.apart = apart
+        allowed = race.helpful | (not apart)
+        b = level_at(race, np.zeros_like(race.weight)).b
+        race.rare = allowed & (b > 0.25)  # so that the sets with a low D have many of them
+        most = float(rng.integers(4, 10))
+        low = draw(np.where(allowed, race.weight, 0.0), int(rng.integers(0, 3)), rng)
+        high = np.where(allowed, np.minimum(low + rng.integers(0, 4, low.size), race.weight), 0.0)
+        some, room = high - low, most - low.sum()
+        best = low + fill(some, b, room)
+        sets = [low + draw(some, int(rng.integers(0, room + 1)), rng) for _ in range(10)]
+        sets += [best - draw(best - low, int(rng.integers(0, room + 1)), rng) for _ in range(10)]
+        values = [level_at(race, x).value for x in sets]
+        rare = float(min(x[race.rare].sum() for x in sets))
+        node = Node(low, high, rare)
+        at = level_at(race, sets[int(np.argsort(values)[rng.integers(10, len(sets))])])
+        for zero in np.quantile(values, [0.0, 0.1, 0.25, 0.4]).tolist():
+            race.looks = 200
+            rest = race.narrow(at, node, most, zero - 1e-9)
+            for x, value in zip(sets, values):
+                if value < zero - 1e-9:
+                    kept += 1
+                    assert rest is not None
+                    assert ((rest.low <= x) & (x <= rest.high)).all()
+                    assert x[race.rare].sum() >= rest.rare
+            cut += rest is None or rest.rare > rare or (rest.high - rest.low).sum() < (high - low).sum()
+    assert kept > 500
+    assert cut >= 4
 
 
 # ---------------------------------------------------------------------------- answers
@@ -237,7 +274,7 @@ def test_close_races_are_decided_exactly_and_no_near_set_does_better(model: TieM
     # no exchange of votes makes a set of one vote less do
     race = Race(n, cells, found, got.first, got.second)
     most = float(got.votes - 1)
-    at = race.level(most, Node(np.zeros_like(race.weight), race.weight, 0.0, most), race.start)
+    at = race.level(most, Node(np.zeros_like(race.weight), race.weight, 0.0), race.start)
     assert at is not None
     assert at.value > 0.0
     rng = np.random.default_rng(1)

@@ -70,12 +70,11 @@ class Fewest(NamedTuple):
 
 
 class Node(NamedTuple):
-    """Sets of votes: from `low` to `high` of each cell (K,), and from `least` to `most` of rare cells in all."""
+    """Sets of votes: from `low` to `high` of each cell (K,), and at least `rare` of rare cells in all."""
 
     low: Array
     high: Array
-    least: float
-    most: float
+    rare: float
 
 
 class Moves(NamedTuple):
@@ -331,12 +330,12 @@ class Race:
         `at` is a set within `node`.
         """
         up, down = node.high - at.x, at.x - node.low
-        room = most - float(at.x.sum())
-        least, last = node.least, min(node.most, float(up[self.rare].sum()))
-        back = float(down.sum())
+        room, back = most - float(at.x.sum()), float(down.sum())
+        had = float(at.x[self.rare].sum())
+        least, last = max(node.rare - had, 0.0), float(np.minimum(most, up[self.rare].sum()))
         while True:
             rare = last
-            while self.looks > 0:  # slices by how many votes of rare cells
+            while self.looks > 0:  # slices by how many votes more of rare cells
                 if self.bound(at, Moves(up, down, 0.0, back, room, least, rare)) > zero:
                     if rare >= last:
                         return None
@@ -346,14 +345,13 @@ class Race:
                 else:
                     break
             few = back
-            while (
-                few
-                and self.looks > 0
-                and self.bound(at, Moves(up, down, few // 2 + 1.0, few, room, least, last)) > zero
-            ):
+            while few and self.looks > 0:  # slices by how many votes are put back
+                if self.bound(at, Moves(up, down, few // 2 + 1.0, few, room, least, last)) <= zero:
+                    break
                 few //= 2
             if few == back or self.looks <= 0:
-                return Node(at.x - down, at.x + up, least, last)
+                in_all = had + least - float(down[self.rare].sum())
+                return Node(at.x - down, at.x + up, max(node.rare, in_all))
             back, up, down = few, np.minimum(up, few + room), np.minimum(down, few)
 
 
@@ -366,7 +364,7 @@ def prove(race: Race, most: int, looks: int, apart: bool) -> tuple[Level | None,
     race.looks, race.rare, race.apart = looks, np.zeros(race.weight.size, bool), apart
     zero = TOLERANCE * float(race.weight.sum())
     none = np.zeros_like(race.weight)
-    first = Node(none, np.minimum(race.weight, most), 0.0, float(most))
+    first = Node(none, np.minimum(race.weight, most), 0.0)
     parts = [(first, race.start)]
     while parts:
         node, start = parts.pop()
@@ -457,7 +455,7 @@ def find_set(race: Race, most: int) -> Level | None:
     step = 1
     while high - low > 1:
         count = min(low + step, (low + high) // 2) if best is None else (low + high) // 2
-        at = race.level(count, Node(none, np.minimum(race.weight, count), 0.0, count), start)
+        at = race.level(count, Node(none, np.minimum(race.weight, count), 0.0), start)
         if at is None:
             return best
         start = at.phi
