@@ -321,3 +321,16 @@ def test_with_covariates_it_is_the_least_of_all_single_votes_and_pairs() -> None
                     least = min(least, size)
         assert least == got.votes
     assert checked >= 3
+
+
+def test_covariates_that_say_the_same_prove_nothing_and_break_nothing() -> None:
+    for seed in (7, 32, 33):
+        rng = np.random.default_rng(seed)
+        a = rng.integers(4, size=28)
+        b = (a + rng.integers(1, 4, size=28)) % 4
+        outcome = rng.choice([0, 2], size=28)
+        z = rng.choice([-1.0, 0.0, 1.0], size=(28, 1))
+        cells = Cells(a, b, outcome, np.ones(28), np.column_stack([z, z]))
+        got = find_influence(cells, fit(4, cells, "half"))
+        assert got is not None
+        assert got.at_least == 1

@@ -12,21 +12,23 @@ out that have the greatest b_k, and with x = x0 + z and phi = phi0 + d
 
     D(x) >= D(x0) - sum_k (z_k b_k + |z_k| beta_k) - |d|' |M| |d| / 2 - (a term of third order in d),
 
-where M is the second derivative of D by phi, and beta_k by how much b_k changes on the way. Each vote moved brings d
-further by a Newton step at most, more by what the Hessian changes: |d| <= (I - L)^-1 S |z|, with L from third
-derivatives within a box. If the box contains what follows from it for all z that are allowed, it contains all phi on
-the way, since phi moves continuously. All terms are so much per vote moved, so the worst z is found by sorting.
+where M is the second derivative of D by phi, and beta_k by how much b_k changes. Each vote moved brings d further by a
+Newton step at most, more by what the Hessian changes: |d| <= w = (I - L)^-1 S |z|, with L from third derivatives within
+a box. If the box contains w for all z that are allowed, Newton's map with the Hessian at x0 takes {|d| <= w} into
+itself, so phi is in it (Brouwer). All terms are so much per vote moved, so the worst z is found by sorting.
 
-Votes between two others move phi far and matter little. Without covariates they are left out of the box: v at any phi
-is the potential of a network whose conductances are the votes left times their variances, with the leader and the
-challenger 1 apart. Variances of votes with either are the same functions, as their scores are, so by the maximum
-principle the potentials of the others lie between the extremes of (votes with the leader - votes with the challenger) /
-(2 x both), and b_k of a vote between two others is at most the distance of these extremes.
+Votes between two others move phi far and matter little. Without covariates they are left out of the box. A set of them
+is then left out after the votes of these two that may lower D. On this way D falls by b_k a vote, now with the y of the
+phi at hand: that v is the potential of a network whose conductances are the votes left times their variances, with the
+leader and the challenger 1 apart and the prior to the ground. Variances of votes with either are the same functions, as
+their scores are. So by the maximum principle potentials of others differ by no more than the extremes, 0 among them, of
+(conductance of votes with the leader - with the challenger) / (2 x both), which the numbers of votes bound. Votes of
+the two that speak for the challenger come last, and raise D, if anything.
 
 `prove` looks at all sets with so many votes. Sets that the bound does not decide are taken in slices, by how many votes
 they have of cells whose b_k is small, and by how many of x0 they put back, and then in two halves of the range of one
 x_k (branch and bound); a single set is decided by its D. A set that does better on the way is the answer. So what comes
-out is right or not known. The file is long because the bound stands next to what it is proved with.
+out is right, but for rounding, or not known. The file is long because the bound stands next to what it is proved with.
 """
 
 from __future__ import annotations
@@ -54,6 +56,8 @@ ROUNDS = 5
 """How often the least number that is proved is sought by halving, if the answer is not proved."""
 FAR = 6.0
 """Boxes wider than this, in logits, prove nothing."""
+SINGULAR = 1e12
+"""The greatest condition number of a Hessian with which anything is proved."""
 TOLERANCE = 1e-9
 """D counts as 0 up to this, for each vote."""
 RARE = 0.6
@@ -189,10 +193,10 @@ class Race:
         now = value(phi)
         for _ in range(60):
             got = self._terms(phi)
-            try:
-                step = np.linalg.solve(self._hessian(got, left), (left * got.eta) @ self.A - self.prior * phi)
-            except np.linalg.LinAlgError:
+            H = self._hessian(got, left)
+            if np.linalg.cond(H) > SINGULAR:  # covariates that say the same
                 return None
+            step = np.linalg.solve(H, (left * got.eta) @ self.A - self.prior * phi)
             for _ in range(30):
                 new = phi + step
                 then = value(new)
@@ -262,8 +266,11 @@ class Race:
             third, _ = self._thirds(at, eta)
             slope = np.minimum(np.abs(got.eta) + got.eta_eta * eta + 0.5 * third * eta * eta, 1.0)
             L = (reach * (0.5 * left * third * eta)) @ self.moved
-            grow = np.linalg.inv(np.eye(len(L)) - L)
-            if grow.min() < -1e-12:  # L is no contraction
+            try:
+                grow = np.linalg.inv(np.eye(len(L)) - L)
+            except np.linalg.LinAlgError:
+                return None
+            if grow.min() < -1e-12 or grow.diagonal().min() < 1.0 - 1e-9:  # L is no contraction
                 return None
             step = grow @ (reach * slope)
             new = self._most(moves, step)

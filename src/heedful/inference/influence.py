@@ -43,7 +43,8 @@ class Influence(NamedTuple):
 
     `left_out` lists them by kind: (first model, second model, outcome, number of votes), the outcome being that of the
     first model, 2 won, 1 tie, 0 lost. `share` is their share of all votes. It is proved that with fewer
-    than `at_least` votes left out nobody is level with the first. `votes` is 0 if the two are level.
+    than `at_least` votes left out nobody is level with the first, in exact terms; fits tell scores apart that differ by
+    more than LEVEL. `votes` is 0 if the two are level.
     """
 
     first: int
