@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 import heedful.inference.fewest_votes as fewest_votes
+from drawn_votes import draw_votes
 from heedful.inference.bradley_terry import Cells, Fit, count_cells, fit
 from heedful.inference.fewest_votes import Moves, Node, Race, fill, find_fewest
 from heedful.inference.influence import find_influence
@@ -19,8 +20,6 @@ from heedful.inference.tie_models import (
     MOST_FOURTH,
     MOST_THIRD,
     TieModel,
-    initial_tie,
-    probabilities,
     terms,
     third_derivatives,
 )
@@ -31,11 +30,7 @@ MODELS: tuple[TieModel, ...] = ("half", "constant", "odds", "threshold")
 def board(n: int, count: int, seed: int, model: TieModel, spread: float = 0.5, covariates: int = 0) -> Cells:
     rng = np.random.default_rng([n, count, seed])
     truth = spread * rng.standard_normal(n)
-    a = rng.integers(n, size=count)
-    b = (a + rng.integers(1, n, size=count)) % n
-    win, tie, _ = probabilities(model, truth[a] - truth[b], 0.0 if model == "half" else initial_tie(model, 0.2))
-    u = rng.random(count)
-    outcome = np.where(u < win, 2, np.where(u < win + tie, 1, 0))
+    a, b, outcome = draw_votes(truth, count, model, rng)
     if covariates:
         return Cells(a, b, outcome, np.ones(count), rng.standard_normal((count, covariates)))
     return count_cells(n, a, b, outcome, np.ones(count, np.int64))[0]

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from drawn_votes import draw_votes
 from heedful.inference.bradley_terry import Cells, Fit, count_cells, fit
 from heedful.inference.influence import find_influence
-from heedful.inference.tie_models import TieModel, initial_tie, probabilities
+from heedful.inference.tie_models import TieModel
 
 
 def scores_of(n: int, first: Any, second: Any, outcome: Any, weight: Any, sd: float) -> Any:
@@ -100,11 +101,7 @@ def test_without_these_votes_another_is_first_and_fewer_at_random_do_not_do(
 ) -> None:
     rng = np.random.default_rng(n + count)
     truth = 0.5 * rng.standard_normal(n)
-    a = rng.integers(n, size=count)
-    b = (a + rng.integers(1, n, size=count)) % n
-    win, tie, _ = probabilities(model, truth[a] - truth[b], 0.0 if model == "half" else initial_tie(model, 0.2))
-    u = rng.random(count)
-    outcome = np.where(u < win, 2, np.where(u < win + tie, 1, 0))
+    a, b, outcome = draw_votes(truth, count, model, rng)
     cells, _ = count_cells(n, a, b, outcome, np.ones(count, np.int64))
     found = fit(n, cells, model)
     got = find_influence(cells, found)
@@ -131,11 +128,7 @@ def test_a_model_far_ahead_is_not_turned_by_a_vote_though_fits_of_a_few_votes_co
     rng = np.random.default_rng([n, count, seed])
     truth = 0.5 * rng.standard_normal(n)
     truth[0] = truth.max() + 3.0
-    a = rng.integers(n, size=count)
-    b = (a + rng.integers(1, n, size=count)) % n
-    win, tie, _ = probabilities(model, truth[a] - truth[b], initial_tie(model, 0.2))
-    u = rng.random(count)
-    outcome = np.where(u < win, 2, np.where(u < win + tie, 1, 0))
+    a, b, outcome = draw_votes(truth, count, model, rng)
     cells, _ = count_cells(n, a, b, outcome, np.ones(count, np.int64))
     found = fit(n, cells, model)
     got = find_influence(cells, found)

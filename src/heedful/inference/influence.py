@@ -80,7 +80,8 @@ def find_influence(cells: Cells, found: Fit) -> Influence | None:
     if found.scores[order[0]] - found.scores[order[1]] < LEVEL:
         return Influence(order[0], order[1], 0, 0.0, (), 0)
     board = _Board(n, cells, fit_again(n, cells, found), order[0])
-    got = _proved(board, order[1:]) or _greedy(board, order[1 : 1 + CHALLENGERS])
+    others = order[1:] if n <= EXACT else order[1 : 1 + CHALLENGERS]
+    got = _proved(board, others) or _greedy(board, others)
     if got is None:
         return Influence(board.leader, order[1], None, 1.0, (), 1)
     challenger, taken, at_least = got
