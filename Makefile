@@ -8,6 +8,10 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 EDITABLE := $(INSTALL) --no-build-isolation --no-deps --editable .
 LOCKED := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate
 
+# Bytecode is kept, whatever the environment says: asserts of all tests are rewritten once and not in each run.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
+
 .PHONY: demo test test-long bench lint lock setup chromium postgres node types clean
 .DEFAULT_GOAL := demo
 
@@ -61,11 +65,11 @@ types: $(READY)
 
 test: lint chromium postgres node
 	@echo "heedful: tests (the long versions: make test-long)"
-	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
 
 test-long: lint chromium postgres node
 	@echo "heedful: all tests, the long versions too"
-	@HEEDFUL_LONG=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+	@HEEDFUL_LONG=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 # On a quiet machine, half an hour. The last two want the Sushi set: make bench SUSHI=FOLDER. bench/ordinal.py, which is
 # run by itself, wants mord, which is in no lock. bench/peers/run.py, also by itself,

@@ -17,24 +17,15 @@ from heedful.storage import Address, Place
 if FACTOR == 1:  # before numpy starts them: the threads of two workers wait for each other, three times as long
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-BROWSER = Path(__file__).with_name("browser")  # one worker drives it, one test after the other
-
 settings.register_profile(
     "tests",
     deadline=None,
     print_blob=True,
+    derandomize=FACTOR == 1,  # the same examples in each run; `make test-long` draws new ones
     max_examples=100 * FACTOR,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("tests")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker runs a file: what it compiles and the servers it starts are not there twice, in a race."""
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group("browser" if BROWSER in item.path.parents else item.path.stem))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

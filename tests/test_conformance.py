@@ -178,12 +178,8 @@ def cases() -> Iterator[Any]:
         for extra in [{}, *VARIANTS.get(cls.__name__, [])]:
             for name, (world, space) in worlds_of(cls).items():
                 words = "-".join([name, *(f"{k}={v}" for k, v in extra.items())])
-                # The variants of a learner share its compiled loop, so they stay in one worker.
-                mark = pytest.mark.xdist_group(cls.__name__)
                 everything = name in COMPILED[cls.__name__]
-                yield pytest.param(
-                    made(cls, space, **extra), world, everything, id=f"{cls.__name__}-{words}", marks=mark
-                )
+                yield pytest.param(made(cls, space, **extra), world, everything, id=f"{cls.__name__}-{words}")
 
 
 COMPILED = compiled_worlds()

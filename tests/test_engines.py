@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from command import heedful
 
+from alone import alone
 from heedful import Loop, PreferencePerceptron, Ranking
 from heedful.core import engine
 from heedful.core.engine import Costs, Engine, TaskError, WorkerLost, map_tasks, run_tasks
@@ -28,7 +29,6 @@ from heedful.papers.runner import Group, Trial, Trials, Workers, run_group, run_
 from heedful.worlds.users import Noisy
 from loops import small_loop
 
-pytestmark = pytest.mark.xdist_group("ray")  # one cluster on the machine at a time
 FREE = Costs(0.0, 0.0, 0.0, -1.0)
 OWN = """
 from typing import Any, NamedTuple
@@ -63,7 +63,8 @@ def start_ray() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
-    yield from start_ray()
+    with alone("ray"):
+        yield from start_ray()
 
 
 @pytest.fixture(params=["processes", "ray"])

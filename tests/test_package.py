@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
 import subprocess
 import sys
-import tempfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from alone import alone
+
 ROOT = Path(__file__).resolve().parents[1]
-pytestmark = pytest.mark.xdist_group("wheel")
 
 
 def run(*command: str | Path, cwd: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -41,10 +40,9 @@ def clean(wheel: Path) -> Path:
     """
     digest = hashlib.sha256(sys.version.encode())
     digest.update((ROOT / "requirements-core.lock").read_bytes())
-    base = Path(tempfile.gettempdir()) / f"heedful-clean-{os.getuid()}-{digest.hexdigest()[:16]}"
+    base = Path(sys.prefix) / f"clean-{digest.hexdigest()[:16]}"
     python = base / "bin" / "python"
-    with open(f"{base}.lock", "w") as lock:  # other workers and runs may be about to do the same
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone("wheel"):  # another run may be about to do the same
         if not (base / "ready").exists():
             run(sys.executable, "-m", "venv", "--clear", base)
             run(python, "-m", "pip", "install", "-q", "--require-hashes", "-r", ROOT / "requirements-core.lock")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 import textwrap
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import numba
 import numpy as np
 import pytest
 
+import heedful
 from heedful.core.conformance import identical
 from heedful.core.fold import trace
 from heedful.jit import cache as compiling
@@ -79,6 +83,17 @@ MAIN = """
 """
 
 
+KEY = """
+    from heedful.core.fold import trace
+    from heedful.jit import cache
+    from heedful.learners.ordinal.perceptrons import ConstantRank
+    from heedful.worlds.instances import synthetic_ordinal
+
+    args = ConstantRank(3, 5), synthetic_ordinal(10, 3)[0]
+    print(cache.__file__, cache._key(args, None, cache.reachable(args)))
+"""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "rule.py").write_text(textwrap.dedent(RULE))
@@ -99,6 +114,34 @@ def finish(process: subprocess.Popen[str]) -> Any:
     return json.loads(out)
 
 
+@pytest.mark.slow
+def test_every_checkout_and_every_environment_finds_the_same_compiled_loop(tmp_path: Path) -> None:
+    copy = shutil.copytree(Path(heedful.__file__).parent, tmp_path / "src" / "heedful")
+    venv.create(tmp_path / "venv", symlinks=True)
+    packages = Path(sysconfig.get_paths(vars={"base": str(tmp_path / "venv")})["purelib"])
+    (packages / "all.pth").write_text(f"{copy.parent}\n{sysconfig.get_paths()['purelib']}\n")
+
+    def key(python: Path | str) -> list[str]:
+        command = [str(python), "-c", textwrap.dedent(KEY)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+    [here, first], [there, second] = key(sys.executable), key(tmp_path / "venv" / "bin" / "python")
+    assert Path(there) == copy / "jit" / "cache.py" != Path(here)
+    assert first == second
+
+
+def test_the_key_of_a_loop_has_no_path_of_this_machine_in_it() -> None:
+    args = ConstantRank(3, 5), synthetic_ordinal(10, 3)[0]
+    modules = compiling.reachable(args)
+    paths = [str(path).encode() for path in (sys.prefix, sys.base_prefix, Path(heedful.__file__).parents[1])]
+    for module in modules:
+        for name, value in vars(module).items():
+            if not name.startswith("__") and getattr(value, "__module__", module.__name__) == module.__name__:
+                for piece in compiling._code(value):
+                    assert not any(path in piece for path in paths), f"{module.__name__}.{name}"
+
+
+@pytest.mark.slow
 def test_the_second_process_compiles_nothing_and_an_edited_source_never_runs_stale(folder: Path) -> None:
     first = finish(start(folder))
     assert (first["compiled"], first["loaded"], first["as interpreted"]) == (1, 0, True)

@@ -17,6 +17,7 @@ import psycopg
 import pytest
 from command import heedful
 
+from alone import alone
 from budget import FACTOR
 from heedful.server.context import Options, ServerContext
 from heedful.server.main import served
@@ -25,7 +26,6 @@ from loops import small_loop
 from processes import Asker
 from takeover import Crowd, new_name
 
-pytestmark = pytest.mark.xdist_group("ray")
 KILLS = 10 if FACTOR > 1 else 1
 BACK = 10.0
 """Seconds after which there is service again: it is measured and told, and only the long version checks it."""
@@ -45,13 +45,13 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     quick = {"health_check_period_ms": 1000, "health_check_timeout_ms": 1000, "health_check_failure_threshold": 3}
-    made = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": quick}
-    )
-    ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
-    yield made
-    ray.shutdown()
-    made.shutdown()
+    head = {"num_cpus": 1, "include_dashboard": False, "_system_config": quick}
+    with alone("ray"):
+        made = Cluster(initialize_head=True, head_node_args=head)
+        ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
+        yield made
+        ray.shutdown()
+        made.shutdown()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ else $XDG_CACHE_HOME/heedful, else ~/.cache/heedful. Deleting it is always safe.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 import inspect
@@ -48,8 +49,16 @@ def _parts(value: Any) -> Iterator[Any]:
             yield from _parts(field)
 
 
-_STDLIB = sysconfig.get_paths()["stdlib"]
-_SITES = tuple({sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib"]})
+@functools.cache
+def _installation() -> tuple[str, ...]:
+    """Return the folders of Python's own modules and of the packages of this environment.
+
+    They are no globals: `fingerprint` digests the globals of this module as well, and a cache key with paths in it
+    would be good for one environment only."""
+    paths = sysconfig.get_paths()
+    return paths["stdlib"], paths["purelib"], paths["platlib"]
+
+
 _INSTALLED = {"site-packages", "dist-packages"}
 """Names of folders of installed packages: an environment may see those of the system as well."""
 
@@ -63,8 +72,7 @@ def _is_own_code(module: pytypes.ModuleType, roots: set[str]) -> bool:
         return name == "__main__"
     if name.split(".")[0] in roots:
         return True
-    installed = file.startswith(_SITES) or not _INSTALLED.isdisjoint(Path(file).parts)
-    return not installed and not file.startswith(_STDLIB)
+    return not file.startswith(_installation()) and _INSTALLED.isdisjoint(Path(file).parts)
 
 
 def reachable(args: tuple[Any, ...], *names: str) -> list[pytypes.ModuleType]:
