@@ -71,7 +71,7 @@ HEAVY |= {
 }
 
 
-def imports(module: str) -> Iterator[tuple[str, bool]]:
+def read_imports(module: str) -> Iterator[tuple[str, bool]]:
     """(what is imported, whether at the top of the module)."""
     tree = ast.parse(FILES[module].read_text())
     top = {id(node) for node in tree.body}
@@ -85,6 +85,12 @@ def imports(module: str) -> Iterator[tuple[str, bool]]:
                 yield (name if node.module == "heedful" or name in FILES else node.module or ""), id(node) in top
 
 
+@pytest.fixture(scope="module")
+def imports() -> dict[str, list[tuple[str, bool]]]:
+    """Of each module what it imports, and whether at its top."""
+    return {module: list(read_imports(module)) for module in sorted(FILES)}
+
+
 def among(module: str, places: Iterable[str]) -> bool:
     """Whether a module is one of these, or inside of one."""
     return any(f"{module}.".startswith(f"{place}.") for place in places)
@@ -95,26 +101,34 @@ def test_the_root_holds_packages_and_nothing_loose() -> None:
     assert {p.name for p in SRC.iterdir() if p.is_dir() and p.name != "__pycache__"} == set(MAY)
 
 
-@pytest.mark.parametrize("module", sorted(FILES))
-def test_imports_run_one_way(module: str) -> None:
-    package = module.split(".")[1]
-    allowed = MAY if package == "__init__" else {package, "__version__", *MAY[package].split()}
-    for name, _ in imports(module):
-        if name.split(".")[0] == "heedful" and name.split(".")[1] not in heedful.__all__:
-            assert name.split(".")[1] in allowed, f"{module} imports {name}; it may import {allowed}"
+Imports = dict[str, list[tuple[str, bool]]]
 
 
-@pytest.mark.parametrize("module", sorted(FILES))
-def test_what_is_heavy_is_imported_where_it_is_used(module: str) -> None:
-    for name, at_top in imports(module):
-        package = name.split(".")[0]
-        if at_top and package in HEAVY:
-            assert among(module, HEAVY[package]), f"{module} imports {name} at its top"
+def test_imports_run_one_way(imports: Imports) -> None:
+    wrong = []
+    for module, names in imports.items():
+        package = module.split(".")[1]
+        allowed = MAY if package == "__init__" else {package, "__version__", *MAY[package].split()}
+        for name, _ in names:
+            top, *rest = name.split(".")
+            if top == "heedful" and rest[0] not in heedful.__all__ and rest[0] not in allowed:
+                wrong.append(f"{module} imports {name}; it may import {allowed}")
+    assert wrong == []
 
 
-def test_who_names_the_network_only_storage_the_database_and_nothing_unpickles() -> None:
-    for module in FILES:
-        for name, _ in imports(module):
+def test_what_is_heavy_is_imported_where_it_is_used(imports: Imports) -> None:
+    wrong = []
+    for module, names in imports.items():
+        for name, at_top in names:
+            package = name.split(".")[0]
+            if at_top and package in HEAVY and not among(module, HEAVY[package]):
+                wrong.append(f"{module} imports {name} at its top")
+    assert wrong == []
+
+
+def test_who_names_the_network_only_storage_the_database_and_nothing_unpickles(imports: Imports) -> None:
+    for module, names in imports.items():
+        for name, _ in names:
             assert name.split(".")[0] not in {"pickle", "shelve", "marshal", "dill", "joblib"}, module
             if module != "heedful.storage.sqlite":
                 assert name.split(".")[0] != "sqlite3", f"{module}: only storage/sqlite.py touches a database"
@@ -122,6 +136,7 @@ def test_who_names_the_network_only_storage_the_database_and_nothing_unpickles()
                 assert name.split(".")[0] not in {"socket", "urllib", "http", "requests", "httpx"}, module
 
 
+@pytest.mark.slow
 def test_importing_heedful_is_light() -> None:
     """Neither numba nor scipy, nor anything of the command line, comes with `import heedful` or a session."""
     program = (
@@ -208,10 +223,10 @@ def in_the_house() -> list[str]:
     return sorted(path.as_posix() for path in files if not path.as_posix().startswith(OF_ONE_KIND))
 
 
-@pytest.mark.parametrize("file", in_the_house())
-def test_only_interactions_name_a_kind_of_feedback(file: str) -> None:
-    named = kinds_named(SRC / file)
-    assert not named, f"{file} names {', '.join(sorted(named))}: ask the interaction"
+@pytest.mark.slow  # by its time: it reads half of the source
+def test_only_interactions_name_a_kind_of_feedback() -> None:
+    named = {file: sorted(kinds_named(SRC / file)) for file in in_the_house()}
+    assert {file: kinds for file, kinds in named.items() if kinds} == {}, "ask the interaction"
 
 
 def test_the_words_of_every_kind_are_known_here() -> None:

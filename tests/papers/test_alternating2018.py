@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,12 @@ def test_every_plot_has_bmf_and_the_simple_rows() -> None:
     ]  # fmt: skip
 
 
+@functools.cache
+def resample(spec: str) -> float:
+    """That of the learner that a line of a figure names."""
+    return float(learner(spec, SYNTHETIC[0]).resample)
+
+
 def test_particles_are_drawn_anew_at_every_step_as_in_the_paper() -> None:
     """Fewer resamplings are ours: a line of their own, that says so, in every plot that compares the methods."""
     drawn: dict[str, set[float]] = {}
@@ -116,9 +123,7 @@ def test_particles_are_drawn_anew_at_every_step_as_in_the_paper() -> None:
                 for spec in line.learners:
                     if spec.startswith("pts"):
                         ours = "(ours)" in line.label or "resample=0.5" in line.label or panel.title.startswith(HALF)
-                        drawn.setdefault("ours" if ours else "the paper's", set()).add(
-                            learner(spec, SYNTHETIC[0]).resample
-                        )
+                        drawn.setdefault("ours" if ours else "the paper's", set()).add(resample(spec))
     assert drawn == {"ours": {0.5}, "the paper's": {1.0}}
     for panel in (*SYNTHETIC, *FILES, *FILES_ONCE, *RANKED, *RANKED_FACTORS):
         assert [line.label for line in panel.lines if "pts" in line.learners[0]] == [PTS, HALF]

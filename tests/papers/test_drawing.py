@@ -38,17 +38,22 @@ def test_every_kind_of_panel_is_drawn(name: str, tmp_path: Path) -> None:
     assert picture.read_bytes()[:4] == b"\x89PNG"
 
 
-def drawn(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Any, Any]:
-    """The sheet of a figure of noise, and what was drawn on it."""
+def drawn(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, rendered: bool = False) -> tuple[Any, Any]:
+    """The sheet of a figure of noise, and what was drawn on it. It is laid out only where it is rendered, which takes
+    a second."""
     import matplotlib.figure
 
     from heedful.papers.drawing import draw
 
     sheets = []
     save = matplotlib.figure.Figure.savefig
-    monkeypatch.setattr(
-        matplotlib.figure.Figure, "savefig", lambda self, *args, **how: (sheets.append(self), save(self, *args, **how))
-    )
+
+    def kept(sheet: Any, *args: Any, **how: Any) -> None:
+        sheets.append(sheet)
+        if rendered:
+            save(sheet, *args, **how)
+
+    monkeypatch.setattr(matplotlib.figure.Figure, "savefig", kept)
     outcome = invented(FIGURES[name], np.random.default_rng(2))
     draw(FIGURES[name], outcome, [tmp_path / "a.png"])
     return sheets[0], outcome
@@ -98,7 +103,7 @@ def test_colours_can_be_told_apart() -> None:
 
 def test_no_legend_covers_a_bound(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The legends of the bounds stand below their axes."""
-    sheet, _ = drawn("jair2015/fig5", monkeypatch, tmp_path)
+    sheet, _ = drawn("jair2015/fig5", monkeypatch, tmp_path, rendered=True)
     bounded = [axes for axes in sheet.axes if "with the bounds" in axes.get_title(loc="left")]
     assert len(bounded) == 2
     sheet.canvas.draw()
