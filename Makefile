@@ -1,4 +1,5 @@
-# `make demo` runs the main job, `make test` passes the tests. Each sets up what it needs, once.
+# `make demo` runs the main job, `make test` passes the quick tests, `make test-all` the slow ones. Each sets up what it
+# needs, once.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,7 +13,7 @@ LOCKED := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-v
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: demo test test-long bench lint lock setup chromium postgres node types clean
+.PHONY: demo test test-all test-long bench lint lock setup chromium postgres node types clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -63,13 +64,20 @@ node: $(READY)
 types: $(READY)
 	@$(BIN)/python tests/node.py types
 
-test: lint chromium postgres node
-	@echo "heedful: tests (the long versions: make test-long)"
-	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+
+# What a change needs: in minutes, without a process, a database server, a browser, Node.js or a compiler.
+test: lint
+	@echo "heedful: the quick tests (the others: make test-all)"
+	@$(PYTEST) -m "not slow and not long" --ignore tests/browser --ignore tests/clients
+
+test-all: chromium postgres node
+	@echo "heedful: the slow tests, with real servers, browsers and compilers (the long versions: make test-long)"
+	@$(PYTEST) -m "slow and not long"
 
 test-long: lint chromium postgres node
 	@echo "heedful: all tests, the long versions too"
-	@HEEDFUL_LONG=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	@HEEDFUL_LONG=1 $(PYTEST)
 
 # On a quiet machine, half an hour. The last two want the Sushi set: make bench SUSHI=FOLDER. bench/ordinal.py, which is
 # run by itself, wants mord, which is in no lock. bench/peers/run.py, also by itself,

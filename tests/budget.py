@@ -1,4 +1,4 @@
-"""How long hypothesis looks: `make test-long` (HEEDFUL_LONG=1) twenty times as long as `make test`."""
+"""How long hypothesis looks: `make test-long` (HEEDFUL_LONG=1) twenty times as long as otherwise."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 import postgres as postgresql
 from budget import FACTOR
 from heedful.storage import Address, Place
+from quick import QuickRule, Run
 
 if FACTOR == 1:  # before numpy starts them: the threads of two workers wait for each other, three times as long
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -26,6 +27,14 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("tests")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Hold quick tests to what they may cost."""
+    config.pluginmanager.register(QuickRule())
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Run())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

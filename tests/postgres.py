@@ -1,6 +1,6 @@
 """The PostgreSQL server of the tests: which one is there, how one comes here, and one that runs while tests do.
 
-`python tests/postgres.py` sees to it that there is one and says which; `make test` runs that first. As root where
+`python tests/postgres.py` sees to it that there is one and says which; `make test-all` runs that first. As root where
 apt-get has the package (Debian) that is Debian's `postgresql`. The tests start a server of their own from it, under an
 unprivileged user, in a temporary folder, on a free port. HEEDFUL_TEST_DATABASE=postgresql://... names one that answers,
 in which databases may be created.
@@ -25,7 +25,7 @@ from urllib.parse import urlsplit, urlunsplit
 WANTED = (
     "expected PostgreSQL's programs (initdb, pg_ctl) for the tests of loops in a database, and there are none. Install "
     "Debian's package as root (apt-get install postgresql), put those that are here into PATH, or name a server: "
-    "HEEDFUL_TEST_DATABASE=postgresql://USER@HOST/postgres make test"
+    "HEEDFUL_TEST_DATABASE=postgresql://USER@HOST/postgres make test-all"
 )
 
 

@@ -1,8 +1,9 @@
 """What a test may cost: `make test` runs the quick ones, `make test-all` those marked slow, `make test-long` all.
 
-A quick test starts no process and no database server, loads or compiles no loop, and takes less than .3 s of CPU. The
-first four are checked: such a test fails and says what to do. Those over .3 s are printed at the end of a run, as a
-busy machine counts more seconds than a quiet one. A test that looks at a database or a browser is slow by itself."""
+A quick test starts no process, opens no database server, loads or compiles no loop, and takes less than .3 s of CPU.
+The first three are checked: such a test fails and says what to do. Those over .3 s are printed at the end of a run,
+as a busy machine needs more seconds than a quiet one. A test that wants a database or a browser is slow by itself.
+"""
 
 from __future__ import annotations
 
@@ -12,105 +13,111 @@ import time
 from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
 LIMIT = 0.3
-SLOW_FOLDERS = [Path(__file__).parent / name for name in ("browser", "clients")]
-SLOW_FIXTURES = {"postgres", "postgres_server", "cluster"}
-STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
-
-
-class Rule:
-    """What the test that runs has done that a quick one must not do."""
-
-    holds = False  # a quick test runs
-    broken: list[str] = []  # noqa: RUF012  one for the process
-
-    @classmethod
-    def refuse(cls, what: str) -> None:
-        """Fail the test that runs, if it is a quick one; in whatever thread this is, and whoever catches it."""
-        if cls.holds:
-            cls.broken.append(what)
-            pytest.fail(f"a quick test {what}: mark it @pytest.mark.slow, or do without")
+FOLDERS = [Path(__file__).parent / name for name in ("browser", "clients")]
+FIXTURES = {"postgres", "postgres_server", "cluster"}
+PROCESSES = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
 
 
 def is_quick(item: pytest.Item) -> bool:
-    """Whether it is a test of `make test`."""
+    """Return True if it is a test of `make test`."""
     return item.get_closest_marker("slow") is None and item.get_closest_marker("long") is None
 
 
-def pytest_configure() -> None:
-    """Watch what starts processes and what compiles."""
-    from heedful.jit import cache
+class QuickRule:
+    """The rule for quick tests: whether it holds now, and what broke it."""
 
-    sys.addaudithook(lambda event, _: Rule.refuse("starts a process") if event in STARTS else None)
-    start, loop, compile_kernel = multiprocessing.process.BaseProcess.start, cache._loop, cache.compile_kernel
+    def __init__(self) -> None:
+        self.holds = False
+        self.broken = ""
+        self.began = 0.0
 
-    def watched_start(process: Any) -> None:
-        Rule.refuse("starts a process")
-        start(process)
+    def refuse(self, what: str) -> None:
+        """Fail the quick test that runs, if one does, in whatever thread this is and whoever catches the error."""
+        if self.holds:
+            self.broken = f"a quick test {what}: mark it @pytest.mark.slow, or do without"
+            pytest.fail(self.broken)
 
-    def watched_loop(*args: Any) -> Any:
-        Rule.refuse("compiles a loop")
-        return loop(*args)
+    def pytest_configure(self) -> None:
+        """Watch everything that starts a process or compiles."""
+        from heedful.jit import cache
 
-    def watched_kernel(f: Any) -> Any:
-        Rule.refuse("compiles a kernel")
-        return compile_kernel(f)
+        sys.addaudithook(lambda event, _: self.refuse("starts a process") if event in PROCESSES else None)
+        for owner, name, what in (
+            (multiprocessing.process.BaseProcess, "start", "starts a process"),
+            (cache, "_loop", "loads or compiles a loop"),
+            (cache, "compile_kernel", "compiles a kernel"),
+        ):
+            setattr(owner, name, self.watched(getattr(owner, name), what))
 
-    multiprocessing.process.BaseProcess.start = watched_start  # type: ignore[method-assign]
-    cache._loop, cache.compile_kernel = watched_loop, watched_kernel
+    def watched(self, function: Any, what: str) -> Any:
+        """Return `function`, refused to quick tests."""
 
+        def call(*args: Any, **options: Any) -> Any:
+            self.refuse(what)
+            return function(*args, **options)
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow by where it lives or what it uses."""
-    for item in items:
-        store = getattr(item, "callspec", None) and item.callspec.params.get("store")  # type: ignore[attr-defined]
-        uses = SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ()))
-        if store == "postgres" or uses or any(folder in item.path.parents for folder in SLOW_FOLDERS):
-            item.add_marker("slow")
+        return call
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Mark as slow what is so by where it lives or what it uses."""
+        for item in items:
+            parameters = getattr(getattr(item, "callspec", None), "params", {})
+            uses = FIXTURES.intersection(getattr(item, "fixturenames", ()))
+            if uses or parameters.get("store") == "postgres" or any(folder in item.path.parents for folder in FOLDERS):
+                item.add_marker("slow")
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
-    """From here to the end of its call the rule holds."""
-    Rule.broken.clear()
-    Rule.holds = is_quick(item)
-    item.stash[BEGAN] = time.process_time()
-    return (yield)
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        self.holds, self.broken, self.began = is_quick(item), "", time.process_time()
+        return (yield)
 
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """A quick test that did what it must not do has failed, though somebody caught the error."""
-    try:
-        result = yield
-    finally:
-        Rule.holds = False
-    if Rule.broken:
-        pytest.fail(f"a quick test {Rule.broken[0]}: mark it @pytest.mark.slow, or do without")
-    seconds = time.process_time() - item.stash[BEGAN]
-    if is_quick(item) and seconds > LIMIT:
-        item.user_properties.append(("seconds", seconds))
-    return result
-
-
-BEGAN = pytest.StashKey[float]()
-
-
-# ---------------------------------------------------------------------------- of a whole run
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        try:
+            result = yield
+        finally:
+            self.holds = False
+        if self.broken:  # somebody caught the error
+            pytest.fail(self.broken)
+        seconds = time.process_time() - self.began
+        if is_quick(item) and seconds > LIMIT:
+            item.user_properties.append(("seconds", seconds))
+        return result
 
 
-class Files:
-    """Which worker ran the cases of which file: one, or its fixtures are there twice, in a race."""
+class Run:
+    """What is said of a whole run: quick tests that are not, and files whose cases ran in two workers."""
 
     def __init__(self) -> None:
         self.workers: defaultdict[str, set[str]] = defaultdict(set)
+        self.seconds: dict[str, float] = {}
+
+    @property
+    def shared(self) -> list[str]:
+        """The files that several workers ran: what they set up was there several times, in a race."""
+        return sorted(file for file, workers in self.workers.items() if len(workers) > 1)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         node: Any = getattr(report, "node", None)
         if node is not None:
             self.workers[report.nodeid.partition("::")[0]].add(node.gateway.id)
+        properties = dict(report.user_properties)
+        if "seconds" in properties:
+            self.seconds[report.nodeid] = float(str(properties["seconds"]))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.shared:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for file in self.shared:
+            terminalreporter.write_line(f"FAILED {file}: several workers ran its cases: --dist loadfile", red=True)
+        for name, seconds in sorted(self.seconds.items(), key=lambda item: -item[1]):
+            terminalreporter.write_line(f"over {LIMIT} s, so perhaps one for @pytest.mark.slow: {seconds:.2f} s {name}")

@@ -48,7 +48,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "CollaborativeGP": [{"rule": "mes", "every": 5, "D": 3}],
 }
 
-# Their rounds take milliseconds, so `make test` plays fewer of them.
+# Their rounds take milliseconds, so all but `make test-long` plays fewer of them.
 SLOW = ("PTS", "PreferenceGP", "HierarchicalGP", "CollaborativeGP")
 
 # They interleave or perturb rankings; that they say so is tested beside them.
@@ -160,8 +160,8 @@ def one_loop(worlds: dict[str, tuple[Any, Any]]) -> list[list[str]]:
 def compiled_worlds() -> dict[str, list[str]]:
     """Of each learner the worlds it is compiled in: all in `make test-long`.
 
-    A loop takes seconds to compile, most of a case's time. So `make test` compiles a learner in one kind of world, and
-    the next learner in the next kind: every learner in some world, and every world with some learner.
+    A loop takes seconds to compile, most of a case's time. So `make test-all` compiles a learner in one kind of world,
+    and the next learner in the next kind: every learner in some world, and every world with some learner.
     """
     chosen, turns = {}, dict.fromkeys([(kind, ranks) for kind in WORLDS for ranks in (False, True)], 0)
     for cls in find_learners().values():
@@ -173,31 +173,51 @@ def compiled_worlds() -> dict[str, list[str]]:
     return chosen
 
 
-def cases() -> Iterator[Any]:
+def cases(*, quick: bool = False) -> Iterator[Any]:
+    """(a learner, the name of a world, the world): each learner and each variant in each world, those whose rounds are
+    slow only as they are by default; or in one world each, not the same for all."""
+    turn = 0
     for cls in find_learners().values():
-        for extra in [{}, *VARIANTS.get(cls.__name__, [])]:
-            for name, (world, space) in worlds_of(cls).items():
+        for i, extra in enumerate([{}, *VARIANTS.get(cls.__name__, [])]):
+            worlds = worlds_of(cls)
+            names = list(worlds)
+            if quick or (FACTOR == 1 and i and cls.__name__ in SLOW):
+                names = [names[turn % len(names)]]
+                turn += 1
+            for name in names:
+                world, space = worlds[name]
                 words = "-".join([name, *(f"{k}={v}" for k, v in extra.items())])
-                everything = name in COMPILED[cls.__name__]
-                yield pytest.param(made(cls, space, **extra), world, everything, id=f"{cls.__name__}-{words}")
+                yield pytest.param(made(cls, space, **extra), name, world, id=f"{cls.__name__}-{words}")
 
 
 COMPILED = compiled_worlds()
 
 
-@pytest.mark.parametrize(("learner", "world", "everything"), list(cases()))
-def test_every_promise_is_kept(
-    learner: Any, world: Any, everything: bool, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+@pytest.mark.parametrize(("learner", "name", "world"), list(cases(quick=True)))
+def test_every_promise_is_kept_interpreted(
+    learner: Any, name: str, world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not everything:
-        monkeypatch.setattr(
-            conformance, "CHECKS", tuple(p for p in conformance.CHECKS if p is not conformance._check_compiled)
-        )
-    if FACTOR == 1 and type(learner).__name__ in SLOW:
-        monkeypatch.setattr(conformance, "ROUNDS", 24)
+    """In one world, and fewer rounds where these are slow."""
+    check(learner, name, world, False, 8 if type(learner).__name__ in SLOW else conformance.ROUNDS, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("learner", "name", "world"), list(cases()))
+def test_every_promise_is_kept(learner: Any, name: str, world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = FACTOR == 1 and type(learner).__name__ in SLOW
+    compiled = name in COMPILED[type(learner).__name__]
+    check(learner, name, world, compiled, 24 if few else conformance.ROUNDS, monkeypatch)
+
+
+def check(
+    learner: Any, world_of: str, world: Any, compiled: bool, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Check all promises, or all but that of compiled rounds."""
+    kept = [promise for promise in conformance.CHECKS if compiled or promise is not conformance._check_compiled]
+    monkeypatch.setattr(conformance, "CHECKS", tuple(kept))
+    monkeypatch.setattr(conformance, "ROUNDS", rounds)
     findings = list(check_learner(learner, world))
-    assert len(findings) == 10 + everything
-    world_of = request.node.callspec.id.removeprefix(f"{type(learner).__name__}-").split("-")[0]
+    assert len(findings) == 10 + compiled
     untold = [f.promise for f in findings if f.kept is None]
     if (type(learner).__name__, world_of) in LEARNS_NOTHING:
         assert untold == [conformance._check_permutation.__doc__]

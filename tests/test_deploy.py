@@ -169,6 +169,7 @@ def image() -> Iterator[tuple[str, str]]:
     pytest.skip(f"the container file was not built: {'; '.join(told)}")
 
 
+@pytest.mark.slow
 def test_the_image_is_built_and_serves(image: tuple[str, str]) -> None:
     program, name = image
     volume, box, port = f"{name}-loops", f"{name}-box", free_port()
@@ -205,6 +206,7 @@ def test_the_image_is_built_and_serves(image: tuple[str, str]) -> None:
         output(program, "volume", "rm", "-f", volume)
 
 
+@pytest.mark.slow
 def test_compose_takes_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     ways = [("docker", "compose"), ("podman", "compose"), ("docker-compose",)]
     way = next((way for way in ways if shutil.which(way[0]) and output(*way, "version")[0] == 0), None)

@@ -43,6 +43,7 @@ def blocks(page: Path, language: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_every_python_example_prints_what_it_says(page: Path) -> None:
     """The examples of a page are one program; `print(...)  # text` prints text."""
@@ -58,6 +59,7 @@ def test_the_pages_have_examples() -> None:
     assert sum(len(blocks(page, "python")) for page in PAGES) >= 4
 
 
+@pytest.mark.slow
 def test_the_learner_of_contributing_keeps_every_promise(tmp_path: Path) -> None:
     file = tmp_path / "mine_of_contributing.py"
     [source] = blocks(ROOT / "CONTRIBUTING.md", "python")
@@ -103,6 +105,7 @@ def test_every_command_of_the_pages_exists_with_its_options(words: list[str]) ->
         assert option in result.output
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_readme_work_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In their order, in a folder with nothing but the examples; those that need other files, or do not end, aside."""
     from heedful.cli import app
@@ -174,6 +177,7 @@ def named_in(source: str) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_what_the_architecture_names_is_there() -> None:
     """Files of the source with what stands in them, packages, templates, tests."""
     page, src = (ROOT / "docs" / "architecture.md").read_text(), ROOT / "src" / "heedful"

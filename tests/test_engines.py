@@ -114,6 +114,7 @@ def killed(x: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_tasks_are_the_same_with_every_engine(apart: Engine) -> None:
     shared = np.zeros(3)
     here = map_tasks(drawn, [4] * 8, shared=(shared.copy(),), seed=11)
@@ -127,6 +128,7 @@ def test_tasks_are_the_same_with_every_engine(apart: Engine) -> None:
     assert shared[0] <= 2.0  # what was measured here, and no more
 
 
+@pytest.mark.slow
 def test_an_error_has_the_name_of_its_task_with_every_engine(apart: Engine) -> None:
     with pytest.raises(TaskError, match=r"^task 3: LookupError: not there$"):
         map_tasks(fails, range(6), engine=apart, jobs=2)
@@ -160,6 +162,7 @@ def test_closing_the_iterator_frees_the_workers_of_ray(cluster: None) -> None:
 # ---------------------------------------------------------------------------- experiments
 
 
+@pytest.mark.slow
 def test_simulations_are_the_same_with_every_engine(apart: Engine, queries: Queries, tmp_path: Path) -> None:
     file = tmp_path / "own.py"
     file.write_text(OWN)
@@ -176,6 +179,7 @@ def test_simulations_are_the_same_with_every_engine(apart: Engine, queries: Quer
     assert runs(apart) == here
 
 
+@pytest.mark.slow
 def test_figures_are_the_same_with_every_engine(apart: Engine) -> None:
     def lines(workers: Workers) -> dict[str, Any]:
         specs = ["prank", "widrow-hoff:eta=0.1"]
@@ -197,6 +201,7 @@ def trial(run: int, names: Any) -> dict[str, Trial]:
     return {name: Trial(np.linalg.eigvalsh(X @ X.T), 0.0) for name in names}
 
 
+@pytest.mark.slow
 def test_trials_agree_to_rounding_as_the_order_of_sums_in_linear_algebra_is_its_own(apart: Engine) -> None:
     trials = Trials(("trials",), ["a", "b"], trial, 5, "trials")
     here, there = (run_trials(trials, {}, Workers(2, name), silent) for name in ("serial", apart))
@@ -215,6 +220,7 @@ def rounds(shard: tuple[int, int]) -> Iterator[Round[Any, Any, Any]]:
         yield Round(rng.standard_normal((5, 4)), rng.permutation(5), rng.permutation(5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 10])
 def test_a_log_in_shards_is_the_same_with_every_engine(apart: Engine, batch: int) -> None:
     learner, shards = PreferencePerceptron(4, Ranking(3), batch), [(40, 1), (30, 2), (20, 3), (23, 4)]
@@ -258,6 +264,7 @@ learners = ["perceptron", "own.py:Mine", "second-order:gamma=0.1"]
 """
 
 
+@pytest.mark.slow
 def test_a_sweep_is_the_same_with_every_engine(apart: Engine, tmp_path: Path, queries: Queries) -> None:
     rows = [
         f"{label} qid:{q} " + " ".join(f"{j + 1}:{v:g}" for j, v in enumerate(x))

@@ -109,6 +109,7 @@ def test_a_loop_that_is_there_has_to_fit(example: ModuleType, tmp_path: Path) ->
         assert loop.why(loop.decide(["b"], context={"prompt": "?"}, id="d").id, "b").features[-1].value == 3.0
 
 
+@pytest.mark.slow
 def test_the_script_asks_and_learns(endpoint: ChatEndpoint, tmp_path: Path) -> None:
     rows = "".join(f"{name},{cost},{endpoint.url},{name},\n" for name, cost in (("small", 1), ("large", 20)))
     (tmp_path / "models.csv").write_text(f"id,cost,url,model,key\n{rows}")

@@ -27,6 +27,7 @@ def environment(key: str | None, url: str = "http://127.0.0.1:9") -> dict[str, s
     return kept | {"HEEDFUL_URL": url} | ({} if key is None else {"HEEDFUL_KEY": key})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "words", "told"),
     [
@@ -52,6 +53,7 @@ def test_what_is_missing_is_said_in_a_line(key: str | None, words: list[str], to
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_key_that_is_refused_is_said_in_the_page(tmp_path: Path) -> None:
     running = pytest.importorskip("heedful.server.main")
     cars = [{"name": "mini", "hp": 60}, {"name": "golf", "hp": 70}]

@@ -41,6 +41,7 @@ def script(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_script_prints_its_tables_and_keeps_its_loops(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     done = script("--rounds", "40", "--seeds", "2", "--keep", str(kept))
@@ -67,6 +68,7 @@ def test_the_script_prints_its_tables_and_keeps_its_loops(tmp_path: Path) -> Non
             assert set(brought) == {"nearest" not in folder.name and "thumb" not in folder.name}, folder.name
 
 
+@pytest.mark.slow
 def test_the_script_takes_the_callers_own_vectors(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     done = script("--rounds", "6", "--seeds", "1", "--vectors", "--keep", str(kept))
@@ -76,6 +78,7 @@ def test_the_script_takes_the_callers_own_vectors(tmp_path: Path) -> None:
         assert not any("text" in name for name in loop.feature_names)
 
 
+@pytest.mark.slow
 def test_the_script_draws_its_curves(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     file = tmp_path / "edits.png"
@@ -84,12 +87,14 @@ def test_the_script_draws_its_curves(tmp_path: Path) -> None:
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_nonsense_is_refused_by_name(tmp_path: Path) -> None:
     done = script("--rounds", "0")
     assert done.returncode == 2
     assert "--rounds: expected a whole number above 0, got '0'" in done.stderr
 
 
+@pytest.mark.slow
 def test_edits_teach(example: ModuleType, tmp_path: Path) -> None:
     """In the last third of 90 rounds fewer words are changed than in the first draft: five seeds, five editors, same
     requests. Measured when this was written: 14.4 words fewer, standard error 3.7; the least of the five 3.9."""
@@ -102,6 +107,7 @@ def test_edits_teach(example: ModuleType, tmp_path: Path) -> None:
     assert np.all(curves["best draft"] <= np.minimum(curves["edit"], curves["first draft"]))
 
 
+@pytest.mark.slow
 def test_an_editor_without_a_taste_teaches_nothing(example: ModuleType, tmp_path: Path) -> None:
     """Nothing is saved and nothing lost: the third table is what it says."""
     curves = example.run(example.EXPERIMENTS[2], tmp_path, rounds=30, seeds=2).curves

@@ -70,6 +70,7 @@ def test_scores_and_corrections_of_langfuse() -> None:
     assert "1 brief" in decide or "arm control" in decide  # the id is a new one each time
 
 
+@pytest.mark.slow
 def test_a_learner_of_ones_own(folder: Path) -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text()
     (folder / "mine.py").write_text(page.split("```python\n")[1].split("```")[0])

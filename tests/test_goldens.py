@@ -72,6 +72,7 @@ def test_keys_of_before_work(tmp_path: Path) -> None:
                 assert caller.post("/v1/loops/ranking/decisions", {}).status == write, name
 
 
+@pytest.mark.slow
 def test_what_is_said_of_loops_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exports, commands, pages, answers over HTTP. Changed texts are written again, in a commit of their own, with
     (in tests) python -m goldens.make texts."""

@@ -204,6 +204,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
         yield Page(tmp_path, stack)
 
 
+@pytest.mark.slow
 def test_every_request_is_answered_as_the_page_says(page: Page) -> None:
     found = []
     for block, said, following in page.answers([block for block in blocks(TEXT) if block.line >= FIRST]):
@@ -214,6 +215,7 @@ def test_every_request_is_answered_as_the_page_says(page: Page) -> None:
     assert len(found) > 40
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
 def test_the_first_minute(page: Page) -> None:
     found = 0

@@ -106,6 +106,7 @@ class Traffic:
             threading.Event().wait(0.01)
 
 
+@pytest.mark.slow
 def test_a_back_up_under_load_is_whole_and_can_be_restored(tmp_path: Path) -> None:
     folder, copy = tmp_path / "served", tmp_path / "copy"
     (folder / "acme").mkdir(parents=True)
@@ -186,6 +187,7 @@ def test_what_litestream_keeps_is_named_by_forget(tmp_path: Path) -> None:
         assert told.startswith(".log.db-litestream next to the log")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("litestream") is None, reason="there is no litestream in PATH")
 def test_litestream_copies_a_folder_as_the_page_says(tmp_path: Path) -> None:
     """Loops that are there and new ones; a copy that is restored is the loop; forgetting leaves nothing, in the order
@@ -378,6 +380,7 @@ def settled(loop: Loop) -> int:
         return int(db.execute("PRAGMA page_count").fetchone()[0]) * 4096
 
 
+@pytest.mark.slow
 def test_what_things_take_on_the_disk_is_what_the_page_says(tmp_path: Path) -> None:
     said = {name: float(n.replace(",", "")) for name, n in re.findall(r"^\| ([^|]*) \| ([\d,]+) \|$", PAGE, re.M)}
     items = [row | {"id": f"item-{row['id'][1:]:>05}"} for row in rows(10_000, 50)]
@@ -472,6 +475,7 @@ def test_the_unit_has_options_that_there_are() -> None:
     assert found["Service"]["WorkingDirectory"] == shlex.split(found["Service"]["ExecStart"])[2] == folder
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     text = UNIT.read_text().replace(
@@ -507,6 +511,7 @@ def test_the_container_is_what_the_page_says() -> None:
             assert all((ROOT / name).exists() for name in value.split()[:-1]), value
 
 
+@pytest.mark.slow
 def test_the_health_check_of_the_container_tells_well_from_ill(tmp_path: Path) -> None:
     words = json.loads(last("HEALTHCHECK").partition("CMD ")[2])
     assert words[0] == "python"

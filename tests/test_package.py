@@ -63,6 +63,7 @@ def first_example() -> str:
     return str(blocks[0])
 
 
+@pytest.mark.slow
 def test_the_first_example_of_the_readme_runs(clean: Path, tmp_path: Path) -> None:
     """Twelve lines that rank, take a correction and rank better, and print what the README says."""
     example = first_example()
@@ -76,11 +77,13 @@ def test_the_first_example_of_the_readme_runs(clean: Path, tmp_path: Path) -> No
     assert str(ROOT) not in where
 
 
+@pytest.mark.slow
 def test_the_command_line_is_there(clean: Path, tmp_path: Path) -> None:
     out = run(clean.parent / "heedful", "learners", "--json", cwd=tmp_path).stdout
     assert "second-order" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "extra"),
     [
@@ -117,6 +120,7 @@ def test_a_missing_extra_names_the_command_that_installs_it(
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_package_and_its_marker_for_types(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -124,6 +128,7 @@ def test_the_wheel_holds_the_package_and_its_marker_for_types(wheel: Path) -> No
     assert {n.split("/")[0] for n in names} == {"heedful", "heedful-0.1.0.dist-info"}
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_pages_and_what_they_need_with_its_licences(wheel: Path) -> None:
     """Every template and every file that a page may ask for, as in the checkout; nothing that only the tests need."""
     server = ROOT / "src" / "heedful" / "server"

@@ -30,6 +30,7 @@ def test_dir_names_everything_that_there_is() -> None:
         assert getattr(value, "__name__", name) == name
 
 
+@pytest.mark.slow
 def test_looking_at_the_names_imports_nothing() -> None:
     program = "import sys, heedful; dir(heedful); print(*sorted({name.split('.')[0] for name in sys.modules}))"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
@@ -194,6 +195,7 @@ replay(Counting(2), [Round(np.zeros(2), 0, "first")], seed=0)
 """
 
 
+@pytest.mark.slow
 def test_a_learner_in_thirty_lines_passes_every_check(tmp_path: Path) -> None:
     """It has to run as well as to type-check: it learns, and keeps what `check_learner` asks of the package's own."""
     (tmp_path / "mine.py").write_text(OWN_LEARNER)
@@ -205,6 +207,7 @@ def test_a_learner_in_thirty_lines_passes_every_check(tmp_path: Path) -> None:
     assert got.stdout.split() == ["True", "True", "True"], got.stderr
 
 
+@pytest.mark.slow
 def test_a_type_checker_sees_the_types_of_a_program_of_somebody_elses(tmp_path: Path) -> None:
     """Strictly, in a folder of its own: every name has its type, and a slip is found."""
     (tmp_path / "mine.py").write_text(OWN_LEARNER + TYPED)
@@ -220,6 +223,7 @@ def test_a_type_checker_sees_the_types_of_a_program_of_somebody_elses(tmp_path: 
     assert '"replay"' in wrong[2]
 
 
+@pytest.mark.slow
 def test_another_type_checker_sees_the_same(tmp_path: Path) -> None:
     """Pyright, at its strictest for types."""
     (tmp_path / "mine.py").write_text(OWN_LEARNER + TYPED)

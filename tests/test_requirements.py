@@ -77,6 +77,7 @@ def test_the_lock_of_npm_has_a_hash_for_each_package_and_stays_as_it_is() -> Non
     assert "omit-lockfile-registry-resolved=true" in (NPM_LOCK.parent / ".npmrc").read_text().splitlines()
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_is_what_is_imported() -> None:
     """But for the data of vega_datasets, which is read as files, and llvmlite, which numba brings."""
     imported = {"vega_datasets"}

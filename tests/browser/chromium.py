@@ -1,6 +1,6 @@
 """The Chromium that drives the pages: which one is there, and how one comes here.
 
-`python tests/browser/chromium.py` sees to it that there is one and says which; `make test` runs that first. As root
+`python tests/browser/chromium.py` sees to it that there is one and says which; `make test-all` runs that first. As root
 where apt-get has the package (Debian) that is Debian's `chromium`, else it is Playwright's download, in Playwright's
 cache. HEEDFUL_CHROMIUM=FILE names one of your own.
 """
@@ -18,7 +18,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 WANTED = (
     "expected a Chromium for the tests of the pages, and there is none. Install Debian's package as root (apt-get "
     "install chromium), or Playwright's (.venv/bin/python -m playwright install --with-deps chromium), or name one "
-    "that is here: HEEDFUL_CHROMIUM=/path/to/chrome make test"
+    "that is here: HEEDFUL_CHROMIUM=/path/to/chrome make test-all"
 )
 
 

@@ -58,6 +58,7 @@ def test_heedful_alone_is_its_help() -> None:
     assert places == sorted(places)  # in the order in which somebody new needs them
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_help_has_an_example(command: str) -> None:
     got = heedful(f"{command} --help")
@@ -68,6 +69,7 @@ def test_every_help_has_an_example(command: str) -> None:
     assert [f"Example: {each}" in lines for each in cli.COMMANDS[command].example.splitlines()].count(False) == 0
 
 
+@pytest.mark.slow
 def test_every_command_of_results_speaks_json() -> None:
     for command in COMMANDS:
         if command in ("serve", "mcp"):
@@ -108,6 +110,7 @@ def test_a_warning_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (got.json, got.err) == ([], "heedful: mind the step\n")
 
 
+@pytest.mark.slow
 def test_starting_imports_nothing_heavy() -> None:
     program = "import sys, heedful.cli; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
@@ -115,6 +118,7 @@ def test_starting_imports_nothing_heavy() -> None:
     assert not {"numba", "scipy", "matplotlib", "pandas", "vega_datasets", "safetensors"} & set(loaded)
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_prints_json_and_ends_well(letor_file: Path) -> None:
     got = process("simulate", "letor", letor_file, "--interpreted", "--json")
     assert (got.returncode, got.stderr) == (0, "")
@@ -123,6 +127,7 @@ def test_a_process_of_its_own_prints_json_and_ends_well(letor_file: Path) -> Non
     assert mine | {"rounds_per_second": 0} == theirs | {"rounds_per_second": 0}
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_ends_badly_in_a_sentence() -> None:
     got = process("simulate", "letor", "none.txt")
     assert (got.returncode, got.stdout) == (2, "")
@@ -130,6 +135,7 @@ def test_a_process_of_its_own_ends_badly_in_a_sentence() -> None:
     assert got.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_compiled_code_of_ones_own_learner_is_found_again(letor_file: Path, tmp_path: Path) -> None:
     own = tmp_path / "kind.py"
     own.write_text(

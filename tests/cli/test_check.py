@@ -74,6 +74,7 @@ class Latest(NamedTuple):
 """
 
 
+@pytest.mark.slow
 def test_one_s_own_learner_of_grades(tmp_path: Path) -> None:
     """Interaction: ordinal, as the docstring says, and every promise is tried for what it is."""
     file = tmp_path / "latest_of_mine.py"
@@ -105,6 +106,7 @@ class First(NamedTuple):
 """
 
 
+@pytest.mark.slow
 def test_one_s_own_learner_of_ratings(tmp_path: Path) -> None:
     file = tmp_path / "first_of_mine.py"
     file.write_text(OWN_RATER)

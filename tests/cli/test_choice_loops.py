@@ -70,6 +70,7 @@ def test_from_a_question_to_the_standing(covers: str) -> None:
     assert "nothing in it to learn, but that this was asked" in done("feedback covers d1 --choice cannot_judge").out
 
 
+@pytest.mark.slow
 def test_a_person_without_answers_is_said_first(covers: str) -> None:
     taught(4)
     told = "[anm]: no answers so far; this is what is believed of somebody new"
@@ -79,6 +80,7 @@ def test_a_person_without_answers_is_said_first(covers: str) -> None:
     assert "no answers so far" not in done("standing covers").out
 
 
+@pytest.mark.slow
 def test_what_was_learned_in_words(covers: str) -> None:
     taught(40)
     got = done("standing covers").out

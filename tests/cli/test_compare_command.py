@@ -53,6 +53,7 @@ def comparing(*args: object) -> Iterator[tuple[dict[str, Any], subprocess.Popen[
             child.communicate(timeout=30)
 
 
+@pytest.mark.slow
 def test_from_a_folder_to_a_link_and_on_again(tmp_path: Path) -> None:
     folder = logos(tmp_path / "our logos", 4)
     (folder / "cut.png").write_bytes(png(7)[:50])
@@ -111,6 +112,7 @@ def answers_at(host: str, port: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_participants_are_waited_for_at_the_address_that_was_said_and_at_no_other(tmp_path: Path) -> None:
     path = study_of_rows(tmp_path / "words.heedful", 4)
     port = free_port()
@@ -128,6 +130,7 @@ def test_participants_are_waited_for_at_the_address_that_was_said_and_at_no_othe
     assert f"participants' port: 127.0.0.2:{port}, that address alone" in said
 
 
+@pytest.mark.slow
 def test_the_port_of_the_page_is_never_that_of_participants(tmp_path: Path) -> None:
     """They are told apart by it, so two addresses with one port would be one door."""
     path = study_of_rows(tmp_path / "words.heedful", 4)
@@ -173,6 +176,7 @@ def test_another_question_begins_another_study(tmp_path: Path) -> None:
     assert heedful("compare {} --goal ranking", path).code == 2
 
 
+@pytest.mark.slow
 def test_what_no_answer_depends_on_may_change_and_what_is_gone_is_told(tmp_path: Path) -> None:
     folder = logos(tmp_path / "logos", 4)
     with comparing(folder, "--dir", tmp_path, "--share", "--address", "http://a.example") as (told, _):
@@ -267,6 +271,7 @@ def test_what_is_told_at_the_end_counts_what_stands(tmp_path: Path, capsys: pyte
                 assert ("1 answer: word" if n == 2 else "nobody could judge yet") in told()
 
 
+@pytest.mark.slow
 def test_ended_while_the_study_is_made_nothing_is_left(tmp_path: Path) -> None:
     folder = logos(tmp_path / "logos", 3)
     code = (
@@ -281,6 +286,7 @@ def test_ended_while_the_study_is_made_nothing_is_left(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["logos"]
 
 
+@pytest.mark.slow
 def test_an_impatient_hand_ends_it_in_order(tmp_path: Path) -> None:
     path = study_of_rows(tmp_path / "words.heedful", 4)
     with comparing(path) as (told, child):
@@ -293,6 +299,7 @@ def test_an_impatient_hand_ends_it_in_order(tmp_path: Path) -> None:
         assert "Traceback" not in child.stderr.read()
 
 
+@pytest.mark.slow
 def test_told_again_later_it_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:
     """Something takes long, as a ranking of thousands does: it is not waited for by whoever insists."""
     path = study_of_rows(tmp_path / "words.heedful", 4)

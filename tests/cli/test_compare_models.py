@@ -50,6 +50,7 @@ def field(page: str, name: str) -> str:
     return found[1]
 
 
+@pytest.mark.slow
 def test_from_answers_to_a_leaderboard_and_on_again(tmp_path: Path) -> None:
     random.seed(1)
     folder = outputs(tmp_path / "my outputs")
@@ -116,6 +117,7 @@ def test_from_answers_to_a_leaderboard_and_on_again(tmp_path: Path) -> None:
     assert done("rank {} --json", tmp_path / "my-outputs.heedful").json["ranking"] == board["ranking"]
 
 
+@pytest.mark.slow
 def test_participants_see_no_name_either(tmp_path: Path) -> None:
     folder = outputs(tmp_path / "outputs", prompts=2)
     port = 0

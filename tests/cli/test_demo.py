@@ -74,6 +74,7 @@ def test_every_feature_has_words_and_what_is_missing_is_average(rows: list[dict[
     assert {encoding.encode(row)[at].item() for row in missing} == {0.0}
 
 
+@pytest.mark.slow
 def test_the_simulated_person_keeps_her_promise_and_regret_its_bound(tmp_path: Path) -> None:
     demo_loops.make_demo_loops(tmp_path)
     before = {path.name: (path / "log.db").read_bytes() for path in tmp_path.iterdir()}
@@ -95,6 +96,7 @@ def test_the_simulated_person_keeps_her_promise_and_regret_its_bound(tmp_path: P
     assert {path.name: (path / "log.db").read_bytes() for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_whether_it_helps_can_be_told_after_a_demo_of_usual_length(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     """Of people who look at thirty lists, and err now and then, most see that it does."""
     demo_loops.cars_loop(tmp_path, rows, control=demo_loops.CONTROL)
@@ -138,6 +140,7 @@ def words() -> str:
     return got.out
 
 
+@pytest.mark.slow
 def test_what_was_learned_over_http_is_what_a_loop_learns(
     figures: Any, rows: list[dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -175,6 +178,7 @@ def test_it_learned_and_learning_helps(figures: Any) -> None:
         assert sum(row[side] ** 2 for row in figures["weights"]) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_the_words(figures: Any, words: str) -> None:
     flat = " ".join(words.split())
     assert f"{100.0 * figures['pairs_alike']:.0f} % of all pairs" in flat
@@ -219,6 +223,7 @@ def test_what_to_try_next_are_commands_there_are(words: str) -> None:
         assert all(option in told.out for option in re.findall("--[a-z]+", line))
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Any) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     got = heedful("demo --json")  # which means --once
@@ -307,6 +312,7 @@ def running(folder: Path, *options: str, **environment: str) -> Iterator[Running
             it.child.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ended", [signal.SIGINT, signal.SIGTERM])
 def test_the_page_is_served_and_at_the_end_it_says_what_was_learned(tmp_path: Path, ended: int) -> None:
     with running(tmp_path, "--no-browser") as it:
@@ -331,6 +337,7 @@ def test_the_page_is_served_and_at_the_end_it_says_what_was_learned(tmp_path: Pa
     assert list(it.temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_page_calls_things_by_their_names(tmp_path: Path) -> None:
     with running(tmp_path, "--no-browser") as it:
         it.teach(3)
@@ -342,6 +349,7 @@ def test_the_page_calls_things_by_their_names(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_folder_is_kept_and_gone_on_with(tmp_path: Path) -> None:
     kept = tmp_path / "new" / "kept"
     with running(tmp_path, "--no-browser", "--dir", str(kept)) as it:
@@ -362,6 +370,7 @@ def test_a_folder_is_kept_and_gone_on_with(tmp_path: Path) -> None:
     assert "expected the folder that loops are in, got one of them" in got.err
 
 
+@pytest.mark.slow
 def test_where_the_usual_port_is_taken_it_finds_another_and_where_yours_is_it_says_so(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -390,6 +399,7 @@ def test_where_the_usual_port_is_taken_it_finds_another_and_where_yours_is_it_sa
     assert list(it.temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_it_opens_the_page_in_a_browser_where_there_is_one(tmp_path: Path) -> None:
     opened, browser = tmp_path / "opened", tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" >> {shlex.quote(str(opened))}\n')

@@ -22,6 +22,7 @@ def proof() -> Proof:
     return prove(SMALL, 2)
 
 
+@pytest.mark.slow
 def test_what_is_decided_agrees_with_the_truth(proof: Proof) -> None:
     """One candidate is worse, one gains next to nothing, one is better: only the last is promoted."""
     assert [trial.learner for trial in proof.trials] == list(CANDIDATES)
@@ -91,6 +92,7 @@ def test_the_plan_is_that_of_the_experiments(proof: Proof) -> None:
     assert found[-1] > 0.9 > 0.3 > found[0]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_proof() -> None:
     told: list[tuple[str, int]] = []
     first, second, other = prove(TINY, 0, lambda *each: told.append(each)), prove(TINY, 0), prove(TINY, 1)
@@ -100,6 +102,7 @@ def test_the_same_seed_gives_the_same_proof() -> None:
     assert {trial.found.verdict.verdict for trial in first.trials} == {"undecided"}
 
 
+@pytest.mark.slow
 def test_the_command_says_it(proof: Proof, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: list[Any] = []
 

@@ -63,6 +63,7 @@ def test_an_option_that_would_not_count_is_refused(given: str, told: str) -> Non
         assert loop.projection.log.counts().keys() == {"loop", "item"}
 
 
+@pytest.mark.slow
 def test_an_experiment_from_the_start_to_the_promotion() -> None:
     """Learners of which one ranks as people choose and the other the other way round."""
     small_loop("cars.heedful", DOWN, control=0.0).close()
@@ -148,6 +149,7 @@ def test_without_the_evidence_nobody_is_promoted_unless_forced() -> None:
     assert over.replace("; it is over", "") == running  # and no reason why it is not to be promoted
 
 
+@pytest.mark.slow
 def test_a_plan_begins_nothing() -> None:
     with small_loop("cars.heedful", "perceptron") as loop:
         choose(loop, range(30))
@@ -201,6 +203,7 @@ def test_what_makes_no_sense_ends_with_2_and_what_cannot_be_read_with_1(folder: 
         assert got.err.startswith("heedful: ")
 
 
+@pytest.mark.slow
 @each_kind
 def test_in_every_kind_it_is_begun_looked_at_promoted_and_carried_elsewhere(kind: Kind) -> None:
     """Or refused in a sentence, in a loop that asks questions."""
@@ -261,6 +264,7 @@ def test_in_every_kind_it_is_begun_looked_at_promoted_and_carried_elsewhere(kind
 # ---------------------------------------------------------------------------- an apprentice
 
 
+@pytest.mark.slow
 def test_an_apprentice_from_the_start_to_the_promotion_and_back(folder: Path) -> None:
     Path("cars.json").write_text("\n".join(json.dumps(row) for row in rows(12, 4)))
     bad(heedful("init cars cars.json --apprentice --agreement 0.4"), "agreement: expected a number above 0.5")

@@ -36,6 +36,7 @@ def test_without_an_id_all_are_listed() -> None:
     assert all(row["claims"] for row in rows)
 
 
+@pytest.mark.slow
 def test_one_is_drawn_and_its_claims_told(data: Path) -> None:
     got = heedful("figure coactive2012/fig2 --quick --jobs 1 --data {} --out {}", data, data / "out")
     assert got.code == 0, got.err
@@ -47,6 +48,7 @@ def test_one_is_drawn_and_its_claims_told(data: Path) -> None:
     assert "judged on rounds 1 to 15, once through the queries" in got.out
 
 
+@pytest.mark.slow
 def test_json_has_the_claims_the_statistic_and_the_curves(data: Path) -> None:
     got = heedful("figure jair2015/fig2 --quick --json --data {} --out {}", data, data / "out")
     assert got.code == 0, got.err
@@ -66,6 +68,7 @@ def test_json_has_the_claims_the_statistic_and_the_curves(data: Path) -> None:
     assert lower["paired"]["pairs"] == 2
 
 
+@pytest.mark.slow
 def test_named_files_stand_in_for_mq2008(data: Path) -> None:
     files = letor_files(data / "elsewhere")
     empty = data / "empty"
@@ -76,6 +79,7 @@ def test_named_files_stand_in_for_mq2008(data: Path) -> None:
     assert list(got.json["panels"]) == ["web"]
 
 
+@pytest.mark.slow
 def test_all_of_them_make_a_page(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(FIGURES):
         if name not in ("coactive2012/fig2", "coactive2012/fig4", "jair2015/lemma3"):

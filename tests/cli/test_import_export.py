@@ -495,6 +495,7 @@ def test_validate_refuses() -> None:
 # ---------------------------------------------------------------------------- in processes of their own
 
 
+@pytest.mark.slow
 def test_a_round_trip_in_processes_of_their_own(folder: Path) -> None:
     program = shutil.which("heedful", path=str(Path(sys.executable).parent))
     assert program, "the entry point is not installed"

@@ -64,6 +64,7 @@ def test_in_a_database_no_folder_is_spoken_of(postgres: str, folder: Path, monke
     assert heedful(f"keys revoke {got.out[:11]}").code == 0
 
 
+@pytest.mark.slow
 def test_a_shell_takes_the_key(folder: Path) -> None:
     program = [str(Path(sys.executable).parent / "heedful"), "keys", "create", "ci"]
     script = f'KEY=$({" ".join(program)} 2>notes); printf "%s" "$KEY" >taken'
@@ -206,6 +207,7 @@ def test_a_server_says_at_its_start_whom_it_lets_in(folder: Path) -> None:
 LINES = ["create x", "list", "revoke hk_ab12cd34", "scopes hk_ab12cd34 --scope read"]
 
 
+@pytest.mark.slow
 def test_no_extra_is_needed(folder: Path) -> None:
     """Keys are made where a server is not installed."""
     program = "import sys\nfor name in ('starlette', 'uvicorn', 'httptools', 'prometheus_client', 'jinja2', 'PIL'):\n"
@@ -238,6 +240,7 @@ def test_a_damaged_row_is_no_fault_of_the_input(folder: Path, line: str) -> None
     assert "restore a back-up" in got.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_cannot_be_written_is_a_sentence(folder: Path) -> None:
     folder.chmod(0o500)

@@ -25,6 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @each_kind
 def test_the_command_line_says_what_the_loop_says(kind: Kind) -> None:
     """Of a decision and an answer, looking back, and out and in again."""

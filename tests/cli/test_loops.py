@@ -188,6 +188,7 @@ def test_init_as_json() -> None:
     assert got.json["next"] == "heedful decide cars"
 
 
+@pytest.mark.slow
 def test_a_routing_loop_works_at_the_first_try() -> None:
     """A few models, a handful of prompts with their embeddings, crossed with the model itself: it is made, decides, and
     learns from thumbs which model to ask what."""
@@ -746,6 +747,7 @@ def test_evaluate_a_table(folder: Path) -> None:
     assert "always: expected an action of the table, got 'c'" in got.err
 
 
+@pytest.mark.slow
 def test_evaluate_draws_values_and_differences_with_their_intervals(folder: Path) -> None:
     from matplotlib.image import imread
 
@@ -837,6 +839,7 @@ def test_every_help_has_an_example_exit_codes_and_json(command: str) -> None:
     assert "--json" in got.out
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_are_a_session() -> None:
     text = PAGE.read_text()
     tables = re.findall(r"```csv\n(.*?)```", text, re.S)
@@ -862,6 +865,7 @@ def test_the_page_names_every_option(command: str) -> None:
     assert re.search(r"Exit\s+codes:", section)
 
 
+@pytest.mark.slow
 def test_help_needs_no_database_and_no_loop() -> None:
     program = "import sys, heedful.cli.loops; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()

@@ -79,6 +79,7 @@ def test_one_person_is_what_the_parts_say(pairs: Path) -> None:
     assert sum(row["utility"] for row in got.json["ranking"]) == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_many_people_their_average_and_somebody_new() -> None:
     got = heedful("rank {} --json", TEAS).json
     found = estimate(open_choices(TEAS).choices)
@@ -93,6 +94,7 @@ def test_many_people_their_average_and_somebody_new() -> None:
     assert side["people"] == ["fay"]
 
 
+@pytest.mark.slow
 def test_one_of_many_people(pairs: Path) -> None:
     got = heedful("rank {} --person cleo --goal ranking --sure 0.8 --json", TEAS).json
     found = estimate(open_choices(TEAS).choices)
@@ -105,6 +107,7 @@ def test_one_of_many_people(pairs: Path) -> None:
     assert "side" not in {each["kind"] for each in got["remarks"]}  # that is about somebody else
 
 
+@pytest.mark.slow
 def test_pooled_apart_and_left_out(tmp_path: Path) -> None:
     got = heedful("rank {} --pool --json", TEAS).json
     assert (got["model"], got["people"]) == ("one", 1)
@@ -164,6 +167,7 @@ def test_words_of_ones_own(tmp_path: Path) -> None:
     assert [row["item"] for row in got.json["ranking"]] == ["b", "a"]
 
 
+@pytest.mark.slow
 def test_people_without_a_name_among_others(tmp_path: Path) -> None:
     file = tmp_path / "study.json"
     pair = '{{"person":"{}","shown":["a","b"],"answer":"{}"}}'
@@ -195,6 +199,7 @@ def votes(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_battles_come_to_scores_votes_and_a_matrix(votes: Path) -> None:
     got = heedful("rank {} --json", votes).json
     opened = open_choices(votes)
@@ -220,6 +225,7 @@ def test_battles_come_to_scores_votes_and_a_matrix(votes: Path) -> None:
     assert f"Note: {bad['told']}" in heedful("rank {}", votes).out
 
 
+@pytest.mark.slow
 def test_who_is_anchored_has_that_score(votes: Path) -> None:
     got = heedful("rank {} --anchor mini=1500 --json", votes).json
     assert got["anchor"] == {"item": "mini", "score": 1500.0}
@@ -297,6 +303,7 @@ def test_names_have_room_in_a_narrow_terminal(tmp_path: Path, width: int) -> Non
     assert ("score" in out.split("●")[0]) == (width > 72)
 
 
+@pytest.mark.slow
 def test_the_next_choice_of_many_people_is_that_of_somebody_new(tmp_path: Path) -> None:
     heedful("rank {} --pairs {} --csv {}", TEAS, tmp_path / "pairs.csv", tmp_path / "ranking.csv")
     found = estimate(open_choices(TEAS).choices)
@@ -352,6 +359,7 @@ def test_too_many_items_say_what_to_do(tmp_path: Path, most: str, way: str) -> N
 # ---------------------------------------------------------------------------- in words
 
 
+@pytest.mark.slow
 def test_what_is_printed_for_many_people() -> None:
     got = heedful("rank {}", TEAS, width=100)
     lines = got.out.splitlines()
@@ -437,6 +445,7 @@ def test_names_are_text_and_no_markup(tmp_path: Path) -> None:
     assert (tmp_path / "x.svg").read_text().count("<svg") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_a_plot(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"teas.{suffix}"
@@ -500,6 +509,7 @@ def test_no_such_file(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------- real orders
 
 
+@pytest.mark.slow
 def test_the_sushi_of_five_thousand(tmp_path: Path) -> None:
     folder = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "sushi"
     if not folder.is_dir():

@@ -55,6 +55,7 @@ def votes(tmp_path: Path) -> Path:
     return put(tmp_path / "votes.csv", battles())
 
 
+@pytest.mark.slow
 def test_every_kind_of_file_gives_the_same_board(tmp_path: Path) -> None:
     rows = battles()
     want = leaderboard(rows).to_dict()
@@ -70,6 +71,7 @@ def test_every_kind_of_file_gives_the_same_board(tmp_path: Path) -> None:
     assert want["ties"]["votes"] == sum(row["winner"] in ("tie", "both_bad") for row in rows)
 
 
+@pytest.mark.slow
 def test_what_is_printed(votes: Path) -> None:
     said = done("rank {} --adjust length --side --by category", votes).out
     assert "leaderboard of 4 models from 600 votes" in said
@@ -93,6 +95,7 @@ def test_what_is_printed(votes: Path) -> None:
     assert max(map(len, rows)) <= 60
 
 
+@pytest.mark.slow
 def test_the_board_as_csv_and_all_pairs(votes: Path, tmp_path: Path) -> None:
     out, pairs = tmp_path / "board.csv", tmp_path / "pairs.csv"
     told = done("rank {} --by category --csv {} --pairs {} --json", votes, out, pairs).json
@@ -115,6 +118,7 @@ def test_the_board_as_csv_and_all_pairs(votes: Path, tmp_path: Path) -> None:
     assert sum(int(row[name]) for row in met for name in ("first_won", "second_won", "ties")) == 600
 
 
+@pytest.mark.slow
 def test_the_board_as_a_picture(votes: Path, tmp_path: Path) -> None:
     svg, png = tmp_path / "board.svg", tmp_path / "board.png"
     done("rank {} --plot {} --json", votes, svg)
@@ -156,6 +160,7 @@ class Page(HTMLParser):
             self.words += f" {data}"
 
 
+@pytest.mark.slow
 def test_the_board_as_a_page_that_needs_nothing_else(votes: Path, tmp_path: Path) -> None:
     out = tmp_path / "board.html"
     told = done("rank {} --adjust length --side --by category --page {} --json", votes, out).json
@@ -210,6 +215,7 @@ def test_names_are_text_on_a_page(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------- options, and what is refused
 
 
+@pytest.mark.slow
 def test_an_anchor_and_people_left_out(votes: Path) -> None:
     got = done("rank {} --anchor small=1200 --without p1 --without p2 --json", votes).json
     assert got["anchor"] == {"item": "small", "score": 1200.0}
@@ -220,6 +226,7 @@ def test_an_anchor_and_people_left_out(votes: Path) -> None:
     assert got["answers"] == 600 - out
 
 
+@pytest.mark.slow
 def test_a_file_that_holds_each_vote_twice_gives_the_same_board(tmp_path: Path) -> None:
     rows = battles(200)
     once = leaderboard(rows)
@@ -235,6 +242,7 @@ def test_a_file_that_holds_each_vote_twice_gives_the_same_board(tmp_path: Path) 
     assert leaderboard(bare + bare[:50]).total == 250
 
 
+@pytest.mark.slow
 def test_reading_changes_nothing_and_says_the_same_again(votes: Path, tmp_path: Path) -> None:
     before, folder = votes.read_bytes(), sorted(tmp_path.iterdir())
     first = done("rank {} --by category --json", votes).out
@@ -326,6 +334,7 @@ def test_votes_that_are_left_out_are_counted_by_their_reason(tmp_path: Path) -> 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_the_first_lines_of_the_page_say_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most five lines from nothing to the first insight, and the insight is there."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")

@@ -63,6 +63,7 @@ def test_in_words() -> None:
     assert set(line[1]) <= set("▇█")  # nearly always the first
 
 
+@pytest.mark.slow
 def test_numbers_keep_their_digits_on_narrow_screens_and_the_line_gives_way() -> None:
     report = made(400)
     for columns in (120, 80, 64, 50):
@@ -193,6 +194,7 @@ def test_where_the_truth_is_known() -> None:
     assert "over 9 lists; no bound: something was undone." in told(heedful("report cars"))
 
 
+@pytest.mark.slow
 def test_the_plot_shows_both(folder: Path) -> None:
     made(60)
     from matplotlib.colors import to_rgb

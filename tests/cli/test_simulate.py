@@ -156,6 +156,7 @@ def test_jobs_are_how_many_run_at_a_time(letor_file: Path, monkeypatch: pytest.M
     assert one[0]["regret"] == three[0]["regret"]
 
 
+@pytest.mark.slow
 def test_one_pass_over_mq2008(mq2008: Path) -> None:
     files = [mq2008 / f"S{i}.txt.gz" for i in range(1, 6)]
     (row,) = heedful("simulate letor {} {} {} {} {} --interpreted --json", *files).json
@@ -238,6 +239,7 @@ def test_the_regret_of_every_round_as_text_and_as_arrays(
 PLOT = "simulate letor {} -l perceptron -l second-order --rounds 200 --seeds 3 --interpreted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", ["strict", "noisy:depth=5"])
 def test_the_plot_is_a_picture_with_a_line_for_every_learner(letor_file: Path, tmp_path: Path, user: str) -> None:
     from matplotlib.colors import to_rgb

@@ -128,6 +128,7 @@ def test_a_step_that_diverges_is_a_note(films_file: Path) -> None:
     assert "too large" not in heedful(f"{line} widrow-hoff:eta=1e-6", films_file).err
 
 
+@pytest.mark.slow
 def test_single_precision_and_compiled(films_file: Path) -> None:
     line = "simulate ordinal {} --target rating --json --seeds 2"
     compiled, interpreted = heedful(line, films_file), heedful(f"{line} --interpreted", films_file)

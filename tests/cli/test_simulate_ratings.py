@@ -178,6 +178,7 @@ def test_rounds_beyond_the_last_rating(meals: Path) -> None:
     assert "consumed" not in got.err
 
 
+@pytest.mark.slow
 def test_files_hold_every_round_and_the_plot_is_drawn(meals: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     line = f"{LINE} --seeds 2 --rounds 30 --warm 4 --out {{}} --plot {{}}"
@@ -193,6 +194,7 @@ def test_files_hold_every_round_and_the_plot_is_drawn(meals: Path, tmp_path: Pat
     assert (tmp_path / "runs.svg").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_compiled_is_interpreted_and_first_compiled_at_once(meals: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a cache that is empty: two rules are compiled in processes of their own, and are found on disk."""
     from heedful.cli import simulate_common  # what is imported there is looked up there
@@ -215,6 +217,7 @@ def test_compiled_is_interpreted_and_first_compiled_at_once(meals: Path, monkeyp
     assert "compiling" not in interpreted.err + heedful(f"{line} --jobs 2", meals).err
 
 
+@pytest.mark.slow
 def test_the_learner_of_the_page(meals: Path) -> None:
     """Thirty lines at most; it keeps every promise, compiled too, and runs beside the others."""
     page = Path(__file__).resolve().parents[2] / "docs" / "ratings.md"

@@ -64,6 +64,7 @@ def test_no_command_imports_another(module: str) -> None:
     assert reached(module) & MODULES == {module}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [("--help",), ("--version",), ("simulate", "--help"), ("keys", "--help")])
 def test_a_list_of_commands_imports_none_of_them(line: tuple[str, ...]) -> None:
     loaded = imported(*line)
@@ -74,6 +75,7 @@ def test_a_list_of_commands_imports_none_of_them(line: tuple[str, ...]) -> None:
     assert ours == {"heedful.experiments", "heedful.experiments.registry"}  # which lists commands, too
 
 
+@pytest.mark.slow
 def test_the_help_of_a_command_imports_its_module_alone() -> None:
     loaded = imported("decide", "--help")
     assert commands_in(loaded) == {"loops"}
@@ -81,6 +83,7 @@ def test_the_help_of_a_command_imports_its_module_alone() -> None:
     assert commands_in(imported("simulate", "ordinal", "--help")) == {"simulate"}
 
 
+@pytest.mark.slow
 def test_deciding_imports_what_decides(tmp_path: Path) -> None:
     """The learner of the loop, and neither the others, nor what reports, explains or compiles."""
     small_loop(tmp_path / "cars.heedful", learner="fair-pairs").close()
@@ -118,6 +121,7 @@ def test_what_the_list_says_of_a_command_is_what_it_says_of_itself(path: str) ->
         assert [other for other in COMMANDS if other.startswith(f"{path} ")]
 
 
+@pytest.mark.slow
 def test_what_was_imported_is_not_searched_for_cycles_when_a_process_ends() -> None:
     """Its collector has nothing left to look at; in a process that only imports the command line nothing is changed."""
     program = (

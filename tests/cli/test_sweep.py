@@ -207,6 +207,7 @@ def test_a_grid_of_grades_that_makes_no_sense(tmp_path: Path, old: str, new: str
 RATED = "user,item,rating\n" + "".join(f"u{i % 5},i{(i * 7) % 11},{1 + (i * 3) % 5}\n" for i in range(55))
 
 
+@pytest.mark.slow
 def test_ratings_beside_simple_rules(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text(RATED)
     grid = tmp_path / "grid.toml"

@@ -840,6 +840,7 @@ def test_a_key_that_is_none_is_not_repeated() -> None:
 # ---------------------------------------------------------------------------- around it
 
 
+@pytest.mark.slow
 def test_a_forked_process_has_connections_of_its_own(server: Faulty) -> None:
     import os
 
@@ -857,6 +858,7 @@ def test_a_forked_process_has_connections_of_its_own(server: Faulty) -> None:
         assert client._carrier.http is before
 
 
+@pytest.mark.slow
 def test_importing_it_asks_for_no_httpx_and_using_it_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['httpx'] = None\n"

@@ -38,6 +38,7 @@ def client(url: str) -> Iterator[Client]:
         yield client
 
 
+@pytest.mark.slow
 @each_kind
 def test_the_client_says_what_the_loop_says(kind: Kind, client: Client, folder: Path) -> None:
     path = folder / f"said-{kind.name}.heedful"

@@ -184,6 +184,7 @@ def test_feedback_on_a_fallback_teaches_about_what_was_shown(
     assert lessons(folder) == [("e1", d.id)]
 
 
+@pytest.mark.slow
 def test_a_late_decision_stays_unanswered_in_both_arms(connect: Connected, server: Faulty, folder: Path) -> None:
     """Where the control arm agrees with what was shown, feedback must not go there: it would go to one arm only."""
     cars = connect(server.url, timeout=0.05, failures=1000).loop("cars")

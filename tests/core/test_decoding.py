@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import heedful
 from heedful.core.decoding import decoder
 from heedful.loop.settings import Manifest
@@ -26,6 +28,7 @@ for each in threads: each.join()
 """
 
 
+@pytest.mark.slow
 def test_a_loop_opened_by_several_threads_of_a_new_process(tmp_path: Path) -> None:
     """As a server does with its loops when it starts: three of four such processes ended with a segmentation fault."""
     small_loop(tmp_path / "loop").close()

@@ -153,6 +153,7 @@ def test_no_tasks() -> None:
         assert map_tasks(fails, [], engine=name) == []
 
 
+@pytest.mark.slow
 def test_what_processes_cannot_have_is_run_here_unless_they_were_asked_for() -> None:
     local = lambda x: x + 1  # noqa: E731
     assert map_tasks(local, range(5), engine="auto", jobs=2, costs=FREE) == [1, 2, 3, 4, 5]
@@ -163,6 +164,7 @@ def test_what_processes_cannot_have_is_run_here_unless_they_were_asked_for() -> 
 # ---------------------------------------------------------------------------- in processes
 
 
+@pytest.mark.slow
 def test_processes_give_what_is_given_here_in_order() -> None:
     assert map_tasks(drawn, [3] * 7, seed=5, engine="processes", jobs=2, costs=FREE) == map_tasks(
         drawn, [3] * 7, seed=5
@@ -173,11 +175,13 @@ def test_processes_give_what_is_given_here_in_order() -> None:
     assert os.getpid() not in {pid for _, pid in got[2:]}
 
 
+@pytest.mark.slow
 def test_what_tasks_share_is_sent_to_a_worker_once() -> None:
     got = map_tasks(identity, range(12), engine="processes", jobs=2, shared=(np.zeros(10),), costs=FREE)[2:]
     assert len(set(got)) == len({pid for _, pid in got}) <= 2
 
 
+@pytest.mark.slow
 def test_workers_have_a_thread_each_and_leave_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
@@ -187,6 +191,7 @@ def test_workers_have_a_thread_each_and_leave_the_environment_as_it_was(monkeypa
     assert dict(os.environ) == before
 
 
+@pytest.mark.slow
 def test_errors_of_processes_are_those_of_here() -> None:
     here = list(run_tasks(fails, range(4)))
     there = sorted(run_tasks(fails, range(4), engine="processes", jobs=2, costs=FREE), key=lambda each: each.number)
@@ -194,11 +199,13 @@ def test_errors_of_processes_are_those_of_here() -> None:
     assert "in fails" in there[2].error.trace  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_told() -> None:
     with pytest.raises(WorkerLost, match="try fewer --jobs"):
         list(engine._in_processes(engine._Calls(dies, (), None, ()), [(0, 0), (1, 1)], 2, False))
 
 
+@pytest.mark.slow
 def test_closing_ends_the_workers() -> None:
     outcomes: Iterator[Outcome] = run_tasks(
         time.sleep, [0.0, 0.0, 600.0, 600.0], engine="processes", jobs=2, costs=FREE

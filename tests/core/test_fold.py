@@ -24,6 +24,7 @@ WORLD, W_STAR = synthetic_queries(30, 6, 4, noise=0.0, user=StrictAlpha(0.5))
 LEARNER = PreferencePerceptron(4, Ranking(3))
 
 
+@pytest.mark.slow
 def test_trace_is_the_regret_of_play() -> None:
     """U(y*) - U(y) worked out from what play shows, by sorting: no code of the world."""
     expected = []
@@ -34,6 +35,7 @@ def test_trace_is_the_regret_of_play() -> None:
     np.testing.assert_allclose(trace(LEARNER, WORLD, 50, 4), expected, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("learner", [LEARNER, DuelingBandit(4, Ranking(3))])
 def test_pieces_are_the_whole(learner: Any, interpreted: bool) -> None:
@@ -44,6 +46,7 @@ def test_pieces_are_the_whole(learner: Any, interpreted: bool) -> None:
     assert all(identical(p, whole[: p.size]) for p in pieces)
 
 
+@pytest.mark.slow
 def test_a_pool_that_runs_dry_ends_the_rounds() -> None:
     rng = np.random.default_rng(0)
     pool = item_pool(rng.standard_normal((9, 4)), rng.standard_normal(4), StrictAlpha(1.0))
@@ -62,6 +65,7 @@ def test_no_rounds() -> None:
     assert list(play(LEARNER, WORLD, 0, 0)) == []
 
 
+@pytest.mark.slow
 def test_one_is_one_point_nought() -> None:
     """A hyperparameter declared float may be given as an int; it is then the same learner, compiled once."""
     learner = coerce(ConvexPerceptron(4, Ranking(3), radius=2))

@@ -127,6 +127,7 @@ def broken(learner: Any) -> set[str]:
     return {f.promise.split(",")[0] for f in check_learner(learner, WORLD) if f.kept is False}
 
 
+@pytest.mark.slow
 def test_a_sound_learner_keeps_every_promise() -> None:
     assert broken(Sound(N, Ranking(5))) == set()
 
@@ -244,6 +245,7 @@ def test_where_an_error_came_from_is_the_learner_s_own_line() -> None:
     assert "test_checks" not in where
 
 
+@pytest.mark.slow
 def test_compiled_unlike_interpreted_is_found(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that only one executor can see through: a global that numba froze when it compiled."""
     file = tmp_path / "frozen_rule.py"

@@ -170,6 +170,7 @@ def test_the_list() -> None:
         assert all(total == "" or len(bytes.fromhex(total)) == 32 for total in entry.files.values())
 
 
+@pytest.mark.slow
 def test_loaders_import_nothing_heavy() -> None:
     code = (
         "import sys, heedful.data, heedful.data.letor, heedful.data.catalogue, heedful.data.datasets;"

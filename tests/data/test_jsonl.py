@@ -109,6 +109,7 @@ def test_the_longest_line(tmp_path: Path, end: bytes, monkeypatch: pytest.Monkey
     assert [(line.number, line.error is None) for line in read_lines(write(tmp_path, cut))] == [(1, False), (2, True)]
 
 
+@pytest.mark.slow
 def test_a_line_over_sixteen_megabytes_is_refused_in_memory_for_one(tmp_path: Path) -> None:
     path = write(tmp_path, b'{"a":"' + b"x" * (64 * 2**20) + b'"}\n' + GOOD + b"\n")
     tracemalloc.start()
@@ -122,6 +123,7 @@ def test_a_line_over_sixteen_megabytes_is_refused_in_memory_for_one(tmp_path: Pa
     assert peak < 50 * 2**20
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     path = write(tmp_path, (GOOD + b"\n") * 50_000)
     tracemalloc.start()
@@ -208,6 +210,7 @@ def texts(draw: Any) -> str:
     return written(draw(st.lists(st.tuples(KEYS, VALUES), max_size=4).map(tuple)), draw)
 
 
+@pytest.mark.slow
 @given(st.lists(texts(), max_size=4))
 def test_a_line_is_an_object_exactly_when_the_standard_library_says_so(
     tmp_path_factory: pytest.TempPathFactory, several: list[str]

@@ -29,6 +29,7 @@ def loaded(files: list[Path]) -> Queries:
     return load_letor(*files)
 
 
+@pytest.mark.slow
 def test_mq2008_has_the_published_size(loaded: Queries) -> None:
     sizes = np.diff(loaded.offsets)
     assert loaded.X.shape == (15_211, 46)
@@ -66,6 +67,7 @@ QUERIES = st.dictionaries(
 SIDES = [None, "{}.query", "{}.group"]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     parts=st.lists(QUERIES, min_size=1, max_size=3),

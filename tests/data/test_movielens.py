@@ -121,6 +121,7 @@ def test_gzip_that_is_cut_off_is_refused(tmp_path: Path) -> None:
         load_movielens(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "users", "movies", "rated", "histogram"),
     [

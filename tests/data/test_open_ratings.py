@@ -159,6 +159,7 @@ def test_what_is_no_ratings(tmp_path: Path, text: str, columns: Columns, message
     assert str(error.value).startswith(message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "words", "size"),
     [

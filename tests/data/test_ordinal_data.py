@@ -199,6 +199,7 @@ def test_an_svmlight_file_has_no_columns_to_name(tmp_path: Path) -> None:
         load_ordinal(write(tmp_path, "1 qid:1\n2 qid:1\n"))
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(0, 4), st.dictionaries(st.integers(1, 9), st.floats(-1e9, 1e9, width=32), min_size=1)),

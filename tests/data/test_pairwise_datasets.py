@@ -360,6 +360,7 @@ def test_what_is_wrong_with_films(tmp_path: Path) -> None:
         load_movie_choices(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_films_themselves() -> None:
     """The genres of the ten films are those released with [H12]: of the 50 most rated, drawn by seed 1 of R."""
     got = load_movie_choices(shared("movielens-1m"))

@@ -172,6 +172,7 @@ def there(folder: Path, *parts: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_subset_of_book_crossing(data_folder: Path) -> None:
     """2000 x 2000 of it are as dense as [A18] says, .002; which they are of those that tie is not said there."""
     path = there(data_folder, "book-crossing-subset", "BX-Book-Ratings.subset.csv.gz")

@@ -170,6 +170,7 @@ def test_figure_1_on_the_track_of_2012(chains: list[Chain]) -> None:
     assert study(chains, "reversed").better > as_it_was.better > study(chains, "reversed", clicks="positions").better
 
 
+@pytest.mark.slow
 def test_who_clicked_in_2012(chains: list[Chain]) -> None:
     """Position counts for much, relevance for little: a click rate of .09 on grade 0, of about .16 above."""
     person = fit_clicks(chains)

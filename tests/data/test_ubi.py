@@ -441,6 +441,7 @@ def test_a_file_that_is_not_there_raises(tmp_path: Path, name: str) -> None:
             list(read_ubi(q, e, Report()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cut.jsonl.gz", "cut.csv.gz"])
 def test_gzip_that_is_cut_off_raises(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
@@ -574,6 +575,7 @@ def naive_clicks(queries: list[Any], events: list[Any], lines: list[Row]) -> dic
     return {query_id: items for query_id, items in found.items() if items}
 
 
+@pytest.mark.slow
 @given(ROWS, ROWS, st.booleans(), st.randoms(use_true_random=False))
 def test_every_row_is_used_or_dropped(
     tmp_path_factory: pytest.TempPathFactory, queries: list[Any], events: list[Any], chains: bool, random: Any

@@ -130,6 +130,7 @@ def widrow_hoff(weights: np.ndarray, eta: float) -> np.ndarray:
     return w
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patience", [10**9, 0], ids=["interpreted", "compiled"])
 def test_a_weight_is_how_long_the_step_is(patience: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folding, "PATIENCE", patience)
@@ -186,6 +187,7 @@ def test_there_are_no_probabilities_where_none_are_meant_and_it_is_said(kind: An
     assert "no `predict_proba`" in " ".join(kind.__doc__.lower().split())
 
 
+@pytest.mark.slow
 def test_searches_by_the_rank_loss_of_texts() -> None:
     chain = make_pipeline(StandardScaler(), AveragedPRankClassifier(order=SCALE, random_state=0))
     texts = np.asarray(Y)

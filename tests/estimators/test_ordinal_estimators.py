@@ -435,6 +435,7 @@ def told_by(program: str) -> str:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_without_scikit_learn_it_says_how_to_get_it() -> None:
     program = (
         "import sys; sys.modules['sklearn'] = None\n"
@@ -446,6 +447,7 @@ def test_without_scikit_learn_it_says_how_to_get_it() -> None:
     assert told_by(program) == told
 
 
+@pytest.mark.slow
 def test_scikit_learn_and_numba_come_when_they_are_needed() -> None:
     program = (
         "import sys, heedful, heedful.estimators\n"

@@ -58,6 +58,7 @@ def test_the_evidence_is_its_formula() -> None:
     assert math.isclose(math.exp(excess(np.array(x), 0.4).log_evidence), told, rel_tol=1e-9)
 
 
+@pytest.mark.slow
 def test_its_mean_over_all_logs_is_at_most_1_if_the_mean_never_rises() -> None:
     n = 10
     logs = np.array(list(itertools.product((0.0, 1.0), repeat=n)))
@@ -79,6 +80,7 @@ STABLE: dict[str, Callable[[np.random.Generator], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", STABLE)
 def test_looked_at_again_and_again_it_is_wrong_seldom(values: str) -> None:
     wrong = 0
@@ -113,6 +115,7 @@ def test_excess_says_since_when() -> None:
     assert excess(np.tile([0.0, 1.0, 0.0], 300), 0.5).log_evidence < 0.0
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_mean() -> None:
     missed = 0
     for run in range(100):

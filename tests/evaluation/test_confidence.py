@@ -24,6 +24,7 @@ def misses(sequence: Any, draws: Any, truth: float) -> tuple[float, float]:
     return float(missed.mean()), float((high - low).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sequence", [Betting(0.05, 201), BetaBinomial(0.05), EmpiricalBernstein(0.05)])
 @pytest.mark.parametrize("p", [0.02, 0.5])
 def test_shares_are_missed_no_more_often_than_stated(sequence: Any, p: float) -> None:

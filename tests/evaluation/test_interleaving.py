@@ -56,6 +56,7 @@ def mean(credit: Callable[[Draft], float], a: Sequence[int], b: Sequence[int], s
 # ---------------------------------------------------------------------------- drafts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
 def test_probabilities_are_the_share_of_the_coins(m: int) -> None:
     for (a, b), opening in itertools.product(rankings(m), (None, 0, 1)):
@@ -94,6 +95,7 @@ def test_a_longer_draft_continues_a_shorter_one(a: list[int], b: list[int], size
     assert sorted(long.items) == list(range(8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [2, 3, 4, 5])
 def test_two_pages_are_one_draft(m: int) -> None:
     """For all coins: the second page is drafted from what is left, and begins with the pick that a cut round owes."""
@@ -271,6 +273,7 @@ def test_the_e_value_is_half_of_the_larger_product(sessions: list[tuple[int, flo
     assert verdict.low <= verdict.share <= verdict.high
 
 
+@pytest.mark.slow
 @given(SESSIONS)
 def test_bets_are_fair_and_those_on_b_lose_if_a_is_better(sessions: list[tuple[int, float]]) -> None:
     """The next session, of whichever person, leaves the capital as it is on average, which Ville's inequality needs."""
@@ -282,6 +285,7 @@ def test_bets_are_fair_and_those_on_b_lose_if_a_is_better(sessions: list[tuple[i
             assert (won >= lost) if side else (won <= lost)
 
 
+@pytest.mark.slow
 @given(SESSIONS, st.integers(0, 6))
 def test_a_person_who_is_removed_was_never_there(sessions: list[tuple[int, float]], person: int) -> None:
     match = Match()
@@ -289,6 +293,7 @@ def test_a_person_who_is_removed_was_never_there(sessions: list[tuple[int, float
     assert found == match.verdict(fold([(p, x) for p, x in sessions if p != person]))
 
 
+@pytest.mark.slow
 @given(SESSIONS)
 def test_swapping_the_outcomes_swaps_the_verdict(sessions: list[tuple[int, float]]) -> None:
     one, other = (Match(0.5).verdict(fold(each)) for each in (sessions, [(p, 1.0 - x) for p, x in sessions]))
@@ -357,6 +362,7 @@ def simulate(people: int, share: float, **other: Any) -> Any:
     return plan(Match(), np.random.default_rng(3), people=people, share=share, runs=RUNS, **other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [30, 1000])
 def test_equal_sides_are_decided_no_more_often_than_stated(people: int) -> None:
     found = simulate(people, 0.5)
@@ -368,12 +374,14 @@ def test_a_worse_side_is_preferred_no_more_often_than_half_of_that() -> None:
     assert simulate(100, 0.48, sessions=1500).b <= at_most(0.025)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.1, 0.5])
 def test_tastes_that_balance_are_no_preference(spread: float) -> None:
     found = simulate(100, 0.5, spread=spread)
     assert found.a + found.b <= at_most(0.05)
 
 
+@pytest.mark.slow
 def test_wins_are_found_with_few_sessions_of_many_people() -> None:
     found = simulate(1000, 0.6)
     assert found.b > 0.95

@@ -65,6 +65,7 @@ def test_bonferroni_s_limit_suffices_and_less_does_where_others_are_sure() -> No
         sure(np.zeros(2), 0.0)
 
 
+@pytest.mark.slow
 def test_nothing_is_ever_said_too_often_of_many_questions_at_any_time() -> None:
     """600 runs of 10 questions, half of which depend on each other, looked at after every value."""
     rng, alpha = np.random.default_rng(5), 0.1

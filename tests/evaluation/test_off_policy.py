@@ -156,6 +156,7 @@ def test_a_long_log_tells_the_value_and_its_interval_holds_it(normalise: bool) -
     assert found.mean_weight == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.slow
 def test_wrong_probabilities_are_found_by_the_mean_weight() -> None:
     weights, rewards, _ = draw(4000, 2)
     found = estimate(weights * 1.3, rewards)
@@ -203,6 +204,7 @@ def test_what_makes_no_sense_is_refused_by_name(weights: Any, rewards: Any, told
         estimate(weights, rewards)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [False, True])
 def test_looked_at_after_every_decision_the_interval_misses_no_more_often_than_stated(bound: bool) -> None:
     """One of two items, clicks on a few per cent, weights from 1/4 to 4: here a normal interval misses most often. What

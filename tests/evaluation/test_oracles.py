@@ -45,6 +45,7 @@ def followed(sequence: Any, x: Any) -> tuple[Any, Any]:
 # ---------------------------------------------------------------------------- sequences
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("stream", ["clicks", "coins", "wins"])
 def test_shares_have_the_beta_binomial_sequence(stream: str, alpha: float) -> None:
@@ -90,6 +91,7 @@ def test_bets_on_means_end_where_theirs_do(stream: str) -> None:
 # ---------------------------------------------------------------------------- evidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("stream", ["clicks", "coins", "wins"])
 def test_evidence_against_a_share_is_the_beta_binomial_e_value(stream: str, p: float) -> None:
@@ -165,6 +167,7 @@ def test_intervals_of_weighted_means_are_about_as_wide_as_theirs(seed: int) -> N
     assert ours[1] - ours[0] < 1.25 * (high - low)
 
 
+@pytest.mark.slow
 def test_a_table_and_a_loop_have_the_same_weighted_means(tmp_path: Path) -> None:
     """A column of a table, and the value of lists of a loop that records what others showed."""
     target, mu, rewards = logged(400, 7)

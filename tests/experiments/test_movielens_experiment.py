@@ -220,6 +220,7 @@ def test_regrets_are_those_of_loops(house: MovieWorld, jobs: int) -> None:
         assert max(wanted) > 0.1
 
 
+@pytest.mark.slow
 def test_compiled_is_interpreted(house: MovieWorld) -> None:
     setting = movie_setting(house, Better(), people=2)
     learner = setting.learner("perceptron")
@@ -228,6 +229,7 @@ def test_compiled_is_interpreted(house: MovieWorld) -> None:
         assert trace(learner, scene.world, 40, scene.draw).tobytes() == plain.tobytes()
 
 
+@pytest.mark.slow
 def test_people_of_movielens_100k_find_better_movies(record_property: Any) -> None:
     """Each finds better movies than at random, and than at first: what every figure of the papers shows."""
     house = make_movie_world(load_movielens(shared("movielens-100k")))

@@ -226,6 +226,7 @@ class Alone(NamedTuple):
         return state + 1
 
 
+@pytest.mark.slow
 def test_what_is_interpreted_shares_one_thread_beside_what_is_compiled(queries: Queries) -> None:
     setting = letor_setting(queries, Noisy(4), seeds=range(6))
     threads: list[int] = []

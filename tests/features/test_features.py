@@ -501,6 +501,7 @@ def tables(draw: st.DrawFn) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 @given(rows=tables(), seed=st.randoms())
 def test_encodings_of_any_table(rows: list[dict[str, Any]], seed: random.Random) -> None:
     encoding = infer(rows, buckets=4)
@@ -528,6 +529,7 @@ def test_encodings_of_any_table(rows: list[dict[str, Any]], seed: random.Random)
     assert flags == {name.removesuffix(" missing") for name in encoding.names if name.endswith(" missing")}
 
 
+@pytest.mark.slow
 @given(rows=tables(), row=st.dictionaries(st.sampled_from(["id", "c0", "c1", "c2", "c3", "new"]), VALUES))
 def test_any_row_is_encoded_or_refused_by_name(rows: list[dict[str, Any]], row: dict[str, Any]) -> None:
     encoding = infer(rows, buckets=4)
@@ -579,6 +581,7 @@ def test_nothing_seen_is_cut_in_tables_of_a_million_rows() -> None:
     assert math.sqrt(1e6 - 1) <= LIMIT
 
 
+@pytest.mark.slow
 def test_the_same_bits_in_another_process_with_another_hash_seed() -> None:
     program = (
         "import sys, zlib; from heedful.features import infer\n"

@@ -193,6 +193,7 @@ def test_a_pool_of_pairs() -> None:
         assert left[:2] == pool[int(np.argmax(each))]
 
 
+@pytest.mark.slow
 def test_random_questions_are_even_among_those_left() -> None:
     posterior, rng = some(5), np.random.default_rng(0)
     skip = [(0, 1), (4, 2), (2, 4), (3, 4)]

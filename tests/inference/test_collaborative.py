@@ -53,6 +53,7 @@ def test_items_are_pairs_factor_by_factor(
     assert got.log_evidence == pytest.approx(naive.log_evidence(), abs=1e-8)
 
 
+@pytest.mark.slow
 def test_it_knows_how_far_off_it_is_where_each_answers_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Squared errors of g in units of its variance, four answers each of 300 people: near 1. With two passes in the
     first cycle as in the others it is twice as sure as it may be."""
@@ -108,6 +109,7 @@ def test_all_pairs_as_pseudo_inputs_are_no_approximation() -> None:
         few.posterior(0)
 
 
+@pytest.mark.slow
 def test_too_few_pseudo_inputs_lose() -> None:
     world = crowded(60, 40, 40, D=3, seed=0)
     whole = error(fit(world.K, 60, world.rows, D=5), world.f)
@@ -175,6 +177,7 @@ def test_brute_force(seed: int) -> None:
     assert evidence - 2.0 < got.log_evidence < evidence - 0.5
 
 
+@pytest.mark.slow
 def test_brute_force_with_lapses() -> None:
     """Less exact than without, and on the right side of it."""
     K, rows = three_items(8, 10, 1)

@@ -51,6 +51,7 @@ def test_published_em_over_items_is_that_over_pairs(steps: int) -> None:
         np.testing.assert_allclose(var, np.diag(check_cov[u]), atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "each", "still"), [(8, 10, 0.3), (62, 20, 0.9)])
 def test_published_em_stops_when_nothing_moves(n: int, each: int, still: float) -> None:
     world = crowded(20, n, each)
@@ -61,6 +62,7 @@ def test_published_em_stops_when_nothing_moves(n: int, each: int, still: float) 
     assert before.moved >= still
 
 
+@pytest.mark.slow
 def test_people_together_are_better_than_alone() -> None:
     world = crowded(100, 10, 20, amplitude=1.5)
     alone = error(fit_single(world.K, 100, world.rows), world.f)

@@ -63,6 +63,7 @@ def test_the_length_scale_that_foretells_is_found() -> None:
     assert error(tuned.fit, world.f) < error(poor.fit, world.f) - 0.02
 
 
+@pytest.mark.slow
 def test_rho_stays_nought_where_features_say_nothing_and_not_where_they_do() -> None:
     world = crowded(80, 8, 14, D=2, seed=2, amplitude=1.5)
     noise = np.random.default_rng(0).normal(size=(80, 6))

@@ -56,6 +56,7 @@ def test_a_part_of_a_step_is_on_the_way() -> None:
     np.testing.assert_allclose(ends[1.0], 2.0 * (told.t.T @ (mw**2 + vw)).T)
 
 
+@pytest.mark.slow
 def test_one_pass_is_nearly_the_fit_of_all() -> None:
     world = crowded(1500, 12, 15, D=3, seed=2, amplitude=1.5)
     whole = error(fit(world.K, 1500, world.rows, D=6), world.f)

@@ -128,6 +128,7 @@ def test_many_lapses_against_the_grid(seed: int, width: float, lapse: float) -> 
     assert got.sites.tau.min() < 0.0 or lapse < 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("amplitude", "lapse", "times"), [(3.0, 0.2, 6), (3.0, 0.1, 3), (2.0, 0.3, 6), (1.0, 0.3, 6)])
 def test_in_hard_cases_it_is_right_or_trust_says_that_it_is_not(amplitude: float, lapse: float, times: int) -> None:
     """Finite in any case; and by how much it is off, `diagnose_ep` tells from draws."""
@@ -147,6 +148,7 @@ def test_in_hard_cases_it_is_right_or_trust_says_that_it_is_not(amplitude: float
     assert missed == 0
 
 
+@pytest.mark.slow
 def test_ties_within_an_order_against_draws() -> None:
     """Orders with tiers of equally good items: a million draws. Within .025, and the evidence within .25."""
     rng = np.random.default_rng(0)
@@ -194,6 +196,7 @@ def test_a_gaussian_that_is_wrong_is_not_trusted() -> None:
     assert diagnose_ep(Posterior(mean, K), got.posterior, AnswerSites(rows, got.sites), draws=100)[:2] == (False, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_best_of_several_and_rankings_against_the_grid(seed: int) -> None:
     """One answer about several items shares its noise."""

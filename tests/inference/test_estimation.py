@@ -44,6 +44,7 @@ def crowd(people: int, n: int, each: int, seed: int) -> tuple[ComparisonTable, A
 # ---------------------------------------------------------------------------- hyperparameters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", [[(0, 1)] * 4 + [(1, 2)] * 3, [(0, 1), (1, 0), (0, 2), (2, 1)], [(2, 0)]])
 def test_what_is_believed_is_that_of_a_sum_over_spreads(monkeypatch: pytest.MonkeyPatch, pairs: Any) -> None:
     """Means and covariances against a sum over spreads, each by brute force, weighed by the prior; no lapses."""
@@ -117,6 +118,7 @@ def test_somebody_new_is_like_the_others_and_each_is_told_by_their_own_answers()
     assert got.noise.lapse.shape == got.noise.random.shape == got.log_evidence.shape == (5,)
 
 
+@pytest.mark.slow
 def test_what_people_differ_in_is_learned() -> None:
     """Two camps: who likes 0 likes 1 and not 2, 3; one answer of a new person then tells of other items."""
     rng = np.random.default_rng(3)
@@ -147,6 +149,7 @@ def test_permuting_items_changes_nothing(people: int) -> None:
     np.testing.assert_allclose(other_cov, cov[np.ix_(order, order)], atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [1, 4])
 def test_an_item_that_nobody_was_asked_about_stands_where_its_features_say(people: int) -> None:
     rng = np.random.default_rng(9)
@@ -222,6 +225,7 @@ def test_of_many_people_fewer_items_are_ranked_and_somebody_has_to_judge() -> No
         estimate(tabulate([Comparison("", (("0", "1"),), judged=False)]))
 
 
+@pytest.mark.slow
 def test_it_is_as_sure_of_neighbours_as_it_is_right() -> None:
     """30 studies of one person: where it says that the next one is worse with some probability, so often it is."""
     rng = np.random.default_rng(11)

@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 import heedful.inference.fewest_votes as fewest_votes
+from budget import FACTOR
 from drawn_votes import draw_votes
 from heedful.inference.bradley_terry import Cells, Fit, count_cells, fit
 from heedful.inference.fewest_votes import Moves, Node, Race, fill, find_fewest
@@ -86,6 +87,7 @@ def draw(cap: Any, count: int, rng: np.random.Generator) -> Any:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("covariates", [0, 1])
@@ -166,6 +168,7 @@ def level_at(race: Race, x: Any) -> Any:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", [False, True])
 def test_what_a_range_of_sets_is_narrowed_to_keeps_every_set_that_does(apart: bool) -> None:
     """Whatever value of D is asked for, and whichever votes are left out already, rare ones among them."""
@@ -227,8 +230,9 @@ def scores_of(n: int, cells: Cells, weight: Any, model: TieModel, tie: float, sd
     return minimize(value, np.zeros(n), method="BFGS", options={"gtol": 1e-7}).x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["constant", "odds", "threshold"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(4 if FACTOR > 1 else 1))
 def test_on_small_boards_with_ties_it_is_the_least_of_all_sets(model: TieModel, seed: int) -> None:
     n = 3
     cells = board(n, 20, seed, model, spread=0.1)
@@ -295,6 +299,7 @@ def test_what_is_not_proved_is_said_and_what_is_proved_is_still_right(monkeypatc
     assert find_fewest(n, cells, found, order[0], order[1:]) is None
 
 
+@pytest.mark.slow
 def test_with_covariates_it_is_the_least_of_all_single_votes_and_pairs() -> None:
     checked = 0
     for seed in range(30):

@@ -54,6 +54,7 @@ def test_one_step_of_em_is_the_naive_one(nu0: float) -> None:
     assert people.log_evidence.sum() == pytest.approx(evidence, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_the_fit_ends_where_plain_em_ends() -> None:
     """One sweep a step, and longer steps, but the same maximum a posteriori."""
     rows, _, _ = crowd(5, 4, 6, 1)

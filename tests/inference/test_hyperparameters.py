@@ -70,6 +70,7 @@ def test_all_outcomes_of_a_pair_count() -> None:
     assert found.average().ranking()[:10].min() >= 45
 
 
+@pytest.mark.slow
 def test_many_repeated_votes_are_recovered() -> None:
     """30,000 votes about 100 items, of the model itself: no lapses, the spread, bars that hold, and the order of a
     logistic Bradley-Terry."""
@@ -102,6 +103,7 @@ def bradley_terry(n: int, rows: PairRows) -> Array:
     return u
 
 
+@pytest.mark.slow
 def test_many_people_who_say_little() -> None:
     """3,000 people with five answers each, of one mind or not: utilities are not blown up."""
     for share in (0.0, 0.4):
@@ -117,6 +119,7 @@ def test_many_people_who_say_little() -> None:
         assert np.mean(inside) > 0.7  # of 24 that move together
 
 
+@pytest.mark.slow
 def test_some_of_many_people_give_the_curvature_and_all_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     _, rows = votes(6, 10, 3, 1.0, 0.0, 120, 0.3)
     rows = merge_equal(rows)

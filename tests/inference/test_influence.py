@@ -94,6 +94,7 @@ def first_place(n: int, cells: Cells, model: TieModel, sd: float) -> int:
     return int(fit(n, cells, model, sd=sd).scores.argmax())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "count"), [(10, 400), (10, 5_000), (40, 20_000)])
 @pytest.mark.parametrize("model", ["half", "threshold", "odds"])
 def test_without_these_votes_another_is_first_and_fewer_at_random_do_not_do(

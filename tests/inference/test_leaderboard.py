@@ -87,6 +87,7 @@ def test_scores_are_those_of_a_logistic_bradley_terry() -> None:
     assert [board.models[i] for i in (-want).argsort()] == list(board.items)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [0, 60])
 def test_intervals_are_those_of_the_sandwich_of_votes_or_of_people(people: int) -> None:
     rows, _ = votes(5, 900, 2, people=people)
@@ -156,6 +157,7 @@ def test_each_of_many_votes_has_the_derivatives_that_it_has_alone(model: TieMode
     np.testing.assert_allclose(many[:, some], alone, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.booleans())
 @settings(max_examples=15)
 def test_names_and_sides_swapped_give_the_mirrored_board(seed: int, tied: bool) -> None:
@@ -196,6 +198,7 @@ def test_many_models_are_fitted_sparsely_with_draws(monkeypatch: pytest.MonkeyPa
 # ---------------------------------------------------------------------------- covariates, sides, categories
 
 
+@pytest.mark.slow
 def test_scores_at_equal_length_and_the_side_shown() -> None:
     rows, _ = votes(4, 1_500, 5, side=0.4, effect=0.5)
     board = leaderboard(rows, adjust=["length"], side=True)
@@ -218,6 +221,7 @@ def test_scores_at_equal_length_and_the_side_shown() -> None:
     assert board.score - 1000.0 == pytest.approx(POINTS * (want[:4] - want[:4].mean()), abs=0.05)
 
 
+@pytest.mark.slow
 def test_covariates_in_objects_are_added_up() -> None:
     rows, _ = votes(3, 300, 6, effect=0.5)
     want = leaderboard(rows, adjust=["length"])
@@ -399,6 +403,7 @@ def test_scores_with_ties_are_those_of_the_likelihood_and_so_are_their_errors(mo
     assert board.sd == pytest.approx(POINTS * np.sqrt((centre @ cov @ centre).diagonal()), rel=2e-3)
 
 
+@pytest.mark.slow
 def test_the_likeliest_model_of_ties_is_taken() -> None:
     for model in TIE_MODELS:
         rows, _ = votes(6, 30_000, 22, ties=model)

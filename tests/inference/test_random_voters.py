@@ -52,6 +52,7 @@ def test_coin_tossers_and_contrarians_are_found_and_nobody_else() -> None:
     assert remark.message.startswith("7 of 100 people do not vote as the board predicts")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [0.0, 0.8])
 def test_where_all_are_honest_hardly_anybody_is_named(own: float) -> None:
     """P(anyone is named) is at most 5 %, also if people have tastes of their own: 40 boards, so 2 of them, and more
@@ -70,6 +71,7 @@ def test_the_spread_of_tastes_is_estimated() -> None:
     assert same.random.taste < 0.25
 
 
+@pytest.mark.slow
 def test_among_those_named_few_are_honest() -> None:
     """The false-discovery rate over boards with coin tossers."""
     wrong = right = 0

@@ -60,6 +60,7 @@ def likelihoods(rows: PairRows, width: float, lapse: float) -> list[Any]:
     return [(tied if tie else chosen)(a, b, width, lapse) for (a, b), tie in zip(rows.pairs, rows.equal)]
 
 
+@pytest.mark.slow
 def test_lapses_and_widths_of_people_are_found() -> None:
     """Medians over people with many answers each; who never errs at random is told from who often does."""
     lapses: dict[float, list[float]] = {0.0: [], 0.3: []}
@@ -77,6 +78,7 @@ def test_lapses_and_widths_of_people_are_found() -> None:
     assert 0.33 < np.median(widths) < 0.47
 
 
+@pytest.mark.slow
 def test_who_answers_at_random_is_found() -> None:
     """P(at random) by Bayes' rule: of people who do, of people who do not, of somebody who always takes the left."""
     odd: list[float] = []

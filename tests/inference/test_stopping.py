@@ -142,6 +142,7 @@ def test_who_cannot_be_best_is_left_out_and_nobody_else() -> None:
     assert 7 in contenders(many)
 
 
+@pytest.mark.slow
 def test_leaving_out_who_cannot_be_best_changes_nothing_much() -> None:
     rng = np.random.default_rng(4)
     A = rng.standard_normal((30, 30))
@@ -211,6 +212,7 @@ def study(goal: str, rule: str, seed: int, most: int, ask: int = -1) -> tuple[in
     return most, math.nan, left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("goal", "rule"), [("best", "eubo"), ("ranking", "bald")])
 def test_nine_in_ten_is_nine_in_ten(goal: str, rule: str) -> None:
     """Of 90 people; bench/questions.py has 1,000."""
@@ -241,6 +243,7 @@ def test_a_matter_of_two_items_takes_what_can_be_reckoned() -> None:
         assert one or left.about == 30
 
 
+@pytest.mark.slow
 def test_it_says_fewer_the_more_is_known() -> None:
     """Four items of sd 1, one of them ahead by a gap: from 200 futures."""
     ahead = (Posterior(np.array([gap, 0.0, 0.0, 0.0]), np.eye(4)) for gap in (0.0, 1.2, 2.2))
@@ -274,6 +277,7 @@ def test_in_a_future_each_answer_has_the_site_that_moves_the_gaussian_as_far() -
     assert ((shares > 0.25) & (shares <= 1.0)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("goal", "rule"), [("best", "eubo"), ("ranking", "bald")])
 def test_it_says_about_as_many_as_it_takes(goal: str, rule: str) -> None:
     """After 3 answers: the middle of what was said is near the middle of what it took, and half of it is inside."""

@@ -52,6 +52,7 @@ def test_of_two_everything_is_that_of_the_pair() -> None:
     assert set(next_set(posterior, "bald", items=left, skip=[part]).tolist()) != set(part)
 
 
+@pytest.mark.slow
 def test_scores_of_sets_are_those_of_the_definition() -> None:
     """The expected utility of the best; the entropy of the answer; less what is left of it when utilities are known: of
     draws of f, each with 300 of the noise."""

@@ -67,6 +67,7 @@ def test_each_person_counts_once() -> None:
     assert both.value == pytest.approx((30 * alone.value + 1.0) / 31)
 
 
+@pytest.mark.slow
 def test_a_learner_learns_along_the_log() -> None:
     """It finds what is best at which time of the day; its weights have mean 1, as it knows nothing of a row before."""
     rows = [{name: row[name] for name in ("action", "probability", "reward", "hour")} for row in table(3000, 2)]
@@ -93,6 +94,7 @@ def test_a_context_that_knows_the_action_is_found_out() -> None:
     assert "is not in the log" in learner.refused
 
 
+@pytest.mark.slow
 def test_rare_clicks_have_an_honest_interval() -> None:
     """10,000 impressions of one item among 30, with 46 clicks."""
     rng = np.random.default_rng(4)

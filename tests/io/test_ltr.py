@@ -174,6 +174,7 @@ def test_the_constant_is_needed_and_is_not_larger_than_that(tmp_path: Path) -> N
         assert constant < 100.0 * sum(abs(weight) for weight in loop.weights.values())
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_encoding_of_numbers_and_categories(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
@@ -217,6 +218,7 @@ def test_any_encoding_of_numbers_and_categories(tmp_path_factory: pytest.TempPat
         check_agreement(loop, rows, exported(loop))
 
 
+@pytest.mark.slow
 def test_mq2008_agrees(tmp_path: Path) -> None:
     beside = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
     folder = Path(os.environ.get("HEEDFUL_DATA") or beside) / "letor4-mq2008"

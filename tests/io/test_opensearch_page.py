@@ -62,6 +62,7 @@ def test_the_re_ranker_and_the_exported_model(tmp_path: Path, monkeypatch: pytes
         shop.close()
 
 
+@pytest.mark.slow
 def test_from_nothing_to_a_model_in_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not here, which the script needs")

@@ -41,6 +41,7 @@ def test_a_model_is_written_as_json_and_as_a_script_with_the_same_calls(tmp_path
     assert json.loads(script.splitlines()[-1].removeprefix("# ")) == {"rescore": document["search"]["rescore"]}
 
 
+@pytest.mark.slow
 def test_the_script_makes_the_model_in_an_engine_twice(tmp_path: Path) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not here, which the script needs")

@@ -74,6 +74,7 @@ def full_life(path: Path) -> Loop:
     return loop
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 7, 1000])
 def test_an_import_of_experiments_and_promotions_is_the_loop_that_was(batch: int, tmp_path: Path) -> None:
     with full_life(tmp_path / "a") as loop, small_loop(tmp_path / "b", "perceptron", control=0.1) as other:
@@ -120,6 +121,7 @@ def known(loop: Loop, id: str) -> Any:
     return found
 
 
+@pytest.mark.slow
 def test_a_dry_run_takes_them_and_writes_nothing(tmp_path: Path) -> None:
     with full_life(tmp_path / "a") as loop:
         lines = lines_of(loop)

@@ -209,6 +209,7 @@ def test_contexts_chains_and_items_that_were_not_on_offer(tmp_path: Path) -> Non
         assert found.left_out["attribute that is no text or number"] == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10_000), undone=st.sets(st.integers(0, 14)))
 def test_any_clicks_come_back(tmp_path_factory: pytest.TempPathFactory, seed: int, undone: set[int]) -> None:

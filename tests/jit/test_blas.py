@@ -51,6 +51,7 @@ def solve_again(S: Any, b: Any) -> Any:
     return blas.solve_factored(S, b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 33, 136])
 def test_blas_from_either_side(fast: Any, n: int) -> None:
     """The same bits interpreted and compiled, and right; the upper triangle neither read nor written."""
@@ -83,12 +84,14 @@ def test_blas_from_either_side(fast: Any, n: int) -> None:
     assert (c == 3.0 * v).all()
 
 
+@pytest.mark.slow
 def test_a_matrix_that_is_not_definite_is_refused(fast: Any) -> None:
     for body in (blas.solve_definite, fast(solve)):
         with pytest.raises(ValueError, match="not positive definite"):
             body(np.diag([1.0, -1.0]), np.ones(2))
 
 
+@pytest.mark.slow
 def test_compiled_reaches_what_a_kernel_calls_in_another_module() -> None:
     program = (
         "import numpy as np\n"
@@ -100,6 +103,7 @@ def test_compiled_reaches_what_a_kernel_calls_in_another_module() -> None:
     assert done.stdout == "[3.0, 4.0]\n"
 
 
+@pytest.mark.slow
 def test_the_projection_of_both_bodies(fast: Any) -> None:
     rng = np.random.default_rng(5)
     for n in (1, 2, 5, 20):

@@ -163,6 +163,7 @@ def test_the_second_process_compiles_nothing_and_an_edited_source_never_runs_sta
     assert finish(start(folder)) == second  # the first code again, still there
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(folder: Path) -> None:
     """Both may compile; neither may load what the other has half written."""
     together = [start(folder) for _ in range(2)]
@@ -181,6 +182,7 @@ def test_a_cache_that_others_may_write_is_not_used(tmp_path: Path, monkeypatch: 
         compiling.cache_directory()
 
 
+@pytest.mark.slow
 def test_without_a_cache_it_compiles_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HEEDFUL_CACHE_DIR", str(tmp_path / "file" / "cache"))
@@ -191,6 +193,7 @@ def test_without_a_cache_it_compiles_and_says_so(tmp_path: Path, monkeypatch: py
     assert identical(compiled, trace(learner, world, 5, 0, interpreted=True))
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rounds() -> None:
     """Half a million rounds: a leak of one small array a round would be tens of MB beyond the array returned."""
     program = (
@@ -209,6 +212,7 @@ def test_memory_does_not_grow_with_the_rounds() -> None:
     assert int(out) < 16e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["*.nbc", "*.nbi", "*.py"])
 def test_a_damaged_cache_is_made_again(folder: Path, damage: str) -> None:
     """What a full disk or a lost power supply leaves: empty files, or files cut short."""
@@ -219,6 +223,7 @@ def test_a_damaged_cache_is_made_again(folder: Path, damage: str) -> None:
     assert finish(start(folder))["compiled"] == 0
 
 
+@pytest.mark.slow
 def test_compiled_wants_a_marked_function() -> None:
     with pytest.raises(ValueError, match="expected a function marked with @kernel"):
         compiling.compile_kernel(np.sum)

@@ -61,6 +61,7 @@ def test_discounts() -> None:
 # ---------------------------------------------------------------------------- scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_scores_of_both_bodies(fast: Any, dtype: Any) -> None:
     rng = np.random.default_rng(0)
@@ -92,6 +93,7 @@ def test_equal_rows_have_equal_scores(fast: Any, dtype: Any) -> None:
             assert len(set(body(X, w)[::2].tolist())) == 1, n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_dot_of_both_bodies(fast: Any, dtype: Any) -> None:
     """x . w is the score of a row, in both bodies, on both sides of the 128 that numpy adds in one piece."""
@@ -108,6 +110,7 @@ def test_dot_of_both_bodies(fast: Any, dtype: Any) -> None:
                 body(np.ones(n), np.ones(n + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_add_scaled_of_both_bodies(fast: Any, dtype: Any) -> None:
     rng = np.random.default_rng(6)
@@ -129,6 +132,7 @@ def fetched(X: Any, j: int) -> float:
     return float(X[j, 0])
 
 
+@pytest.mark.slow
 def test_fetching_a_row_changes_nothing(fast: Any) -> None:
     for dtype in FLOATS:
         X = np.arange(60.0).reshape(6, 10).astype(dtype)
@@ -137,6 +141,7 @@ def test_fetching_a_row_changes_nothing(fast: Any) -> None:
         assert np.array_equal(X, before)
 
 
+@pytest.mark.slow
 def test_squared_norm(fast: Any) -> None:
     rng = np.random.default_rng(2)
     for n in (1, 7, 8, 129, 1025):
@@ -145,6 +150,7 @@ def test_squared_norm(fast: Any) -> None:
         assert squared_norm(v) == pytest.approx(math.fsum(x * x for x in v.tolist()), rel=1e-13)
 
 
+@pytest.mark.slow
 def test_leaves_of_the_summation_tree(fast: Any) -> None:
     """Leaves of at most 128 that sum to n, and as many sums closed as there are leaves but one."""
     for n in (1, 8, 128, 129, 136, 257, 1000, 4097, 100_000):
@@ -161,6 +167,7 @@ def test_leaves_of_the_summation_tree(fast: Any) -> None:
 # ---------------------------------------------------------------------------- top
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 2, 3, 8, 9, 20, 63, 64, 65, 100, 455, 456, 1000, 2500])
 def test_top_of_both_bodies(fast: Any, m: int) -> None:
     """Decreasing, ties to the lowest index; sizes on both sides of the switch from insertion to merging."""
@@ -183,6 +190,7 @@ def test_top_of_both_bodies(fast: Any, m: int) -> None:
 # ---------------------------------------------------------------------------- place, add_rows
 
 
+@pytest.mark.slow
 def test_place_of_both_bodies(fast: Any) -> None:
     """Orders longer and shorter than k; nothing else is touched."""
     rng = np.random.default_rng(3)
@@ -215,6 +223,7 @@ def check_add_rows(fast: Any, n: int, m: int, dtype: Any) -> None:
         assert (np.abs(one - (out + scale * (coef @ X.astype(float)))) <= 1e-13 * sizes).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_add_rows_of_both_bodies(fast: Any, dtype: Any) -> None:
     """Across the block of 1024; rows with coefficient 0 are not read, so what is in them does not matter."""
@@ -235,6 +244,7 @@ def test_add_rows_of_both_bodies_for_one_feature(fast: Any) -> None:
 # ---------------------------------------------------------------------------- logistic, shown, marks
 
 
+@pytest.mark.slow
 def test_logistic(fast: Any) -> None:
     """Both bodies, no overflow, and sigma(z) + sigma(-z) = 1."""
     rng = np.random.default_rng(4)
@@ -252,6 +262,7 @@ def first_shown(y: Any) -> Any:
     return visible(y)
 
 
+@pytest.mark.slow
 def test_shown(fast: Any) -> None:
     """The first field of a proposal that carries more, else all of it."""
     order = np.array([2, 0, 1])
@@ -260,6 +271,7 @@ def test_shown(fast: Any) -> None:
         assert body(Duel(order, np.array([0, 1, 0]), np.ones(2))).tolist() == [2, 0, 1]
 
 
+@pytest.mark.slow
 def test_marks() -> None:
     """A mark changes nothing: plain Python calls plain Python; the loop is what is compiled."""
 

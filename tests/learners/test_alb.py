@@ -89,12 +89,14 @@ def compared(learner: ALB, rounds: int, users: int, items: int, seed: int) -> AL
     return state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 5, 7])
 def test_algorithm_1_round_for_round(k: int) -> None:
     """[A18] Algorithm 1, Eq. 3, 4, 6, 7 and 8: scores, item shown, A_i and every B_j, to 1e-9."""
     compared(ALB(n_factors=k, n_users=1, n_items=1), 3000 if k == 5 and FACTOR > 1 else 800, 25, 40, k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 5, 7])
 @pytest.mark.parametrize("made", [gaussian_ratings, bernoulli_ratings])
 def test_algorithm_1_left_to_itself(made: Any, k: int) -> None:
@@ -118,6 +120,7 @@ def test_algorithm_1_left_to_itself(made: Any, k: int) -> None:
     np.testing.assert_allclose(state.B[:200, :k], paper.B, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [{"penalty": 0.05, "sigma": 0.5}, {"s": 0.0, "spread": 2.0, "delta": 0.3}])
 def test_parameters(change: dict[str, float]) -> None:
     compared(ALB(n_users=30, n_items=60)._replace(**change), 400, 12, 15, 7)
@@ -126,6 +129,7 @@ def test_parameters(change: dict[str, float]) -> None:
 # ---------------------------------------------------------------------------- rarely switching
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [0.05, 0.5, 20.0])
 @pytest.mark.parametrize("k", [2, 5])
 def test_rarely_switching_round_for_round(k: int, C: float) -> None:
@@ -138,6 +142,7 @@ def test_rarely_switching_round_for_round(k: int, C: float) -> None:
     assert switched < 25
 
 
+@pytest.mark.slow
 def test_switching_at_once_is_algorithm_1() -> None:
     """Where every growth is enough; and never again, where none is."""
     world = gaussian_ratings(20, 30, 3)

@@ -179,6 +179,7 @@ def test_counts_that_have_become_faint_are_rescaled() -> None:
     assert 1e-101 < low < 1e-99
 
 
+@pytest.mark.slow
 def test_what_is_forgotten_gives_way_to_what_is_new() -> None:
     """An item that all users liked and then none does: with gamma below 1 its predicted rating follows."""
     expected = []
@@ -236,6 +237,7 @@ def test_what_is_expected_is_the_sum_of_its_parts() -> None:
     np.testing.assert_allclose(own[never], 0.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_factors_show_where_there_are_some_and_not_where_there_are_none() -> None:
     """The model that predicts better decides: ratings of rank 3, and ratings of items that all users agree on."""
     rng = np.random.default_rng(2)

@@ -144,6 +144,7 @@ def test_no_bound_where_the_hypotheses_fail() -> None:
     assert np.isfinite(unsigned.regret_bound(t, 0.5, np.array([3.0, 0.0]), 3.0, 2.0)).all()
 
 
+@pytest.mark.slow
 def test_quadratic_loss_of_the_second_order_perceptron(stream: Any) -> None:
     """Theorem 8, c(th) = (th - M)^2, M = R |w*|, lambda = 2, G = 6 M, gamma = lambda / G, xi = 0, epsilon = 1:
     CREG_T <= G D2 / (T alpha) + G N / (2 T gamma alpha) ln(4 R^2 T gamma + 1)."""

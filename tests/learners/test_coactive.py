@@ -292,6 +292,7 @@ def test_convex_weights_stay_in_the_ball(seed: int, radius: float) -> None:
         assert np.linalg.norm(state.w) <= radius * (1.0 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights_of", [signed_weights, simplex_weights])
 def test_both_bodies_of_the_weights_round_alike(weights_of: Any) -> None:
     rng, fast = np.random.default_rng(0), compile_kernel(weights_of)

@@ -157,6 +157,7 @@ def test_team_draft(seed: int, m: int, size: int) -> None:
         assert abs(of.count(0) - of.count(1)) <= 1
 
 
+@pytest.mark.slow
 def test_compiled_it_drafts_the_same() -> None:
     fast, rng = compile_kernel(team_draft), np.random.default_rng(0)
     for seed in range(200):

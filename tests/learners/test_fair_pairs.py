@@ -333,6 +333,7 @@ EACH_ONCE = [
 THE_OTHERS = [(BIASED, WithBaseScore(Ranking(5))), (Cascade(0.7, 0.1, True), Ranking(3)), (Cascade(), Ranking(3))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("user", "space"), EACH_ONCE + (THE_OTHERS if FACTOR > 1 else []))
 def test_compiled_it_learns_the_same_from_clicks(user: Any, space: Any) -> None:
     """Also with fewer than k clicks, with none, and on lists shorter than k."""
@@ -344,6 +345,7 @@ def test_compiled_it_learns_the_same_from_clicks(user: Any, space: Any) -> None:
     assert trace(learner, world, 300, 2).tobytes() == trace(learner, world, 300, 2, interpreted=True).tobytes()
 
 
+@pytest.mark.slow
 def test_under_strong_bias_it_learns_a_better_order_than_face_value_and_than_the_caller() -> None:
     """The caller's score is mediocre, and what stands first is clicked: at face value that confirms the caller."""
     seen: dict[str, list[float]] = defaultdict(list)

@@ -141,6 +141,7 @@ def test_longer(fill: int) -> None:
     assert grow(a, 4, fill).tolist() == [0, 1, 2, *[fill] * 5]
 
 
+@pytest.mark.slow
 def test_compiled_equals_interpreted() -> None:
     fast = compile_kernel(add_rating)
     a, b = empty_matrix(1, 1), empty_matrix(1, 1)

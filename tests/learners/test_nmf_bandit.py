@@ -50,6 +50,7 @@ def fitted(learner: NMFBandit, Y: Any, seen: Any, rounds: int = 1) -> Any:
     return state
 
 
+@pytest.mark.slow
 def test_a_non_negative_matrix_comes_back_from_part_of_it() -> None:
     """Rank 2, two thirds of the entries rated: the others are predicted, and no fit increases the error."""
     rng = np.random.default_rng(1)

@@ -109,6 +109,7 @@ def test_pseudo_code(space: Any, exact: bool, rule: Any, plain: Any) -> None:
     follow(OnlineConvex(N, space, rule), naive.GenericCoactive(N, objects, plain), 3, exact=exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interpreted", [True, False])
 def test_the_papers_learners_are_rules_too(interpreted: bool) -> None:
     """Algorithms 1 and 5 again, regret for regret; the space and the rule are independent choices."""
@@ -121,6 +122,7 @@ def test_the_papers_learners_are_rules_too(interpreted: bool) -> None:
         assert ours == pytest.approx(trace(learner, world, 80, 2, interpreted=interpreted), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_rule_that_does_not_compile_says_so_and_runs_interpreted() -> None:
     world, _ = synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5))
     slow, fast = OnlineConvex(N, Ranking(5), Elsewhere()), OnlineConvex(N, Ranking(5), Gradient())
@@ -129,6 +131,7 @@ def test_a_rule_that_does_not_compile_says_so_and_runs_interpreted() -> None:
     assert identical(trace(slow, world, 60, 3), trace(fast, world, 60, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [Zinkevich(0.5), PassiveAggressive(1.0), Elsewhere()], ids=repr)
 def test_what_a_rule_becomes_keeps_every_promise(rule: Any) -> None:
     world, _ = synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5))
@@ -164,6 +167,7 @@ class Step(NamedTuple):
 '''
 
 
+@pytest.mark.slow
 def test_a_rule_in_a_file_is_a_learner_by_name(tmp_path: Path) -> None:
     """FILE.py:Class[:A=1] wherever a learner is named; with every parameter of the rule, and no other."""
     file = tmp_path / "rules_of_mine.py"

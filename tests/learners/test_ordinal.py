@@ -354,6 +354,7 @@ def test_permuting_features_permutes_weights(cls: Any) -> None:
         assert np.any(directions(learner, a))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [3, 50, 128, 129, 300])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_compiled_is_interpreted(n: int, dtype: str) -> None:
@@ -379,6 +380,7 @@ def test_a_diverging_widrow_hoff_still_shows_a_rank() -> None:
     assert fast.tobytes() == slow.tobytes()
 
 
+@pytest.mark.slow
 def test_each_learns_what_it_can() -> None:
     """On the paper's stream (Figure 4): PRank beats the constant, and its average beats PRank."""
     world = synthetic_instances(7000)

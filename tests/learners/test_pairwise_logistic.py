@@ -135,6 +135,7 @@ def test_shown_is_an_argmax(seed: int, space: Any) -> None:
         state = learner.update(state, x, y, ybar)
 
 
+@pytest.mark.slow
 def test_both_bodies_of_the_step_round_alike() -> None:
     rng, fast = np.random.default_rng(0), compile_kernel(adagrad_step)
     for n in (1, 3, 8, 100):

@@ -131,6 +131,7 @@ def test_what_a_loop_asks() -> None:
     assert learner.plain(y.shown).start == -1
 
 
+@pytest.mark.slow
 def test_against_biased_clicks() -> None:
     """Where the second is looked at a quarter as often as the first, 3PR ends with less regret than face value."""
     ours, theirs = [], []
@@ -143,6 +144,7 @@ def test_against_biased_clicks() -> None:
     assert np.mean(ours) < np.mean(theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", [PositionBiased(1.0, clicks_only=True), Cascade(clicks_only=True)])
 def test_compiled_it_is_the_same(user: Any) -> None:
     world, _ = synthetic_queries(50, 8, N, noise=0.5, user=user)

@@ -126,6 +126,7 @@ def test_together_the_fold_is_the_fit() -> None:
     close(learner.posterior(state, 99), Posterior(state.mean, state.cov), 1e-12)  # somebody new
 
 
+@pytest.mark.slow
 def test_the_population_is_learned_when_there_is_a_tenth_more() -> None:
     learner = HierarchicalGP(Choice(7), every=10)
     learned = [state.learned for _, state in play(learner, WORLD, 200, 4)]
@@ -155,6 +156,7 @@ def test_where_equally_good_is_not_on_offer_the_width_is_0() -> None:
     assert identical(*states)
 
 
+@pytest.mark.slow
 def test_people_who_are_alike_teach_one_another() -> None:
     """20 people with one taste and 8 answers each: what the others said tells most of what one would choose."""
     world = gaussian_choosers(20, 8, amplitude=3.0, shared=0.95, seed=5)
@@ -193,6 +195,7 @@ def rows_of(log: list[Round], user: int) -> Any:
     return concatenate(parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [THREE, FOUR])
 @pytest.mark.parametrize("rule", ["bald", "eubo", "random"])
 def test_the_best_of_several_and_orders_fold_as_they_are_inferred(world: Any, rule: str) -> None:
@@ -205,6 +208,7 @@ def test_the_best_of_several_and_orders_fold_as_they_are_inferred(world: Any, ru
     assert len({tuple(r.y) for r in log}) > 5
 
 
+@pytest.mark.slow
 def test_together_rankings_fold_as_they_are_fitted() -> None:
     learner = HierarchicalGP(Choice(7, equal=False), every=10)
     log = [played for played, _ in play(learner, FOUR, 60, 3)]
@@ -301,6 +305,7 @@ def test_items_that_make_no_sense(cls: Any) -> None:
         cls(Choice(3)).with_items(cls(Choice(3)).init(np.random.default_rng(0)), np.empty((9_998, 0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [PreferenceGP, HierarchicalGP])
 def test_without_an_item_its_answers_are_gone(cls: Any) -> None:
     learner = cls(Choice(7), width=0.3, every=1)
@@ -337,6 +342,7 @@ def test_without_an_item_what_its_answers_taught_of_the_person_is_gone() -> None
     close(learner.posterior(left), never.posterior, 0.03)
 
 
+@pytest.mark.slow
 def test_how_people_answer_is_learned() -> None:
     """Who often errs, and who never does, and who chooses at random; a width of .5 begun at .25."""
     world = gaussian_choosers(3, 7, amplitude=2.0, tie=0.5, lapse=0.3, seed=6)
@@ -359,6 +365,7 @@ def test_how_people_answer_is_learned() -> None:
     close(learner.posterior(state, 1), got.posterior, 0.1)
 
 
+@pytest.mark.slow
 def test_trust_in_a_person() -> None:
     learner = PreferenceGP(SPACE, width=0.3)
     state = replay(learner, log_of(learner), 3)
@@ -372,6 +379,7 @@ def test_trust_in_a_person() -> None:
     assert not lapsing.trust(state).reliable
 
 
+@pytest.mark.slow
 def test_together_one_width_is_learned() -> None:
     world = gaussian_choosers(6, 7, amplitude=2.0, tie=0.5, seed=6)
     learner = HierarchicalGP(Choice(7), rule="random", every=40, learn_noise=True)
@@ -385,6 +393,7 @@ def test_together_one_width_is_learned() -> None:
     assert learner.noise(state, 9).width == people[0].width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize(("amplitude", "width"), [(1e3, 1e-3), (1e3, 1e3)])
 def test_at_its_limits_what_is_believed_stays_a_gaussian(amplitude: float, width: float, k: int) -> None:

@@ -54,6 +54,7 @@ def test_the_schedule_is_the_rule_of_the_paper_at_every_n_up_to_200(monkeypatch:
     assert ns[22:] == [46, 51, 57, 63, 70, 77, 85, 94, 104, 115, 127, 140, 154, 170, 187]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("squared", [False, True])
 @pytest.mark.parametrize("space", [Ranking(5), Ranking(1), Assignment(2)], ids=repr)
 def test_pseudo_code(space: Any, squared: bool) -> None:
@@ -92,6 +93,7 @@ def noisy_pairs(n: int, noise: float, seed: int) -> Any:
     return np.where(right[:, None], pairs, -pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "seed"), [(0.0, 0), (0.3, 1), (1.0, 2), (3.0, 3)])
 def test_cross_validation(noise: float, seed: int) -> None:
     """The C that orders most held-out pairs right, over five folds; the smallest of those that tie."""
@@ -169,6 +171,7 @@ def test_what_makes_no_sense_is_refused_by_name(field: str, value: Any) -> None:
         RankingSVM(2, Ranking(2))._replace(**{field: value}).init(np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_without_scikit_learn_it_says_how_to_get_it() -> None:
     program = (
         "import sys; sys.modules['sklearn'] = None\n"

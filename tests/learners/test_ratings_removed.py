@@ -60,6 +60,7 @@ def a_rating(log: list[Round]) -> tuple[int, int]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", LEARNERS)
 def test_a_log_folded_without_it_is_as_if_it_had_never_been(cls: Any) -> None:
     """Bit for bit: as a session that showed it to nobody's answer; and of an item, as if it had never been on offer."""
@@ -88,6 +89,7 @@ def test_a_log_folded_without_it_is_as_if_it_had_never_been(cls: Any) -> None:
     assert identical(session.state, replay(learner, never, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [cls for cls in LEARNERS if cls.__name__ != "RandomItem"])
 def test_counts_and_sums_are_at_once_those_without_it(cls: Any) -> None:
     learner = cls(Slate(3))
@@ -117,6 +119,7 @@ def test_counts_and_sums_are_at_once_those_without_it(cls: Any) -> None:
         learner.without_rating(full, 98, ITEM, 3.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cls", "at"), [(NMFBandit, ITEM), (PTS, (slice(None), ITEM))])
 def test_the_factors_of_an_item_that_is_taken_out_are_the_first_ones(cls: Any, at: Any) -> None:
     learner = cls(Slate(3))
@@ -126,6 +129,7 @@ def test_the_factors_of_an_item_that_is_taken_out_are_the_first_ones(cls: Any, a
     np.testing.assert_array_equal(learner.without_item(state, ITEM).V[at], first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", LEARNERS)
 def test_what_nobody_rated_is_taken_out_without_a_word(cls: Any) -> None:
     learner = cls(Slate(3))
@@ -135,6 +139,7 @@ def test_what_nobody_rated_is_taken_out_without_a_word(cls: Any) -> None:
     assert (sums(state) if hasattr(state, "pairs") else {}) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [cls for cls in LEARNERS if cls.__name__ != "RandomItem"])
 def test_a_weight_is_as_many_ratings_in_counts_and_sums(cls: Any) -> None:
     learner = cls(Slate(3))

@@ -349,6 +349,7 @@ def test_a_name_is_found_as_it_is_by_looking_at_all_learners() -> None:
         assert is_packaged(name) == (name == "batch")
 
 
+@pytest.mark.slow
 def test_a_name_imports_the_file_of_its_learner_alone() -> None:
     program = (
         "import sys; from heedful.learners.registry import learner_class; learner_class('second-order:epsilon=1')\n"

@@ -50,6 +50,7 @@ def test_what_stands_above_the_diagonal_is_not_read() -> None:
     np.testing.assert_allclose(V @ r, np.ones(4), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_pivot_that_rounding_ate_is_a_small_one() -> None:
     """Rows far beyond the penalty: of the second pivot nothing is left, or less; compiled and interpreted alike."""
     fast = compile_kernel(cholesky)
@@ -92,6 +93,7 @@ def parts(k: int, m: int) -> tuple[Any, Any, Any]:
     return RNG.standard_normal((k, m)), RNG.standard_normal(k), inverse
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [4, 5, 6, 8])
 def test_scores_of_all_of_some_and_of_several_blocks(k: int) -> None:
     """Both bodies alike to the bit, and right; the best is the first of the highest."""
@@ -108,6 +110,7 @@ def test_scores_of_all_of_some_and_of_several_blocks(k: int) -> None:
                 assert best_of(B, items, mu, inverse, c) == scores.argmax()
 
 
+@pytest.mark.slow
 def test_ties_go_to_the_first() -> None:
     best_of = compile_kernel(most_optimistic)
     B, mu, inverse = parts(5, 900)
@@ -117,6 +120,7 @@ def test_ties_go_to_the_first() -> None:
         assert body(np.zeros((5, 900)), np.arange(300, 900), mu, inverse, 1.0) == 0
 
 
+@pytest.mark.slow
 def test_first_factors_are_standard_normal_and_of_the_item_alone() -> None:
     fast = compile_kernel(normals_of)
     out = np.empty((4000, 5))

@@ -126,6 +126,7 @@ def test_the_inverse_is_that_of_A(seed: int, space: Any, hyper: tuple[float, flo
     assert A @ whole(state.A_inv) == pytest.approx(np.eye(N), abs=1e-8)
 
 
+@pytest.mark.slow
 @examples(100)
 @given(SEEDS, st.integers(1, 8), st.floats(0.01, 0.999), st.floats(0.0, 3.0))
 def test_projection_is_the_nearest_point_of_the_ball(seed: int, n: int, shrink: float, spread: float) -> None:

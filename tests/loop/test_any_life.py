@@ -658,6 +658,7 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
     return type("Life", (Life,), kind.rules)
 
 
+@pytest.mark.slow
 @each_kind
 def test_any_life_of_a_loop_is_what_its_reference_says(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lives of 25 steps, with few decisions in memory and marks every few lessons: what a long life has, in a short

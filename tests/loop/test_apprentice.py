@@ -467,6 +467,7 @@ def trained(tmp_path: Path) -> Iterator[Loop]:
         yield loop
 
 
+@pytest.mark.slow
 def test_it_asks_serves_and_goes_back(trained: Loop) -> None:
     loop, version, imitating = trained, trained.version, bits(trained)
     found = status(loop)
@@ -511,6 +512,7 @@ def test_it_asks_serves_and_goes_back(trained: Loop) -> None:
     assert status(loop).ready
 
 
+@pytest.mark.slow
 def test_once_it_serves_no_order_teaches(trained: Loop) -> None:
     """Neither one of its own, nor one of another system; the version moves with feedback alone."""
     trained.promote()
@@ -573,6 +575,7 @@ def test_a_ranker_of_chance_is_never_agreed_with(tmp_path: Path) -> None:
         assert found.pairs.share == pytest.approx(0.5, abs=0.08)
 
 
+@pytest.mark.slow
 def test_a_promoted_loop_is_exported_and_restarted(trained: Loop, tmp_path: Path) -> None:
     trained.promote(by="ann")
     serve(trained, range(160, 170))

@@ -91,6 +91,7 @@ def live(loop: Loop, rounds: int, *, by_place: bool) -> None:
         loop.feedback(made.id, id=f"e{t}", clicks=[wanted])
 
 
+@pytest.mark.slow
 def test_either_side_learns_from_the_share_of_interleaved_lists(tmp_path: Path) -> None:
     """Whoever serves: fair-pairs finds what people want in drafted lists alone, and nothing but noise in clicks on the
     first item."""

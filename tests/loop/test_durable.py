@@ -167,6 +167,7 @@ def test_one_that_was_forgotten_was_not_lost(tmp_path: Path) -> None:
         assert answer.reason == "decision d was forgotten"
 
 
+@pytest.mark.slow
 @examples(40)
 @given(st.lists(st.sampled_from(["decide", "feedback", "undo", "record", "activate", "snapshot", "cut"]), max_size=25))
 def test_what_was_acknowledged_is_kept(acts: list[str]) -> None:

@@ -73,6 +73,7 @@ def test_swapped_pairs_by_hand(tmp_path: Path) -> None:
         assert found.low <= found.value <= found.high
 
 
+@pytest.mark.slow
 def test_clicks_by_place_alone_say_nothing_of_any_learner(tmp_path: Path) -> None:
     """Whatever stands at the top is clicked more often. A learner that turns the shown order around wins nothing."""
     rng = np.random.default_rng(1)
@@ -87,6 +88,7 @@ def test_clicks_by_place_alone_say_nothing_of_any_learner(tmp_path: Path) -> Non
             assert found.verdict in ("", "cannot be told")
 
 
+@pytest.mark.slow
 def test_a_better_learner_is_found_to_be_better(tmp_path: Path) -> None:
     """People like items by a rule of their features; one that never learns keeps the caller's order."""
     rng = np.random.default_rng(2)
@@ -149,6 +151,7 @@ def test_a_list_with_a_probability_next_to_0_does_not_hinder_the_others(tmp_path
     assert own.low is not None
 
 
+@pytest.mark.slow
 def test_a_table_of_single_items_with_propensities_is_worth_what_weights_say(tmp_path: Path) -> None:
     """One of twelve items, drawn with unequal chances by others; the target always shows i3."""
     rng = np.random.default_rng(3)
@@ -174,6 +177,7 @@ def test_a_table_of_single_items_with_propensities_is_worth_what_weights_say(tmp
         assert (found.unsupported, found.warning) == (0.0, "")
 
 
+@pytest.mark.slow
 def test_the_loops_own_lists_are_worth_what_they_were(tmp_path: Path) -> None:
     """With swaps and a control arm: weights have mean 1, and the value lies where lists of the learned arm scored."""
     rng = np.random.default_rng(4)
@@ -280,6 +284,7 @@ def test_a_wrong_alpha_is_refused_by_name(tmp_path: Path) -> None:
         loop.evaluate(alpha=1.5)
 
 
+@pytest.mark.slow
 def test_how_choices_depend_on_places_is_found_from_the_swaps(tmp_path: Path) -> None:
     """People look at one place, the upper ones more often, and click what stands there by how good it is: of two
     neighbours in either order at random the lower one is clicked as much less often as people look at it."""
@@ -309,6 +314,7 @@ def test_places_are_told_where_lists_are_swapped_alone(kind: Kind, tmp_path: Pat
         assert loop.evaluate(kind.other).position_bias is None  # too few, or none
 
 
+@pytest.mark.slow
 def test_what_is_collected_of_a_decision_takes_few_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all decisions of a log, for nobody in particular, who would be a person each; apart from reading it."""
     taken = []

@@ -83,6 +83,7 @@ def test_a_drafted_list_is_that_of_both_rankings(tmp_path: Path) -> None:
             assert known.record.rival == tuple(BY_F0[: 1 + i % 12])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"control": 0.3}, {"control": 0.2, "sampled": 0.3}])
 def test_every_list_is_shown_as_often_as_its_probability_says(tmp_path: Path, settings: dict[str, Any]) -> None:
     with fixed_loop(tmp_path / "l", k=4, **settings) as loop:
@@ -138,6 +139,7 @@ def verdict_by_hand(loop: Loop, experiment: str) -> tuple[Counter[str], int]:
     return Counter(decided.values()), len({made[id]["person"] for id in decided})
 
 
+@pytest.mark.slow
 def test_the_verdict_is_that_of_the_sessions(tmp_path: Path) -> None:
     with fixed_loop(tmp_path / "l") as loop:
         loop.start_experiment(UP, share=0.6, id="e")
@@ -159,6 +161,7 @@ def test_the_verdict_is_that_of_the_sessions(tmp_path: Path) -> None:
         assert (found.learner, found.against) == (UP, DOWN)
 
 
+@pytest.mark.slow
 def test_equal_rankers_are_told_apart_by_nothing(tmp_path: Path) -> None:
     """Both rank alike: every session is a tie or a coin, and the lists are those of the loop."""
     with fixed_loop(tmp_path / "l", control=0.0) as loop:
@@ -173,6 +176,7 @@ def test_equal_rankers_are_told_apart_by_nothing(tmp_path: Path) -> None:
         assert loop.manifest.learner == DOWN
 
 
+@pytest.mark.slow
 def test_undone_and_forgotten_sessions_are_as_if_they_had_never_been(tmp_path: Path) -> None:
     with fixed_loop(tmp_path / "a", control=0.0) as loop, fixed_loop(tmp_path / "b", control=0.0) as other:
         for each in (loop, other):
@@ -193,6 +197,7 @@ def test_undone_and_forgotten_sessions_are_as_if_they_had_never_been(tmp_path: P
         assert (one.credit, one.coins, one.people) == (two.credit, two.coins, two.people)
 
 
+@pytest.mark.slow
 def test_one_person_does_not_decide_it(tmp_path: Path) -> None:
     with fixed_loop(tmp_path / "l", control=0.0) as loop:
         loop.start_experiment(UP, share=1.0)
@@ -203,6 +208,7 @@ def test_one_person_does_not_decide_it(tmp_path: Path) -> None:
         assert f"1 people have answered, and a verdict takes {Match().least_people}" in found.against_promotion
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prefer", "better"), [(-0.5, False), (0.0, False), (1.0, True)])
 def test_the_gate_promotes_a_worse_or_an_equal_candidate_as_seldom_as_stated(
     tmp_path: Path, prefer: float, better: bool
@@ -225,6 +231,7 @@ def test_the_gate_promotes_a_worse_or_an_equal_candidate_as_seldom_as_stated(
         assert promoted <= 0.05 * runs + 3.0 * np.sqrt(runs * 0.05 * 0.95)
 
 
+@pytest.mark.slow
 def test_what_comes_after_an_experiment_is_not_its_own(tmp_path: Path) -> None:
     """Neither lists of later experiments, nor those of the loop alone; late answers to its own lists are."""
     with fixed_loop(tmp_path / "l", control=0.0) as loop:
@@ -247,6 +254,7 @@ def test_what_comes_after_an_experiment_is_not_its_own(tmp_path: Path) -> None:
         assert after.answered == before.answered._replace(answered=before.answered.answered + 1)
 
 
+@pytest.mark.slow
 def test_lists_of_a_promotion_that_was_rolled_back_are_not_those_of_the_experiment(tmp_path: Path) -> None:
     with fixed_loop(tmp_path / "l", control=0.0) as loop:
         loop.start_experiment(UP, share=0.5, id="e")
@@ -276,6 +284,7 @@ def test_the_experiment_that_a_rollback_brings_back_is_the_one_that_is_told(tmp_
         assert (loop.experiment().id, loop.experiment().running) == ("two", False)
 
 
+@pytest.mark.slow
 def test_people_who_answer_less_or_more_are_no_fault_of_the_lists(tmp_path: Path) -> None:
     """A few people with many lists each: by chance those who take part answer less often, whatever they are shown."""
     inside = [f"p{i}" for i in range(99) if takes_part("e", 0.5, f"p{i}")][:4]
@@ -293,6 +302,7 @@ def test_people_who_answer_less_or_more_are_no_fault_of_the_lists(tmp_path: Path
         assert not answered.worse
 
 
+@pytest.mark.slow
 def test_lists_that_people_answer_less_often_are_not_promoted(tmp_path: Path) -> None:
     with fixed_loop(tmp_path / "l", control=0.0) as loop:
         loop.start_experiment(UP, share=0.5, id="e")
@@ -308,6 +318,7 @@ def test_lists_that_people_answer_less_often_are_not_promoted(tmp_path: Path) ->
 # ---------------------------------------------------------------------------- promotion, and back
 
 
+@pytest.mark.slow
 def test_promoted_it_is_the_loop_that_it_would_have_been_from_the_start(tmp_path: Path) -> None:
     with small_loop(tmp_path / "a", "perceptron", control=0.1) as loop:
         loop.start_experiment("second-order:epsilon=0.1", share=0.3, id="e")
@@ -391,6 +402,7 @@ def test_what_another_process_did_meanwhile_is_not_overlooked(tmp_path: Path, mo
         assert [each.learner for each in one.promotions()] == ["fair-pairs"]
 
 
+@pytest.mark.slow
 def test_a_promotion_says_if_its_evidence_was_forgotten_since(tmp_path: Path) -> None:
     with fixed_loop(tmp_path / "l", control=0.0) as loop:
         loop.start_experiment(UP, share=1.0)
@@ -408,6 +420,7 @@ def test_a_promotion_says_if_its_evidence_was_forgotten_since(tmp_path: Path) ->
         assert f"people {found.evidence['people']} then, {found.now['people']} now" in found.changed
 
 
+@pytest.mark.slow
 def test_a_learner_may_be_promoted_by_what_the_log_says(tmp_path: Path) -> None:
     """Without an experiment: the swaps of neighbours tell which learner ranks as people answer."""
     with small_loop(tmp_path / "l", "fair-pairs:swap=0.5", control=0.0, k=4) as loop:
@@ -501,6 +514,7 @@ def _x(loop: Loop) -> Any:
     return loop.decider.parse(loop.items, None, None, None).x
 
 
+@pytest.mark.slow
 def test_threads_that_decide_do_not_stop_those_who_start_stop_promote_and_go_back(tmp_path: Path) -> None:
     """What they change is written in the lock of the writer, which a thread that writes for others may wait for."""
     with small_loop(tmp_path / "l", "perceptron", control=0.0) as loop:
@@ -602,6 +616,7 @@ def test_a_loop_of_any_kind_is_promoted_and_goes_back(kind: Kind, tmp_path: Path
         assert loop.verify() == []
 
 
+@pytest.mark.slow
 @each_kind
 def test_a_promotion_in_a_loop_of_any_kind_says_if_its_evidence_was_forgotten(kind: Kind, tmp_path: Path) -> None:
     with kind.make(tmp_path / "loop") as loop:
@@ -666,6 +681,7 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(tmp_path: Path) -> N
         assert loop.start_experiment("fair-pairs", id="f").status == "applied"
 
 
+@pytest.mark.slow
 def test_a_learner_of_ones_own_is_tried_in_any_loop_that_is_opened_with_its_file(tmp_path: Path) -> None:
     """Through restarts with the file and without it, until it serves: then it has to be named."""
     path = tmp_path / "l"
@@ -778,6 +794,7 @@ def test_a_candidate_that_cannot_rank_waits_and_the_loop_goes_on(tmp_path: Path)
 # ---------------------------------------------------------------------------- before it begins
 
 
+@pytest.mark.slow
 def test_a_plan_knows_how_the_loop_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """100 answered lists a day by 50 people: in ten days with half of the people 500 sessions."""
     from loops import set_clock
@@ -820,6 +837,7 @@ def test_a_plan_counts_on_no_people_who_do_not_come(
         assert loop.plan_experiment(0.5, days=0.99).people == pytest.approx(25, rel=0.04)
 
 
+@pytest.mark.slow
 def test_a_plan_knows_who_comes_often_and_how_many_lists_would_be_ties(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,6 +140,7 @@ import os; os._exit(0)  # and no tidy end either
 """
 
 
+@pytest.mark.slow
 def test_no_room_for_the_file(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as loop:
         loop.decide(id="d")
@@ -404,6 +405,7 @@ def test_a_link_in_the_place_of_a_snapshot_is_not_followed(kept: tuple[Path, dic
     assert _opened(tmp_path / "loop", whole) == []
 
 
+@pytest.mark.slow
 def test_every_byte_of_a_snapshot_counts(kept: tuple[Path, dict[str, bytes]], tmp_path: Path) -> None:
     folder, whole = kept
     shutil.copytree(folder, tmp_path / "loop")
@@ -526,6 +528,7 @@ def test_a_truncated_log(tmp_path: Path, length: int) -> None:
     assert _found(tmp_path / "loop")
 
 
+@pytest.mark.slow
 def test_a_damaged_header(tmp_path: Path) -> None:
     with taught(tmp_path / "loop", 3) as loop:
         right = bits(loop)
@@ -566,6 +569,7 @@ def _rows(folder: Path) -> list[Any]:
         ]
 
 
+@pytest.mark.slow
 def test_every_bit_of_the_log_counts(tmp_path: Path) -> None:
     """Wherever a bit flips: it is refused, or found, or it says nothing."""
     taught(tmp_path / "loop", 8, shrink=2.0).close()

@@ -229,6 +229,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
         yield caller
 
 
+@pytest.mark.slow
 def test_after_300_answers_over_http_it_beats_chance(ask: Caller) -> None:
     """Somebody of known tastes answers 300 questions. Then it is asked about 200 foursomes of items that it has never
     seen, of which the person says each time which is best: more often than chance, one in four, the model had put it

@@ -81,6 +81,7 @@ def usual(loop: Loop, person: str, prefix: str) -> None:
 # ---------------------------------------------------------------------------- undo
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", specs())
 def test_undo_is_never_having_seen_it(home: Place, spec: str) -> None:
     """For each form of feedback, in the midst of others, for each learner that a loop takes, with people's offsets."""
@@ -565,6 +566,7 @@ def test_a_snapshot_that_comes_back_is_not_used(tmp_path: Path) -> None:
         assert bits(loop) == without
 
 
+@pytest.mark.slow
 def test_no_byte_is_left_in_a_larger_log(tmp_path: Path) -> None:
     """Where pages were split and cells moved about, copies stay behind in what SQLite does not use."""
     with small_loop(tmp_path / "loop", control=0.0) as loop:

@@ -76,6 +76,7 @@ def record(kind: Kind, loop: Loop, rounds: range, unsaid: Collection[int] = (), 
             assert loop.feedback(answer).status == "applied"
 
 
+@pytest.mark.slow
 @each_kind
 def test_what_is_undone_rolled_back_or_forgotten_was_never_there(kind: Kind, tmp_path: Path) -> None:
     for name in "abcdef":
@@ -349,6 +350,7 @@ def test_each_fault_is_found_and_where_it_began(name: str, tmp_path: Path) -> No
     assert not quiet & {each.name for each in found.alarms}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("since", [0, 240])
 def test_one_person_who_floods_the_log_is_found(since: int, tmp_path: Path) -> None:
     found = fault(
@@ -366,6 +368,7 @@ def test_one_person_who_floods_the_log_is_found(since: int, tmp_path: Path) -> N
     assert "nobody to compare" in signal(alone, "one person").said
 
 
+@pytest.mark.slow
 @each_kind
 def test_faults_are_found_in_every_kind(kind: Kind, tmp_path: Path) -> None:
     """People who say nothing from the 90th decision on; a person who gives seven of eight answers from then on."""
@@ -389,6 +392,7 @@ def test_faults_are_found_in_every_kind(kind: Kind, tmp_path: Path) -> None:
             assert not {"empty", "one person", "unanswered", "late"} & {each.name for each in found.alarms} - {name}
 
 
+@pytest.mark.slow
 def test_sound_logs_raise_alarms_as_seldom_as_stated() -> None:
     """Of people who differ, come in visits and delay; looked at twice, with errors that fall. `bench/health.py` has
     1,000 such logs and how soon faults are found."""

@@ -240,6 +240,7 @@ def grown(loop: Loop, n: int, start: int) -> None:
         loop.feedback_many({"decision": f"d{i}", "id": f"e{i}", "better": ["i1"]} for i in range(first, first + 500))
 
 
+@pytest.mark.slow
 def test_the_newest_of_a_long_log_take_no_more_reading_than_of_a_short_one(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,6 +135,7 @@ def check(path: Path, told: Acknowledged) -> None:
         assert [made.id for made in loop.promotions()] == [id for kind, id in reversed(said) if kind == "promote"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["coactive", "tried", "ratings", "choices"])
 def test_killed_again_and_again(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "loop"
@@ -281,6 +282,7 @@ def traces(folder: Path) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_killed_at_every_step_of_forgetting(tmp_path: Path) -> None:
     without = _with_a_person(tmp_path / "loop")
     assert {marker for _, marker in traces(tmp_path / "loop")} == set(MARKERS)
@@ -311,6 +313,7 @@ def test_killed_at_every_step_of_forgetting(tmp_path: Path) -> None:
     assert stages == {"before", "forgotten", "erased"}
 
 
+@pytest.mark.slow
 def test_killed_at_every_step_of_a_snapshot(tmp_path: Path) -> None:
     path = tmp_path / "loop"
     _with_a_person(path)

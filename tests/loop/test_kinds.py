@@ -324,6 +324,7 @@ def test_what_is_no_answer_changes_nothing(kind: Kind, folder: Path) -> None:
         assert (bits(loop), loop.projection.log.counts()) == before
 
 
+@pytest.mark.slow
 @each_kind
 def test_a_lesson_that_the_learner_raises_on_is_left_out(
     kind: Kind, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -518,6 +518,7 @@ def _appends(path: Path, name: str, n: int, begin: Any, out: Any) -> None:
         out.put((name, seqs, bits(loop), loop.verify()))
 
 
+@pytest.mark.slow
 def test_two_processes_with_one_log(home: Place) -> None:
     n = 40
     with small_loop(home / "loop", control=0.0, shrink=3.0, snapshot_every=15) as loop:
@@ -558,6 +559,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_opened_beside_a_process_that_writes(home: Place) -> None:
     """What comes while the log is folded counts once."""
     path = home / "loop"

@@ -154,6 +154,7 @@ def test_a_newer_heedful_is_refused(address: Address, db: psycopg.Connection[Any
         db.execute("UPDATE heedful.version SET number = number - 1")
 
 
+@pytest.mark.slow
 def test_neither_heedful_nor_a_server_of_a_folder_imports_psycopg_or_ray(tmp_path: Path) -> None:
     program = """
 import json, sys, urllib.request

@@ -19,6 +19,7 @@ RUNS = 8
 each_sound = pytest.mark.parametrize("name", SOUND)
 
 
+@pytest.mark.slow
 @each_sound
 def test_intervals_miss_no_more_often_than_stated(name: str, tmp_path: Path) -> None:
     """`bench/intervals.py` does it a thousand times."""
@@ -42,6 +43,7 @@ def test_a_deterministic_log_gives_no_number_and_says_why(tmp_path: Path) -> Non
     assert own.values[1].value is not None, "what was shown is known"
 
 
+@pytest.mark.slow
 @each_sound
 def test_mean_weights_are_1_within_four_standard_errors(name: str, tmp_path: Path) -> None:
     found = look(name, 1, tmp_path / "l", (400,)).last.learners[1]
@@ -57,6 +59,7 @@ def test_mean_weights_are_1_within_four_standard_errors(name: str, tmp_path: Pat
         assert abs(mean - 1.0) <= 4.0 * error
 
 
+@pytest.mark.slow
 def test_wrong_probabilities_are_told_loudly_or_get_no_number(tmp_path: Path) -> None:
     small = look("chances said too small", 0, tmp_path / "a", (200,)).last.learners[1].values[1]
     assert small.mean_weight is not None
@@ -70,6 +73,7 @@ def test_wrong_probabilities_are_told_loudly_or_get_no_number(tmp_path: Path) ->
     assert "is not in the log" in large.refused
 
 
+@pytest.mark.slow
 def test_a_mean_weight_a_little_short_of_1_is_told_loudly(tmp_path: Path) -> None:
     """One of two items, each claimed to be shown in 55 of 100 cases: nine tenths of the weight is there."""
     rng = np.random.default_rng(0)
@@ -88,6 +92,7 @@ def test_a_mean_weight_a_little_short_of_1_is_told_loudly(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["uniform", "Plackett-Luce", "a learning loop"])
 def test_weights_come_from_the_log_bit_for_bit(name: str, tmp_path: Path) -> None:
     """By hand from the exported lines; after the loop was opened again; and in a copy made of the lines."""

@@ -244,6 +244,7 @@ def test_the_context_changes_the_order(folder: Path) -> None:
 # ---------------------------------------------------------------------------- the control, and probabilities
 
 
+@pytest.mark.slow
 def test_the_control_has_its_share(folder: Path) -> None:
     """Of 4000 ids about 1 in 5, within the bounds of chance at 1 in 10^6, and it keeps the caller's order."""
     with small_loop(folder / "l", "perceptron", control=0.2) as loop:
@@ -641,6 +642,7 @@ def test_a_learner_of_its_own_proposals_alone_folds_what_another_swapped(folder:
 # ---------------------------------------------------------------------------- fair pairs: what is known of chances
 
 
+@pytest.mark.slow
 def test_the_fair_pairs_of_a_loop_are_shown_as_often_as_they_say(folder: Path) -> None:
     """4000 ids, four candidates, a model that disagrees with the caller: every list as often as its probability says
     (chi-square, 1 in 10^4), and the probabilities of all lists are 1."""
@@ -656,6 +658,7 @@ def test_the_fair_pairs_of_a_loop_are_shown_as_often_as_they_say(folder: Path) -
         assert off < chi2.ppf(1 - 1e-4, len(chances) - 1)
 
 
+@pytest.mark.slow
 def test_fair_pairs_cut_to_what_is_seen_are_shown_as_often_as_they_say(folder: Path) -> None:
     """With show = 3 of four: the pair across the cut is seen as one of two."""
     with small_loop(folder / "l", "fair-pairs", control=0.0) as loop:

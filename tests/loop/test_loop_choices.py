@@ -80,6 +80,7 @@ def test_what_learns_and_asks_where_nobody_says(folder: Path) -> None:
         assert (loop.facts.get("choices"), loop.learner.rule) == ("best", "eubo")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [*BOTH, "preference-gp:rule=random"])
 def test_choices_find_the_best(folder: Path, spec: str) -> None:
     with choice_loop(folder / "l", spec) as loop:
@@ -101,6 +102,7 @@ def test_choices_find_the_best(folder: Path, spec: str) -> None:
         assert loop.projection.log.counts() == before  # a look is not logged
 
 
+@pytest.mark.slow
 def test_somebody_of_whom_nothing_is_known(folder: Path) -> None:
     """Of many people one knows something of the next; alone nobody tells of another."""
     for spec in BOTH:
@@ -113,6 +115,7 @@ def test_somebody_of_whom_nothing_is_known(folder: Path) -> None:
             assert (first.utility > last.utility + 0.5) == (spec == "hierarchical-gp")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", BOTH)
 def test_how_things_stand_is_of_what_is_believed(folder: Path, spec: str) -> None:
     """Of one person of the posterior and their answers; of several of the mean of their utilities. The favourite's
@@ -197,6 +200,7 @@ def test_no_pair_is_asked_twice_before_all_were(folder: Path) -> None:
         assert set(loop.decide(person="p", repeats=False).shown) != set(first.shown)
 
 
+@pytest.mark.slow
 def test_which_stands_first_is_drawn_and_kept(folder: Path) -> None:
     with choice_loop(folder / "l", n_items=2, control=0.0) as loop:
         seen = Counter(loop.decide(person="p", id=f"d{t}").shown for t in range(200))
@@ -210,6 +214,7 @@ def test_which_stands_first_is_drawn_and_kept(folder: Path) -> None:
         assert [loop.decide(person="p", id=f"d{t}").shown for t in range(200)] != again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("show", [2, 3])
 def test_the_probability_is_how_often_it_is_shown(folder: Path, show: int) -> None:
     """Over many decisions from one state, every set is shown as often as its probability says."""
@@ -241,6 +246,7 @@ def test_the_control_is_drawn_evenly(folder: Path) -> None:
         assert (d.arm, d.probability) == ("control", pytest.approx(1.0 / 5 / 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", BOTH)
 def test_more_than_two(folder: Path, spec: str) -> None:
     with choice_loop(folder / "l", spec, control=0.2) as loop:

@@ -102,6 +102,7 @@ def test_the_model_is_compared_with_what_is_most_popular(folder: Path, spec: str
 # ---------------------------------------------------------------------------- what is shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", RATERS)
 def test_what_was_consumed_is_not_shown_again_unless_it_is_said(folder: Path, spec: str) -> None:
     with rating_loop(folder / "l", spec, n_items=4, k=2) as loop:
@@ -166,6 +167,7 @@ def test_how_many_are_shown(folder: Path) -> None:
         assert len(loop.decide(person="p", show=4).shown) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SURE)
 def test_the_probability_of_showing_is_what_it_says(folder: Path, spec: str) -> None:
     """The control is drawn: any two of four, in order, one in twelve; the learner shows one list for certain."""
@@ -185,6 +187,7 @@ def test_the_probability_of_showing_is_what_it_says(folder: Path, spec: str) -> 
             assert abs(times - 600 * p) < 5.0 * np.sqrt(600 * p)
 
 
+@pytest.mark.slow
 def test_where_the_learner_draws_its_probability_is_not_known(folder: Path) -> None:
     with rating_loop(folder / "l", "pts", control=0.2) as loop:
         assert loop.decide(person="p").probability is None
@@ -252,6 +255,7 @@ def test_actions_are_ratings_that_weigh(folder: Path) -> None:
         assert loop.verify() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", RATERS)
 def test_one_action_of_weight_one_is_the_rating(folder: Path, spec: str) -> None:
     found = []
@@ -266,6 +270,7 @@ def test_one_action_of_weight_one_is_the_rating(folder: Path, spec: str) -> None
 # ---------------------------------------------------------------------------- items go and come back
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", RATERS)
 def test_an_item_that_is_withdrawn_takes_with_it_what_was_rated(folder: Path, spec: str) -> None:
     """At its place in the log; what is said of it afterwards counts for nothing, put back it begins anew."""
@@ -316,6 +321,7 @@ def test_an_item_event_is_a_version_of_the_model(folder: Path) -> None:
 # ---------------------------------------------------------------------------- taking back, starting again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", RATERS)
 def test_without_an_item_it_is_a_log_that_never_had_it(folder: Path, spec: str) -> None:
     """The last to come, i11: what others were rated before and after is folded as without it."""
@@ -368,6 +374,7 @@ def test_what_is_expected_lies_within_the_range_as_it_is_told(folder: Path) -> N
 # ---------------------------------------------------------------------------- looking back
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", RATERS)
 def test_explain_says_what_was_known(folder: Path, spec: str) -> None:
     with rating_loop(folder / "l", spec, n_items=5, control=0.0) as loop:
@@ -515,6 +522,7 @@ def test_the_report_by_hand(folder: Path) -> None:
         assert found.feedback.undone == 1
 
 
+@pytest.mark.slow
 def test_learned_against_chance(folder: Path) -> None:
     """Half the lists are drawn: what is learned to be liked is rated higher, and the interval says so."""
     with rating_loop(folder / "l", n_items=30, control=0.5, k=2) as loop:

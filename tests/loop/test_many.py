@@ -54,6 +54,7 @@ def weights(loop: Loop, times: float) -> list[float]:
     return [times * each for each in loop.weights.values()]
 
 
+@pytest.mark.slow
 def test_loops_are_evaluated_as_each_by_itself(loops: list[Path], name: Engine) -> None:
     found = evaluate_loops(loops, "perceptron", alpha=0.1, engine=name, jobs=2)
     for path, evaluation in zip(loops, found):
@@ -61,10 +62,12 @@ def test_loops_are_evaluated_as_each_by_itself(loops: list[Path], name: Engine) 
             assert evaluation == loop.evaluate("perceptron", alpha=0.1)
 
 
+@pytest.mark.slow
 def test_logs_of_loops_are_replayed(loops: list[Path], name: Engine) -> None:
     assert verify_loops(loops, engine=name, jobs=2) == [[], [], []]
 
 
+@pytest.mark.slow
 def test_loops_of_both_stores_are_read_in_other_processes(home: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "COSTS", FREE)
     places = [taught(home / f"l{i}", "perceptron:batch=3", i, answers=12) for i in range(3)]
@@ -75,6 +78,7 @@ def test_loops_of_both_stores_are_read_in_other_processes(home: Place, monkeypat
     np.testing.assert_allclose(list(got.values()), whole, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_any_function_of_loops(loops: list[Path], name: Engine) -> None:
     found = {each.number: each.value for each in map_loops(weights, loops, 2.0, engine=name, jobs=2)}
     for i, path in enumerate(loops):
@@ -82,6 +86,7 @@ def test_any_function_of_loops(loops: list[Path], name: Engine) -> None:
             assert found[i] == weights(loop, 2.0)
 
 
+@pytest.mark.slow
 def test_a_loop_that_is_not_there_is_named(loops: list[Path], tmp_path: Path, name: Engine) -> None:
     with pytest.raises(TaskError, match=r"none\.heedful: FileNotFoundError"):
         evaluate_loops([*loops, tmp_path / "none.heedful"], engine=name, jobs=2)
@@ -100,6 +105,7 @@ def test_a_log_in_shards_gives_the_weights_of_the_loop(loops: list[Path], events
     np.testing.assert_allclose(list(sharded.values()), list(whole.values()), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_shards_do_not_depend_on_the_engine_nor_on_their_number(loops: list[Path], name: Engine) -> None:
     got = replay_loop(loops[0], "perceptron:batch=5", events=30, engine=name, jobs=2)
     assert got == replay_loop(loops[0], "perceptron:batch=5", events=10_000)
@@ -127,6 +133,7 @@ def test_what_depends_on_the_weights_is_refused(tmp_path: Path, loops: list[Path
 # ---------------------------------------------------------------------------- the command
 
 
+@pytest.mark.slow
 def test_several_loops_on_the_command_line(loops: list[Path], name: Engine) -> None:
     got = heedful(f"evaluate {{}} {{}} {{}} -l perceptron --json --engine {name} --jobs 2", *loops)
     assert (got.code, got.err) == (0, "")

@@ -63,6 +63,7 @@ def test_the_limit_is_of_bytes_that_are_really_held(tmp_path: Path, monkeypatch:
         assert held(loop) <= 60_000 + sys.getsizeof(loop.projection._decisions)
 
 
+@pytest.mark.slow
 def test_what_an_entry_takes_is_counted(tmp_path: Path) -> None:
     """`ENTRY` against the allocator: of many small decisions, all that is held is counted, and not much more."""
     with small_loop(tmp_path / "loop", n_items=12) as loop:
@@ -81,6 +82,7 @@ def test_what_an_entry_takes_is_counted(tmp_path: Path) -> None:
         assert taken <= 1.1 * loop.projection._held <= 2.0 * taken
 
 
+@pytest.mark.slow
 def test_asking_about_all_that_is_on_offer_keeps_a_reference_to_it(tmp_path: Path) -> None:
     """10,000 items: of a body of {} what was shown stays, two bytes each, and who comes next costs the same."""
     items = [{"id": f"i{j}", "a": float(j % 97)} for j in range(10_000)]

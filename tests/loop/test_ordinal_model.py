@@ -77,6 +77,7 @@ ORACLES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", sorted(ORACLES))
 @examples(60)
 @given(

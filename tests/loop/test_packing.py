@@ -35,6 +35,7 @@ RECORDS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(RECORDS, st.sampled_from([0, 1, 50, 5000]), st.floats(0, 1))
 def test_packed_and_unpacked_is_the_same(record: DecisionRecord, n: int, share: float) -> None:
     rng = np.random.default_rng(n)

@@ -165,6 +165,7 @@ def test_candidates_that_come_along_keep_their_names(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------- arms and probabilities
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "settings"),
     [("fair-pairs", {"control": 0.3, "exploration": 0.4}), ("perceptron", {"control": 0.2, "sampled": 0.5})],
@@ -336,6 +337,7 @@ def test_all_pages_of_a_list_are_one_session(tmp_path: Path) -> None:
         assert said() == (1, 1.0)
 
 
+@pytest.mark.slow
 def test_equal_rankers_win_pages_equally_often(tmp_path: Path) -> None:
     """Whichever page somebody clicks on: no side is favoured, also where pages cut a round in two."""
     with fixed_loop(tmp_path / "l", control=0.0) as loop:

@@ -465,6 +465,7 @@ def tried(loop: Loop, call: Callable[[], Any]) -> Any:
     return outcome
 
 
+@pytest.mark.slow
 @examples(300)
 @given(st.dictionaries(FIELDS, ANYTHING, max_size=4))
 def test_any_json_as_feedback(loop: Loop, event: dict[str, Any]) -> None:
@@ -483,6 +484,7 @@ def test_any_json_as_any_form(loop: Loop, form: str, value: Any) -> None:
     assert loop.projection.failed == {}
 
 
+@pytest.mark.slow
 @examples(150)
 @given(ANYTHING, ANYTHING, st.one_of(st.none(), ANYTHING), st.one_of(st.none(), ANYTHING), SCALARS, SCALARS)
 def test_any_json_as_a_request(
@@ -498,6 +500,7 @@ def test_any_json_as_a_request(
     tried(loop, lambda: loop.record(["i0", "i1"], ["i1"], id=id, probability=show))
 
 
+@pytest.mark.slow
 @examples(100)
 @given(ANYTHING)
 def test_any_json_elsewhere(loop: Loop, value: Any) -> None:

@@ -40,6 +40,7 @@ def mixed(tmp_path: Path) -> Loop:
 # ---------------------------------------------------------------------------- the arms
 
 
+@pytest.mark.slow
 def test_every_form_by_hand(tmp_path: Path, mixed: Loop) -> None:
     """1 / the place of what was preferred, in either arm, by everything that may be answered."""
     half, third = Fraction(1, 2), Fraction(1, 3)
@@ -158,6 +159,7 @@ def test_only_the_newest_are_looked_at_and_that_is_said(tmp_path: Path) -> None:
                 loop.report(wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_windows_follow_each_other_and_sum_to_the_whole(tmp_path: Path) -> None:
     """At most a hundred, of ten lists at least; each ends where the next begins."""
     ends: dict[int, int] = {}
@@ -328,6 +330,7 @@ def test_the_variance_of_answers_of_nobody_in_particular_is_welchs() -> None:
     assert found.high - found.by == pytest.approx(t.ppf(0.975, freedom) * found.by / welch.statistic)
 
 
+@pytest.mark.slow
 def test_it_covers_the_truth_as_often_as_it_says() -> None:
     """People who answer 1 to 30 lists, whose taste shows in each, and one list in four left alone; .95 of 2000 samples
     within four standard errors (.0195). Lists taken for independent, as people are not, it would be far less."""
@@ -542,6 +545,7 @@ def unbound(loop: Loop, last: int = 10_000) -> str:
     return found.unbound
 
 
+@pytest.mark.slow
 def test_a_bound_is_claimed_only_where_its_hypotheses_hold(tmp_path: Path) -> None:
     def fresh(name: str, **settings: Any) -> Loop:
         loop = simulated(tmp_path / name, **settings)

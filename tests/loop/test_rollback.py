@@ -19,6 +19,7 @@ from kinds import KINDS, Kind, each_kind, teach
 from loops import bits, bits_from_scratch
 
 
+@pytest.mark.slow
 @each_kind
 def test_a_rollback_is_the_old_model_bit_for_bit_and_learns_on(kind: Kind, home: Place) -> None:
     with kind.make(home / "loop") as loop, kind.make(home / "other") as other:
@@ -113,6 +114,7 @@ def _naive(events: list[tuple[str, int]]) -> list[int]:
     return sorted(states[-1])
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_what_is_in_effect_is_what_a_stack_of_states_says(data: st.DataObject) -> None:
     events: list[tuple[str, int]] = []

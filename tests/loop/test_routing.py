@@ -46,6 +46,7 @@ def thumbs(loop: Loop, rounds: range) -> None:
         assert loop.feedback(d.id, id=f"e{i}", thumb="up" if up else "down").learned
 
 
+@pytest.mark.slow
 def test_each_prompt_goes_to_the_cheapest_model_that_is_good_enough(tmp_path: Path) -> None:
     with make(tmp_path / "r") as loop:
         thumbs(loop, range(600))
@@ -57,6 +58,7 @@ def test_each_prompt_goes_to_the_cheapest_model_that_is_good_enough(tmp_path: Pa
         assert loop.verify() == []
 
 
+@pytest.mark.slow
 def test_the_score_is_the_probability_of_a_thumb_less_cost_and_why_shows_the_cost_apart(tmp_path: Path) -> None:
     with make(tmp_path / "r") as loop:
         thumbs(loop, range(200))
@@ -115,6 +117,7 @@ def _lines(loop: Loop) -> list[dict[str, Any]]:
     return [each for each in export_lines(loop) if each["kind"] in ("decision", "feedback")]
 
 
+@pytest.mark.slow
 def test_costs_may_change_and_decisions_follow(tmp_path: Path) -> None:
     with make(tmp_path / "r") as loop:
         thumbs(loop, range(600))
@@ -128,6 +131,7 @@ def test_costs_may_change_and_decisions_follow(tmp_path: Path) -> None:
         assert cost.value == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_the_probability_of_a_choice_is_the_share_of_times_that_it_is_made(tmp_path: Path) -> None:
     with make(tmp_path / "r", control=0.25, sampled=0.3) as loop:
         ask = {"embedding": embedding(1)}
@@ -198,6 +202,7 @@ def test_two_models_are_shown_to_choose_between(tmp_path: Path) -> None:
         assert loop.report().learned.answered == 0  # choices teach, and have no value of their own
 
 
+@pytest.mark.slow
 def test_evaluate_says_what_policies_are_worth_and_what_they_cost(tmp_path: Path) -> None:
     """The value of a policy that was never shown: thumbs less cost, within its interval; costs follow exactly."""
     with make(tmp_path / "r", sampled=0.8) as loop:
@@ -231,6 +236,7 @@ def test_evaluate_says_what_policies_are_worth_and_what_they_cost(tmp_path: Path
         assert frugal.value < own[2].value / 2  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_a_router_is_promoted_for_its_value_and_a_policy_is_not(tmp_path: Path) -> None:
     """Predicting thumbs better is not enough; policies are compared, and do not serve."""
     slow, usual = "pairwise-logistic:rate=0.000001", "pairwise-logistic:rate=0.3"
@@ -276,6 +282,7 @@ def test_undo_and_restart_give_the_same_model(tmp_path: Path) -> None:
         assert again.verify() == []
 
 
+@pytest.mark.slow
 def test_without_an_embedding_the_words_of_the_prompt_count(tmp_path: Path) -> None:
     with make(tmp_path / "r", size=0) as loop:
         prompts = ("write a poem about rain", "sum this column of numbers")

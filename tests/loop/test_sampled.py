@@ -28,6 +28,7 @@ def by_hand(ranks: tuple[int, ...], m: int, temperature: float) -> float:
     return p
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS)
 def test_every_list_is_shown_as_often_as_its_probability_says(tmp_path: Path, spec: str) -> None:
     """All three arms together, of four candidates; the probabilities of all lists sum to 1."""
@@ -105,6 +106,7 @@ def test_the_fold_and_exports_take_such_lists(tmp_path: Path, spec: str) -> None
             assert bits(copy) == bits(loop)
 
 
+@pytest.mark.slow
 def test_a_learner_without_swaps_is_evaluated_by_such_lists(tmp_path: Path) -> None:
     """Clicks by place alone say nothing of any learner; those by taste find the one that has it."""
     rng = np.random.default_rng(0)
@@ -165,6 +167,7 @@ def test_kinds_that_show_no_such_lists_say_so(tmp_path: Path) -> None:
 FIXED = f"{Path(__file__).parents[1] / 'fixed.py'}:Fixed"
 
 
+@pytest.mark.slow
 def test_the_first_places_of_other_rankings_have_the_value_that_they_would_have_had(tmp_path: Path) -> None:
     """People choose by item and place alone, so both ways to weigh are right: the truth is a sum of three products."""
     rng, eyes = np.random.default_rng(5), (0.9, 0.5, 0.3)

@@ -143,6 +143,7 @@ class Life:
             loop.seal(1 + k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", [*CORRECTIONS, *GRADES])
 @settings(max_examples=12 * FACTOR)
 @given(acts=_acts, size=st.integers(1, 30))
@@ -182,6 +183,7 @@ def test_every_kind_can_be_sealed(kind: Kind, tmp_path: Path) -> None:
         assert list(segments.problems(loop.projection)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["perceptron", "fair-pairs", "averaged-prank:n_ranks=5"])
 def test_compiled_it_is_the_same_model(learner: str, tmp_path: Path) -> None:
     kind = next(kind for kind in KINDS if kind.name == ("ordinal" if "prank" in learner else "coactive"))
@@ -436,6 +438,7 @@ Loop.open(path).seal(20)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["written", "synced", "renamed", "listed"])
 @pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
 def test_killed_while_it_seals_the_loop_opens_and_is_sealed(at: str, again: bool, tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def naive_score(loop: Loop, decision: str, item: str, model: Any) -> float:
     return float(x @ model.shared.w)
 
 
+@pytest.mark.slow
 @each_taught
 def test_leaving_one_out_is_a_fold_without_it(taught: Loop) -> None:
     """Of the last decision, of its first and its last item: what each event moves, by a fold from scratch."""
@@ -114,6 +115,7 @@ def test_leaving_one_out_is_a_fold_without_it(taught: Loop) -> None:
     assert moved >= 4
 
 
+@pytest.mark.slow
 @each_taught
 def test_contributions_sum_to_the_score(taught: Loop) -> None:
     """Of any candidate of any decision, shown or not, where the method is exact."""
@@ -169,6 +171,7 @@ def test_it_changes_nothing(taught: Loop) -> None:
     assert taught.verify() == []
 
 
+@pytest.mark.slow
 @each_taught
 def test_feedback_that_is_undone_or_forgotten_is_not_named(taught: Loop) -> None:
     id = f"d{ROUNDS - 1}"  # of p1
@@ -304,6 +307,7 @@ def test_learners_of_loops_declare_what_an_update_costs() -> None:
 # ---------------------------------------------------------------------------- what is not linear
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["multiclass:n_ranks=5", "constant-rank:n_ranks=5"])
 def test_a_learner_without_weights_is_asked_without_each_feature(tmp_path: Path, spec: str) -> None:
     with small_loop(tmp_path / "l", spec) as loop:
@@ -330,6 +334,7 @@ def test_a_learner_without_weights_is_asked_without_each_feature(tmp_path: Path,
         assert bool(counted) == spec.startswith("multiclass")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["preference-gp", "hierarchical-gp:every=5", "collaborative-gp:every=5"])
 def test_the_gradient_of_a_utility(tmp_path: Path, spec: str) -> None:
     """By the features of an item, as a new item with slightly different features would be expected to be liked: the
@@ -363,6 +368,7 @@ def test_the_gradient_of_a_utility(tmp_path: Path, spec: str) -> None:
             assert part.counts == pytest.approx(slope * X[number, j], rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["bmf:n_factors=2", "item-mean", "alb:n_factors=2", "random-item"])
 def test_parts_of_a_rating(tmp_path: Path, spec: str) -> None:
     with rating_loop(tmp_path / "l", spec) as loop:
@@ -495,6 +501,7 @@ def test_a_decision_from_before_a_promotion_is_of_the_learner_that_made_it(tmp_p
         assert late.features != after.features
 
 
+@pytest.mark.slow
 def test_an_item_that_was_withdrawn_since_is_explained_as_it_was(tmp_path: Path) -> None:
     """Its ratings went with it from the model of today, not from that of the decision."""
     with rating_loop(tmp_path / "l") as loop:

@@ -114,6 +114,7 @@ def resample(spec: str) -> float:
     return float(learner(spec, SYNTHETIC[0]).resample)
 
 
+@pytest.mark.slow
 def test_particles_are_drawn_anew_at_every_step_as_in_the_paper() -> None:
     """Fewer resamplings are ours: a line of their own, that says so, in every plot that compares the methods."""
     drawn: dict[str, set[float]] = {}
@@ -188,6 +189,7 @@ def few(panel: Panel, *specs: str, kind: str = "") -> Panel:
     return panel._replace(lines=lines, kind=kind or panel.kind)
 
 
+@pytest.mark.slow
 def test_regrets_are_those_of_the_seed(table: RatingTable) -> None:
     for panel, repeats in ((FILES[1], True), (FILES_ONCE[1], False)):
         got = run_ratings(few(panel, "alb", "item-mean"), Size(400, 2), lambda world: table, {}, Workers(1), silent)
@@ -389,6 +391,7 @@ def _named(line: Line, panel: Panel) -> bool:
     return line.learners[0] in (of_paper, *(tuned_spec(panel.world, method, once) for method in SPECS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", MINE, ids=lambda figure: figure.id)
 def test_each_is_drawn_and_its_claims_are_judged(small: Path, figure: Any) -> None:
     got = heedful(f"figure {figure.id} --quick --json --jobs 1 --data {{}} --out {{}}", small, small / "out")
@@ -401,6 +404,7 @@ def test_each_is_drawn_and_its_claims_are_judged(small: Path, figure: Any) -> No
         assert (small / "out" / f"{figure.id.replace('/', '-')}.{kind}").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_without_files_what_needs_none_is_drawn(small: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -426,6 +430,7 @@ def test_the_tables_are_found_in_a_folder(folder: Path) -> None:
         assert Sources(folder / "nowhere").lacks(SYNTHETIC[0]._replace(world=world)) == ""
 
 
+@pytest.mark.slow
 def test_as_many_ratings_as_there_are() -> None:
     """Counted from the files, and by who collected them: densities .0026, .063 and .72; [A18] has .002, .058, .373."""
     sources = Sources(shared("jester-1").parent)

@@ -24,6 +24,7 @@ def _matplotlib() -> None:
     pytest.importorskip("matplotlib")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_every_kind_of_panel_is_drawn(name: str, tmp_path: Path) -> None:
     from heedful.papers.drawing import draw
@@ -64,6 +65,7 @@ def colours(axes: Any) -> dict[str, str]:
     return {text.partition(":")[0]: line.get_color() for line, text in zip(*axes.get_legend_handles_labels())}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "figure", [figure for figure in FIGURES.values() if figure.panels[0].kind in ("curves", "growth")]
 )
@@ -101,6 +103,7 @@ def test_colours_can_be_told_apart() -> None:
     assert max(place[0] for place in places) < 80.0  # dark enough on white
 
 
+@pytest.mark.slow
 def test_no_legend_covers_a_bound(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The legends of the bounds stand below their axes."""
     sheet, _ = drawn("jair2015/fig5", monkeypatch, tmp_path, rendered=True)
@@ -118,6 +121,7 @@ def test_sweeps_have_logarithmic_axes(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert [(axes.get_xscale(), axes.get_yscale()) for axes in sheet.axes] == [("log", "log")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["jair2015/fig2", "jair2015/fig15"])
 def test_where_the_queries_come_again_is_marked(name: str, tmp_path: Path) -> None:
     from heedful.papers.drawing import draw
@@ -133,6 +137,7 @@ def test_where_the_queries_come_again_is_marked(name: str, tmp_path: Path) -> No
     assert words in written[1]
 
 
+@pytest.mark.slow
 def test_what_was_not_run_is_not_drawn(tmp_path: Path) -> None:
     from heedful.papers.drawing import draw
 
@@ -165,6 +170,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_the_page_has_every_figure_beside_its_sentences(tmp_path: Path) -> None:
     picture = tmp_path / "a.svg"
     picture.write_text("<svg/>")

@@ -47,6 +47,7 @@ def test_a_claim_about_what_was_not_run_is_not_judged(figure: Figure) -> None:
     assert {verdict.conclusion for verdict in verdicts(figure, {})} == {NOT_RUN}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", ALL, ids=lambda f: f.id)
 def test_lines_name_learners_and_people_that_there_are(figure: Figure) -> None:
     assert len({panel.key for panel in figure.panels}) == len(figure.panels)

@@ -117,6 +117,7 @@ def test_ndcg_of_what_is_expected_is_not_that_of_what_is_shown() -> None:
         assert regret == pytest.approx(1.0 - ndcg(ratings_of(x.user), x.items.tolist()))
 
 
+@pytest.mark.slow
 def test_compiled_is_interpreted() -> None:
     world = NdcgWorld(people(), 0.0, 1)
     learner = RankByPrediction(ItemMean())

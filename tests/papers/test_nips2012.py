@@ -196,6 +196,7 @@ def test_random_questions_are_those_of_the_seed(data: PairwiseDataset) -> None:
     assert one[-1] < one[0]  # ten answers more
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cp", "cpu", "su"])
 def test_what_rules_have_in_common_is_fitted_once(
     data: PairwiseDataset, monkeypatch: pytest.MonkeyPatch, name: str
@@ -224,6 +225,7 @@ def test_what_rules_have_in_common_is_fitted_once(
         np.testing.assert_array_equal(one.values, run_comparison._ask(data, SUSHI, 12, 3, each).values)
 
 
+@pytest.mark.slow
 def test_models_by_name(data: PairwiseDataset) -> None:
     rest, others = set_apart(data)
     rows = split(others, OTHERS, 0, 20)
@@ -393,6 +395,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["table1", "fig2"])
 def test_each_is_drawn_and_its_claims_are_judged(folder: Path, name: str) -> None:
     got = heedful(
@@ -416,6 +419,7 @@ def test_each_is_drawn_and_its_claims_are_judged(folder: Path, name: str) -> Non
         assert (folder / "o" / f"nips2012-{name}.{kind}").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_cells_are_printed_beside_the_paper_s(folder: Path) -> None:
     got = heedful("figure nips2012/table1 --quick --jobs 1 --data {} --out {}", folder, folder / "out", width=200)
     assert got.code == 0, got.err

@@ -110,6 +110,7 @@ def learners(N: int, R: float) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("panel", [ONLINE[1], ONLINE_UNIT[0], ONLINE_UNIT[2]], ids=lambda panel: panel.key)
 def test_the_curves_are_the_losses_of_people(people: People, panel: Panel) -> None:
     got = run_ordinal(panel, Size(12, 5), lambda least: people, {}, Workers(1), silent)
@@ -140,6 +141,7 @@ def test_the_curves_are_the_losses_of_people(people: People, panel: Panel) -> No
     assert got["Widrow-Hoff, best eta in hindsight"].regrets.mean() == pytest.approx(min(best))
 
 
+@pytest.mark.slow
 def test_the_synthetic_curves_are_streams_of_their_own() -> None:
     got = run_ordinal(ONLINE[0], Size(60, 3), lambda least: pytest.fail("no people needed"), {}, Workers(1), silent)
     for label, learner in learners(6, 3.0).items():
@@ -261,6 +263,7 @@ def test_a_rule_of_norm_1_ranks_a_separable_stream_by_the_margin(margin: float) 
     assert 0 < loss <= 4.0 * (R2 + 1.0) / gamma**2
 
 
+@pytest.mark.slow
 def test_the_bound_is_drawn_where_it_holds_and_nowhere_else() -> None:
     (panel,) = FIGURES["pranking2001/bound"].panels
     got = run_ordinal(panel, Size(200, 2), lambda least: pytest.fail("no people needed"), {}, Workers(1), silent)
@@ -311,6 +314,7 @@ def small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder.parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", MINE, ids=lambda figure: figure.id)
 def test_each_is_drawn_and_its_claims_are_judged(small: Path, tmp_path: Path, figure: Any) -> None:
     if figure.id.endswith("batch"):
@@ -323,6 +327,7 @@ def test_each_is_drawn_and_its_claims_are_judged(small: Path, tmp_path: Path, fi
         assert (tmp_path / f"{figure.id.replace('/', '-')}.{kind}").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_without_the_ratings_what_needs_none_is_drawn(small: Path, tmp_path: Path) -> None:
     got = heedful("figure pranking2001/fig4 --quick --json --data {} --out {}", tmp_path, tmp_path / "out")
     assert got.code == 0, got.err
@@ -340,6 +345,7 @@ def test_without_scikit_learn_there_is_no_batch_comparison(
     assert "needs scikit-learn, which is not installed: pip install '.[sklearn]'" in got.err
 
 
+@pytest.mark.slow
 def test_as_many_people_as_there_are_in_movielens_1m() -> None:
     """Counted from the file: 2,945 have at least 100 ratings, 1,589 at least 200."""
     ratings = load_movielens(shared("movielens-1m"))

@@ -51,6 +51,7 @@ def figure(*panels: Panel) -> Figure:
 STRICT = "strict:alpha=0.5"
 
 
+@pytest.mark.slow
 def test_a_run_is_the_trace_of_its_seed(sources: Sources) -> None:
     panel = web(one("p", "perceptron", STRICT), one("c", "convex", STRICT), quick=SMALL)
     outcome = run(figure(panel), sources, quick=True)
@@ -62,6 +63,7 @@ def test_a_run_is_the_trace_of_its_seed(sources: Sources) -> None:
         np.testing.assert_allclose(outcome["web"][label].M, setting.R * np.linalg.norm(setting.scenes[0].w_star))
 
 
+@pytest.mark.slow
 def test_what_two_figures_share_is_run_once(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = []
     simulate = runner.simulate
@@ -80,6 +82,7 @@ def test_what_two_figures_share_is_run_once(sources: Sources, monkeypatch: pytes
     assert list(second["web"]) == ["x", "c"]
 
 
+@pytest.mark.slow
 def test_who_is_timed_beside_a_solver_is_not_compiled_either(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ranking SVM cannot be compiled; the time of machine code beside its own says nothing about the two methods."""
     pytest.importorskip("sklearn")
@@ -99,6 +102,7 @@ def test_who_is_timed_beside_a_solver_is_not_compiled_either(sources: Sources, m
     np.testing.assert_array_equal(alone["web"]["p"].regrets, beside["web"]["p"].regrets)
 
 
+@pytest.mark.slow
 def test_little_is_kept_where_there_is_little_room(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "KEPT", 1)
     for rounds in (11, 12, 13):
@@ -106,6 +110,7 @@ def test_little_is_kept_where_there_is_little_room(sources: Sources, monkeypatch
     assert [key[2].rounds for key in sources.kept] == [13]
 
 
+@pytest.mark.slow
 def test_the_best_in_hindsight_is_drawn(sources: Sources) -> None:
     several = one("b", "dueling-bandit", STRICT)._replace(
         learners=tuple(f"dueling-bandit:gamma=1,delta={d}" for d in (0.01, 0.1, 1))
@@ -119,6 +124,7 @@ def test_the_best_in_hindsight_is_drawn(sources: Sources) -> None:
     assert best.learner == several.learners[int(np.argmin(each))]
 
 
+@pytest.mark.slow
 def test_claims_see_the_queries_once(sources: Sources) -> None:
     """Of 40 rounds of 15 queries, the first 15: afterwards nothing is new. What is drawn goes on."""
     seen = []
@@ -148,6 +154,7 @@ def test_claims_see_the_queries_once(sources: Sources) -> None:
     assert judged_rounds(shorter) == ""
 
 
+@pytest.mark.slow
 def test_what_the_world_decides_stands_in_a_learner(sources: Sources) -> None:
     setting = sources.setting("web", make_user(STRICT), 1)
     norm = float(np.linalg.norm(setting.scenes[0].w_star))
@@ -211,6 +218,7 @@ def write_track(folder: Path, year: int, clicked: list[int]) -> None:
     (folder / f"qrels.{year}.txt").write_text("".join(judged))
 
 
+@pytest.mark.slow
 def test_the_tracks_of_2012_and_2013_are_chains_where_they_are(tmp_path: Path) -> None:
     """One year or both, in one folder or two; what is clicked on top of 0 1 2 3 gains by its grade."""
     clicks = {2012: [4, 2], 2013: [1, 3, 4]}

@@ -100,6 +100,7 @@ def test_every_figure_is_a_table(figure: Figure, tmp_path: Path) -> None:
     assert all(math.isfinite(float(row["value"])) for row in rows)
 
 
+@pytest.mark.slow
 def test_the_command_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(run, "must_interpret", lambda _: True)

@@ -80,6 +80,7 @@ async def read(client: Client, address: str) -> str:
     return str((await client.read_resource(address)).contents[0].text)  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_life_over_stdio(home: Place) -> None:
     path = letters(home)
 
@@ -117,6 +118,7 @@ def test_a_life_over_stdio(home: Place) -> None:
         assert loop.projection.log.counts() == {"erased": 1, "forget": 1, "loop": 1}
 
 
+@pytest.mark.slow
 def test_the_first_lines_of_the_page_run(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
     install, make, serve, tell = page.split("```\n")[1].splitlines()
@@ -279,6 +281,7 @@ def test_resources_that_are_not_there(tmp_path: Path, address: str) -> None:
         talk(agent_server(loop, "cars"), steps)
 
 
+@pytest.mark.slow
 def test_stdout_holds_only_the_protocol_whatever_comes_on_stdin(tmp_path: Path) -> None:
     path = cars(tmp_path)
 
@@ -323,6 +326,7 @@ def test_stdout_holds_only_the_protocol_whatever_comes_on_stdin(tmp_path: Path) 
         assert loop.verify() == []
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_missing_and_imports_nothing_before(tmp_path: Path) -> None:
     none = subprocess.run([*COMMAND, str(tmp_path / "none")], capture_output=True, text=True)
     assert (none.returncode, none.stdout) == (2, "")

@@ -172,6 +172,7 @@ def test_the_routes_are_all_of_them(site: Site) -> None:
     assert {(m, p.replace("/{person}eople", "/people"), s) for m, p, s in wanted} == found
 
 
+@pytest.mark.slow
 def test_every_key_at_every_route(site: Site) -> None:
     """The whole table: who may, may not, and who is nobody."""
     nobody = set()
@@ -241,6 +242,7 @@ def test_what_is_wrong_with_a_request_is_told_to_nobody_without_a_key(site: Site
                 assert whole(answer) == wanted
 
 
+@pytest.mark.slow
 def test_a_loop_of_others_is_no_loop(site: Site) -> None:
     """Byte for byte but for the name that was asked for: one cannot tell whether others have a loop of that name."""
     others = [("main", "theirs"), ("acme", "mine"), ("globex", "cars"), ("globex", "mine")]
@@ -285,6 +287,7 @@ def test_no_name_leads_to_others(site: Site, way: str) -> None:
     assert files(site.folder / "acme") == before
 
 
+@pytest.mark.slow
 @given(loop=st.text(max_size=30), data=st.data())
 @examples(30)
 def test_any_name_at_all(loop: str, data: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -337,6 +340,7 @@ def _ends() -> Iterator[None]:
         _SITES.clear()
 
 
+@pytest.mark.slow
 def test_what_one_does_changes_nothing_for_another(site: Site) -> None:
     """The same names everywhere: cars, d, e, p."""
     acme = site.folder / "acme"
@@ -378,6 +382,7 @@ def test_a_tenant_without_a_folder_has_no_loops_until_it_makes_one(site: Site) -
         assert caller.get("/v1/loops").value == {"loops": ["cars", "mine"]}
 
 
+@pytest.mark.slow
 def test_the_meters_of_one_say_nothing_of_another(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "EVERY", 0.0)
     for name in ("main", "acme", "none", "wrong"):

@@ -160,6 +160,7 @@ def shared_gate(factory: pytest.TempPathFactory) -> Authenticator:
     return _SHARED[0]
 
 
+@pytest.mark.slow
 def test_the_text_of_a_key_is_kept_nowhere(
     keys: Keys, tmp_path: Path, opened: Callable[..., Authenticator], clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -217,6 +218,7 @@ def test_a_revoked_key_stops_within_every(keys: Keys, opened: Callable[..., Auth
     assert (kind(gate, text), kind(gate, other)) == ("no-key", "in")
 
 
+@pytest.mark.slow
 def test_a_key_that_another_process_revokes_stops_within_half_a_second(
     keys: Keys, tmp_path: Path, opened: Callable[..., Authenticator], clock: Clock
 ) -> None:
@@ -263,6 +265,7 @@ def test_changes_take_effect(keys: Keys, opened: Callable[..., Authenticator], c
     assert (kind(gate, text, "admin"), kind(gate, text, "read")) == ("in", "no-scope")
 
 
+@pytest.mark.slow
 def test_unknown_keys_cost_little_and_leave_nothing(
     keys: Keys, opened: Callable[..., Authenticator], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -257,6 +257,7 @@ class Line:
         self.socket = None
 
 
+@pytest.mark.slow
 def test_no_request_is_the_servers_fault(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """By the description of the API and the table of pages, with bytes changed, and the odd ones of the table: no 5xx,
     nothing in the log of the server, and models that are the folds of their logs."""

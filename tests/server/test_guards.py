@@ -125,6 +125,7 @@ def test_a_mistyped_key_is_not_told_again(url: str, key: str) -> None:
 # ---------------------------------------------------------------------------- too much is open
 
 
+@pytest.mark.slow
 def test_without_a_file_to_open_it_is_said_to_wait(tmp_path: Path) -> None:
     """A loop that is not open, and one that is to be made: not broken, not the caller's fault, and well again later."""
     folder = tmp_path / "served"
@@ -185,6 +186,7 @@ def test_connections_leave_files_for_the_loops(tmp_path: Path) -> None:
         until(again)
 
 
+@pytest.mark.slow
 def test_a_process_with_few_files_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many come: those who are there are answered, by loops that are opened meanwhile too."""
     folder = tmp_path / "served"

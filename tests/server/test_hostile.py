@@ -347,6 +347,7 @@ def test_odd_values_in_every_field(ask: Caller, odd: Any) -> None:
                 ask("DELETE", f"{CARS}/items/{name}")
 
 
+@pytest.mark.slow
 def test_odd_values_in_every_field_of_a_new_loop(tmp_path: Path) -> None:
     """What is refused leaves nothing; what is made is a loop."""
     rows = [{"id": "a", "x": 1}, {"id": "b", "x": 2}]
@@ -387,6 +388,7 @@ BODIES = (
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(["decisions", "records", "activate", "undo", "evaluations", "feedback"]), BODIES)
 @examples(150)
 def test_anything_at_all(url: str, route: str, body: Any) -> None:
@@ -431,6 +433,7 @@ def test_bodies_just_under_and_over_the_limit(ask: Caller) -> None:
         assert answer.status_code == (422 if n == MOST else 413), answer.text  # so many candidates are too many as well
 
 
+@pytest.mark.slow
 def test_batches_over_the_limit(ask: Caller) -> None:
     refused(ask.post(FEEDBACK, [{"decision": "D", "none": True}] * 1001), "too-large")
     refused(ask.post(FEEDBACK, [[]] * 300_000), "too-large")
@@ -801,6 +804,7 @@ def test_the_patient_are_not_hung_up_on(url: str) -> None:
         del stream
 
 
+@pytest.mark.slow
 def test_headers_without_end(url: str) -> None:
     for some in (b"X: %s\r\n" % (b"y" * 1000), b"X: " + b"y" * 10_000, b"a" * 1000):
         with Wire(url) as wire:
@@ -834,6 +838,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", FLOODS)
 @pytest.mark.parametrize("target", [DECIDE, f"{CARS}/records", CARS])
 def test_bodies_without_end(url: str, what: str, target: str) -> None:
@@ -855,6 +860,7 @@ def test_bodies_without_end(url: str, what: str, target: str) -> None:
             assert answer.kind in ("too-large", "malformed", "too-slow", "not-found", "not-allowed"), answer
 
 
+@pytest.mark.slow
 def test_trailers_without_end(url: str) -> None:
     for some in (b"".join(b"x%d: y\r\n" % i for i in range(5000)), b"x: " + b"y" * 50_000):
         with Wire(url) as wire:
@@ -895,6 +901,7 @@ def test_a_request_is_answered_once(url: str) -> None:
         assert all(wire.closed() for wire in several)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", [True, False])
 @pytest.mark.parametrize("path", ["/healthz", "/openapi.json"])
 def test_requests_that_are_sent_ahead_do_not_pile_up(url: str, read: bool, path: str) -> None:
@@ -963,6 +970,7 @@ def test_who_goes_away_finds_it_learned_once_or_not_at_all(tmp_path: Path) -> No
         assert bits(loop) == bits_from_scratch(loop)
 
 
+@pytest.mark.slow
 def test_a_crowd_that_goes_away(url: str, ask: Caller, folder: Path) -> None:
     stop = threading.Event()
 
@@ -987,6 +995,7 @@ def test_a_crowd_that_goes_away(url: str, ask: Caller, folder: Path) -> None:
             thread.join()
 
 
+@pytest.mark.slow
 def test_every_kind_of_problem_is_one_of_ours() -> None:
     assert {status for status, _ in TITLES.values()} <= {
         400,

@@ -80,6 +80,7 @@ def opened(folder: Path, path: str) -> Loop:
 # ---------------------------------------------------------------------------- loops
 
 
+@pytest.mark.slow
 def test_a_loop_is_made(ask: Caller, folder: Path) -> None:
     name = f"made.{ask.form}_1-"
     given = {
@@ -164,6 +165,7 @@ def test_a_loop_that_makes_no_sense_is_not_made(plain: Caller, folder: Path, giv
     assert set(folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_two_make_the_same_loop_and_one_has_made_it(url: str) -> None:
     for i in range(4):
         answers: list[int] = []
@@ -348,6 +350,7 @@ def test_every_name_of_msgpack(plain: Caller, cars: str, kind: str) -> None:
 # ---------------------------------------------------------------------------- numbers alone
 
 
+@pytest.mark.slow
 @given(st.data())
 @examples(15)
 def test_rows_of_numbers_are_decided_like_the_same_features_as_objects(folder: Path, url: str, data: Any) -> None:
@@ -1304,6 +1307,7 @@ def test_what_is_sent_again_is_counted_as_that(tmp_path: Path, make: Any) -> Non
     }
 
 
+@pytest.mark.slow
 def test_the_series_do_not_grow_with_what_strangers_ask(plain: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_metrics, "EVERY", 0.0)
 
@@ -1335,6 +1339,7 @@ with Loop.open(sys.argv[1]) as loop:
 """
 
 
+@pytest.mark.slow
 def test_another_process_writes_at_the_same_time(url: str, cars: str, folder: Path) -> None:
     n = 40 * FACTOR
     path = folder / f"{cars.rpartition('/')[2]}.heedful"
@@ -1374,6 +1379,7 @@ def test_another_process_writes_at_the_same_time(url: str, cars: str, folder: Pa
         assert ok(caller.get(f"{cars}/weights"))["weights"] == loop.weights
 
 
+@pytest.mark.slow
 def test_people_are_forgotten_while_others_are_answered(url: str, cars: str, folder: Path) -> None:
     failures: list[Any] = []
     stop = threading.Event()
@@ -1411,6 +1417,7 @@ def test_people_are_forgotten_while_others_are_answered(url: str, cars: str, fol
 # ---------------------------------------------------------------------------- open and closed
 
 
+@pytest.mark.slow
 def test_what_nobody_asks_for_is_closed_and_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_metrics, "EVERY", 0.0)
     small_loop(tmp_path / "cars.heedful", snapshot_every=10_000).close()
@@ -1432,6 +1439,7 @@ def test_what_nobody_asks_for_is_closed_and_opened_again(tmp_path: Path, monkeyp
         until(lambda: open_loops(caller) == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2])
 def test_no_more_are_kept_open_than_may_be(tmp_path: Path, most: int) -> None:
     names = [f"l{i}" for i in range(5)]

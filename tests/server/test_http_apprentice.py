@@ -83,6 +83,7 @@ def test_the_setting_makes_one_or_is_refused(ask: Caller, settings: Any, learner
         assert (made.value["apprentice"]["ready"], made.value["settings"]["agreement"]) == (False, 0.75)
 
 
+@pytest.mark.slow
 def test_over_http_and_by_the_client_it_is_what_the_loop_says(ask: Caller, url: str, tmp_path: Path) -> None:
     assert found_by(ask, SETTINGS, learner="pairwise-logistic").status == 201
     with Client(url, timeout=20.0) as client:
@@ -132,6 +133,7 @@ def test_other_loops_say_nothing_of_it(ask: Caller) -> None:
     assert made.value["settings"]["apprentice"] is False
 
 
+@pytest.mark.slow
 def test_on_the_page_it_asks_and_is_promoted(visitor: Visitor, ask: Caller, url: str, tmp_path: Path) -> None:
     found_by(ask, SETTINGS, learner="pairwise-logistic")
     with Client(url, timeout=20.0) as client:

@@ -45,6 +45,7 @@ def choose(loop: Client | Any, rounds: range) -> None:
         loop.feedback(f"d{i}", id=f"e{i}", clicks=[max(shown, key=F0.__getitem__)])
 
 
+@pytest.mark.slow
 def test_over_http_it_is_what_the_loop_says(folder: Path, ask: Caller, url: str, name: str) -> None:
     loop = f"/v1/loops/{name}"
     with Client(url, timeout=10.0) as client:
@@ -99,6 +100,7 @@ def test_over_http_it_is_what_the_loop_says(folder: Path, ask: Caller, url: str,
             there.stop_experiment()
 
 
+@pytest.mark.slow
 @each_kind
 def test_every_kind_begins_looks_and_promotes_or_says_why_not(kind: Kind, folder: Path, ask: Caller, url: str) -> None:
     """By the client and over HTTP it is what the loop says."""
@@ -157,6 +159,7 @@ def test_every_kind_begins_looks_and_promotes_or_says_why_not(kind: Kind, folder
         assert bits(loop) == before
 
 
+@pytest.mark.slow
 def test_a_learner_of_ones_own_is_tried_where_the_server_was_started_with_its_file(tmp_path: Path) -> None:
     """In a loop that was made with one of heedful's; a server without the file serves what served before, and says that
     the experiment waits."""

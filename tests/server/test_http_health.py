@@ -19,6 +19,7 @@ from loops import as_json, small_loop
 T0, SECOND = 1_700_000_000_000_000, 1_000_000
 
 
+@pytest.mark.slow
 @each_kind
 def test_the_health_over_http_is_that_of_the_loop(kind: Kind, folder: Path, url: str) -> None:
     path = folder / f"{kind.name}.heedful"
@@ -52,6 +53,7 @@ def test_an_alpha_that_is_none_is_refused_by_name(alpha: str, folder: Path, url:
         assert (said.status, said.value["field"]) == (422, "alpha")
 
 
+@pytest.mark.slow
 def test_a_command_that_finds_an_alarm_says_what_to_do_and_fails(tmp_path: Path) -> None:
     path = tmp_path / "cars.heedful"
     with small_loop(path, "perceptron") as loop:

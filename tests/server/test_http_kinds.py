@@ -45,6 +45,7 @@ def names_in(loop: Loop, decision: str) -> tuple[str, ...]:
     return known.names
 
 
+@pytest.mark.slow
 @each_kind
 def test_a_loop_over_http_is_the_loop(ask: Caller, kind: Kind, folder: Path, tmp_path: Path) -> None:
     """The same story told to a loop here and to one over HTTP: every answer and every bit is the same."""

@@ -309,6 +309,7 @@ def maker(folder: Path, who: int) -> subprocess.Popen[str]:
     return subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_processes_that_make_the_first_key_at_once(tmp_path: Path) -> None:
     running = [maker(tmp_path, who) for who in range(4)]
     for each in running:
@@ -518,6 +519,7 @@ def test_taking_over_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         assert len(keys.all()) == 3
 
 
+@pytest.mark.slow
 def test_processes_that_take_over_at_once(tmp_path: Path) -> None:
     (tmp_path / "server.db").write_bytes(golden("0001.db"))
     program = "import sys; from pathlib import Path; from heedful.server.keys import Keys\n"

@@ -564,6 +564,7 @@ def test_users_keep_it_open(tmp_path: Path) -> None:
         at_desk(loop, work)
 
 
+@pytest.mark.slow
 def test_a_loop_of_choices_takes_one_core(tmp_path: Path) -> None:
     """In a process of its own: the tests have one thread as it is."""
     path = study_of_rows(tmp_path / "words.heedful", 4)

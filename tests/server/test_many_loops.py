@@ -97,6 +97,7 @@ def test_a_start_reads_no_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     print(f"\nlisting {LOOPS} loops: {1000 * seconds:.1f} ms")
 
 
+@pytest.mark.slow
 def test_loops_that_nobody_uses_are_closed(folder: Path) -> None:
     with Process(folder, "--most-open", "50", "--idle", "2").wait() as server:
         with httpx.Client(base_url=server.url, timeout=30.0) as client:
@@ -140,6 +141,7 @@ def test_loops_that_nobody_uses_are_closed(folder: Path) -> None:
             assert loop.projection.model.shared.t >= 6
 
 
+@pytest.mark.slow
 def test_what_an_open_loop_costs(folder: Path) -> None:
     """It has no bound; docs/scale.md says what it is."""
     n_open = 200
@@ -165,6 +167,7 @@ def test_what_an_open_loop_costs(folder: Path) -> None:
     assert each_files < 10
 
 
+@pytest.mark.slow
 def test_opened_and_closed_it_stays_the_same(folder: Path) -> None:
     """Many at once, from many callers, where only a few may be open: nobody is let down."""
     with here(folder, Options(most_open=5, idle=0.1)) as (app, client):

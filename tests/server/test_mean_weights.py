@@ -33,6 +33,7 @@ def record(path: Path, claimed: float) -> str:
         return f"perceptron@{start}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("claimed", "wrong"), [(1.0 / 6.0, False), (1.0 / 18.0, True)])
 def test_mean_weights_are_told_everywhere(
     claimed: float, wrong: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -82,6 +82,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "content"), REFUSED, ids=lambda given: str(given)[:50])
 def test_a_refusal_is_gone_when_it_was_answered(folder: Path, kind: str, content: bytes) -> None:
     """A caller without a key makes as many as they like; a pause of the collector is everybody's."""
@@ -405,6 +406,7 @@ def test_lists_are_learned_beside_the_event_loop(url: str, monkeypatch: pytest.M
     assert {n: name[:8] for n, name in threads.items()} == {1000: "heedful_"}
 
 
+@pytest.mark.slow
 def test_threads_that_work_for_others_let_go_soon(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread of the server waits for the interpreter several times a request, each time for so long."""
     found: list[float] = []
@@ -423,6 +425,7 @@ def test_threads_that_work_for_others_let_go_soon(folder: Path, monkeypatch: pyt
 # ---------------------------------------------------------------------------- bodies that do not come
 
 
+@pytest.mark.slow
 def test_the_slow_are_hung_up_on_a_few_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand at once are refused in the same second; others have a turn between them."""
     turns, refused = [0], list[int]()

@@ -173,6 +173,7 @@ def changed(token: str) -> Iterator[str]:
         yield token[:i] + ("A" if letter != "A" else "B") + token[i + 1 :]
 
 
+@pytest.mark.slow
 def test_a_token_is_refused_by_what_is_wrong_with_it(shop: Shop) -> None:
     read = shop.keys.create("reader", scopes=["read"])[1]
     gone, revoked = shop.keys.create("gone")

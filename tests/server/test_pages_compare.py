@@ -78,6 +78,7 @@ def found_out(visitor: Visitor, path: str) -> Any:
     return page
 
 
+@pytest.mark.slow
 def test_results_of_all_and_by_segment(visitor: Visitor) -> None:
     page = found_out(visitor, "/loops/words/results")
     assert page.status == 200
@@ -139,6 +140,7 @@ def file_of(url: str, path: str) -> httpx.Response:
     return until(lambda: (got := httpx.get(f"{url}{path}", verify=NO_TLS)).status_code != 503 and got)  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 def test_the_ranking_as_a_table(url: str, visitor: Visitor, path: Path) -> None:
     file = file_of(url, "/loops/words/results/ranking.csv")
     assert file.headers["content-disposition"] == 'attachment; filename="words-ranking.csv"'
@@ -169,6 +171,7 @@ def drawing(content: bytes) -> ElementTree.Element:
     return root
 
 
+@pytest.mark.slow
 def test_the_ranking_as_a_picture(url: str, path: Path) -> None:
     file = file_of(url, "/loops/words/results/ranking.svg")
     assert file.headers["content-disposition"] == 'attachment; filename="words-ranking.svg"'
@@ -215,6 +218,7 @@ def test_names_are_only_names_in_both(url: str, path: Path) -> None:
     assert drawing(file_of(url, "/loops/odd/results/ranking.svg").content) is not None
 
 
+@pytest.mark.slow
 def test_a_link_that_shows_the_ranking(url: str, visitor: Visitor, path: Path) -> None:
     page = visitor.post("/loops/words/links", {"days": "7", "shows": "1", "segment": "staff"})
     link = page.at("link").removeprefix(url)
@@ -248,6 +252,7 @@ def test_what_is_strange_about_how_somebody_answered_is_not_shown_to_all(visitor
     assert "left" not in re.sub(r"questions? left", "", words(found_out(visitor, link_to(path, shows=True)).tree))
 
 
+@pytest.mark.slow
 def test_a_link_that_shows_a_ranking_that_nobody_has_answered_for(visitor: Visitor, path: Path) -> None:
     study = study_in(path.parent / "logos.heedful", logos(path.parent / "pictures"))
     link = link_to(study, shows=True)
@@ -270,6 +275,7 @@ def test_a_link_that_shows_a_ranking_that_nobody_has_answered_for(visitor: Visit
     assert visitor.post("/loops/words/links", {"days": "7", "shows": "yes"}).status == 422
 
 
+@pytest.mark.slow
 def test_who_sits_here_can_be_left_out(visitor: Visitor, url: str, path: Path) -> None:
     assert "All but you" not in found_out(visitor, "/loops/words/results").html
     with Loop.open(path) as loop:
@@ -283,6 +289,7 @@ def test_who_sits_here_can_be_left_out(visitor: Visitor, url: str, path: Path) -
     assert {each["person"] for each in left.json()["answers"]} == {"staff/a", "staff/b", "customers/c"}
 
 
+@pytest.mark.slow
 def test_a_segment_that_is_called_as_who_sits_here_is_not_left_out(visitor: Visitor, path: Path) -> None:
     """No link makes one any more."""
     with Loop.open(path) as loop:
@@ -294,6 +301,7 @@ def test_a_segment_that_is_called_as_who_sits_here_is_not_left_out(visitor: Visi
     assert visitor.post("/loops/words/links", {"days": "7", "segment": "you"}).status == 422
 
 
+@pytest.mark.slow
 def test_who_always_presses_the_same_side_is_told_of(visitor: Visitor, path: Path) -> None:
     assert "Note:" not in found_out(visitor, "/loops/words/results").html
     with Loop.open(path) as loop:
@@ -377,6 +385,7 @@ def test_somebody_else_sits_here(visitor: Visitor, path: Path) -> None:
     assert visitor.get(f"/loops/words/compare?person={'x' * 151}").status == 422
 
 
+@pytest.mark.slow
 def test_a_ranking_that_takes_long_is_waited_for_a_while_and_told_later(
     visitor: Visitor, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -439,6 +448,7 @@ def test_the_page_that_asks_shows_no_ranking(visitor: Visitor) -> None:
     assert "left" in told
 
 
+@pytest.mark.slow
 def test_who_comes_meanwhile_does_not_have_it_begun_anew(
     visitor: Visitor, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -487,6 +497,7 @@ def test_a_link_that_was_made_stays_to_be_read(visitor: Visitor, path: Path, mon
     go.set()
 
 
+@pytest.mark.slow
 def test_how_things_stand_for_some_people_together(path: Path) -> None:
     with Loop.open(path) as loop:
         some = loop.standing(people=["staff/a", "staff/b", "nobody"])

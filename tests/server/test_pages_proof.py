@@ -41,6 +41,7 @@ def rows_of(page: Seen) -> list[Element]:
     return page.all("div[@id='told']//tr[@data-learner]")
 
 
+@pytest.mark.slow
 @each_kind
 def test_every_learner_that_is_offered_is_evaluated_as_the_loop_does(
     visitor: Visitor, kind: Kind, tmp_path: Path
@@ -70,6 +71,7 @@ def test_every_learner_that_is_offered_is_evaluated_as_the_loop_does(
     assert {row.attrib["data-learner"] for row in rows_of(page)} <= {own, *offered}
 
 
+@pytest.mark.slow
 def test_an_interval_is_drawn_where_it_lies(visitor: Visitor, tmp_path: Path) -> None:
     small_loop(tmp_path / "l.heedful", "fair-pairs", exploration=0.5, control=0.0).close()
     live(tmp_path / "l.heedful", 150)
@@ -94,6 +96,7 @@ def test_an_interval_is_drawn_where_it_lies(visitor: Visitor, tmp_path: Path) ->
     assert "It cannot be told yet whether perceptron is better than fair-pairs" in page.at("told")
 
 
+@pytest.mark.slow
 def test_position_bias_is_drawn_where_it_lies(visitor: Visitor, tmp_path: Path) -> None:
     small_loop(tmp_path / "l.heedful", "fair-pairs", exploration=0.5, control=0.0).close()
     live(tmp_path / "l.heedful", 150)
@@ -163,6 +166,7 @@ def test_kinds_that_show_no_rankings_say_so_instead_of_a_form(visitor: Visitor, 
         assert page.status == 422
 
 
+@pytest.mark.slow
 def test_an_experiment_from_its_plan_to_its_end(visitor: Visitor, tmp_path: Path) -> None:
     path = tmp_path / "l.heedful"
     small_loop(path, "fair-pairs", exploration=0.5, control=0.0).close()
@@ -214,6 +218,7 @@ def stands(path: Path) -> Experiment:
         return loop.experiment()
 
 
+@pytest.mark.slow
 def test_a_promotion_needs_evidence_or_a_confirmation(visitor: Visitor, tmp_path: Path) -> None:
     path = tmp_path / "l.heedful"
     small_loop(path, "fair-pairs", exploration=0.5, control=0.0).close()
@@ -257,6 +262,7 @@ def test_a_promotion_needs_evidence_or_a_confirmation(visitor: Visitor, tmp_path
     assert "heedful rollback" not in page.at("promote")
 
 
+@pytest.mark.slow
 def test_the_candidate_of_the_experiment_is_promoted_by_its_evidence(visitor: Visitor, tmp_path: Path) -> None:
     path = tmp_path / "l.heedful"
     small_loop(path, "fair-pairs", exploration=0.5, control=0.0).close()

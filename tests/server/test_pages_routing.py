@@ -78,6 +78,7 @@ def test_what_is_no_thumb_teaches_nothing(visitor: Visitor, path: Path, field: s
         assert (loop.projection.log.counts(), bits(loop)) == before
 
 
+@pytest.mark.slow
 def test_a_loop_of_routes_speaks_of_routes(visitor: Visitor, tmp_path: Path) -> None:
     """On its pages as in its report and its evaluation: a decision shows one model, and no list."""
     told = []

@@ -135,6 +135,7 @@ def test_not_all_of_a_large_catalogue(folder: Path, url: str) -> None:
     assert len(set.union(*seen)) > HAND
 
 
+@pytest.mark.slow
 def test_the_control_says_what_it_is_once_something_was_learned(folder: Path, url: str) -> None:
     """Before, no list is in a learned order."""
     made(folder, control=0.25, name="some")

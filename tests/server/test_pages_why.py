@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
+import pytest
 from browsing import Visitor, words
 
 from kinds import Kind, each_kind, teach
 from loops import small_loop
 
 
+@pytest.mark.slow
 @each_kind
 def test_the_page_is_the_loops_answer(visitor: Visitor, kind: Kind, tmp_path: Path) -> None:
     with kind.make(tmp_path / "l.heedful") as loop:

@@ -229,6 +229,7 @@ def test_the_token_is_in_no_log_even_where_something_breaks(
     assert link.removeprefix("/s/") not in "".join(told)
 
 
+@pytest.mark.slow
 def test_twenty_people_at_once_lose_no_answer(url: str, tmp_path: Path) -> None:
     path = tmp_path / "words.heedful"
     links = [link_to(path, segment) for segment in ("students", "teachers")]

@@ -94,6 +94,7 @@ KNOWN = {"loop": ["cars"], "item": ["i0", "i1"], "id": ["d0", "d1", "nobody"], "
 """What is there, so that not all that is asked is about nothing."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 @pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=lambda each: each)
 def test_a_route_is_as_it_is_described(
@@ -162,6 +163,7 @@ GOOD: list[tuple[str, str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 def test_good_answers_are_as_described(tmp_path: Path) -> None:
     """One that is good of every kind: random ones seldom are, and what comes back must be described exactly."""
     names = {"loop": "cars", "item": "fresh", "id": "d1", "person": "p"}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from heedful import Loop
 from heedful.server.context import Options
@@ -50,6 +51,7 @@ class Watcher:
         self.connection.close()
 
 
+@pytest.mark.slow
 def test_told_to_end_it_ends_in_order(tmp_path: Path) -> None:
     folder = made(tmp_path / "served", "a", "b")
 
@@ -96,6 +98,7 @@ def test_told_to_end_it_ends_in_order(tmp_path: Path) -> None:
     assert followed == list(range(followed[0], followed[0] + len(followed)))
 
 
+@pytest.mark.slow
 def test_who_never_reads_does_not_hold_the_end_up_for_ever(tmp_path: Path) -> None:
     folder = made(tmp_path / "served", "a")
     with Loop.open(folder / "a.heedful") as loop:
@@ -119,6 +122,7 @@ def test_who_never_reads_does_not_hold_the_end_up_for_ever(tmp_path: Path) -> No
     check(folder / "a.heedful", told, 10_000 + 19)
 
 
+@pytest.mark.slow
 def test_who_never_read_and_went_away_is_forgotten(tmp_path: Path) -> None:
     folder = made(tmp_path / "served", "a")
     with Loop.open(folder / "a.heedful") as loop:

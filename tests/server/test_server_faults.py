@@ -31,6 +31,7 @@ from processes import Asker, Process, check, here, made, problem, taught, until
 # ---------------------------------------------------------------------------- the disk
 
 
+@pytest.mark.slow
 def test_the_disk_is_full(tmp_path: Path) -> None:
     folder = made(tmp_path / "served", "a", "b")
     with here(folder) as (app, client):
@@ -62,6 +63,7 @@ def test_the_disk_is_full(tmp_path: Path) -> None:
     check(folder / "b.heedful", told_b, 5)
 
 
+@pytest.mark.slow
 def test_files_that_may_not_grow(tmp_path: Path) -> None:
     """A real process that finds no room, at whatever it was writing: the log, a snapshot, the write-ahead file."""
     import resource
@@ -188,6 +190,7 @@ def test_a_decision_that_was_damaged_meanwhile(tmp_path: Path) -> None:
     assert [id for id, _ in told] == ["e5", "e6"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0" + b"\xff" * 4000], ids=["empty", "noise"])
 def test_damaged_keys(tmp_path: Path, content: bytes) -> None:
     """Nobody is let in, before as after the start, and no word of what is inside."""
@@ -324,6 +327,7 @@ def test_a_learner_that_cannot_propose(tmp_path: Path, n: int) -> None:
 # ---------------------------------------------------------------------------- keeping up
 
 
+@pytest.mark.slow
 def test_keeping_up_under_load_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "WRITE_AHEAD", 20_000)
     kept: list[str] = []

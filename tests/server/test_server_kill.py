@@ -253,6 +253,7 @@ async def stop_where_one_failed(tasks: list[asyncio.Task[None]]) -> None:
             await task
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyed", [False, True], ids=["nobody has a key", "with a key"])
 @pytest.mark.parametrize("durable", ["decision", "feedback"])
 def test_killed_again_and_again(tmp_path: Path, durable: str, keyed: bool) -> None:

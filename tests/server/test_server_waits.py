@@ -163,6 +163,7 @@ with Loop.open(sys.argv[1]) as loop:
 """
 
 
+@pytest.mark.slow
 def test_another_process_teaches_undoes_and_forgets_meanwhile(tmp_path: Path) -> None:
     folder = made(tmp_path / "served", "a", shrink=3.0, snapshot_every=20)
 
@@ -205,6 +206,7 @@ def test_another_process_teaches_undoes_and_forgets_meanwhile(tmp_path: Path) ->
     check(folder / "a.heedful", told)
 
 
+@pytest.mark.slow
 def test_two_servers_on_one_folder(tmp_path: Path) -> None:
     folder = made(tmp_path / "served", "a", "b", shrink=3.0, snapshot_every=50)
 
@@ -270,6 +272,7 @@ def test_erasing_while_another_process_reads(tmp_path: Path, monkeypatch: pytest
     check(folder / "a.heedful", told, 20)
 
 
+@pytest.mark.slow
 def test_catching_up_does_not_stop_the_server(tmp_path: Path) -> None:
     folder = made(tmp_path / "served", "a", shrink=3.0)
     with here(folder) as (_, client), ThreadPoolExecutor(80) as pool:

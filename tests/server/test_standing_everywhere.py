@@ -58,6 +58,7 @@ def of(rows: Any, item: str, *columns: str) -> dict[str, list[float]]:
     return {str(row[item]): [float(row[column]) for column in columns] for row in rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("people", "each", "spread"), [(1, 20, 0.6), (3, 12, 0.6), (20, 5, 1.0)])
 def test_loop_http_page_and_rank_say_the_same(tmp_path: Path, people: int, each: int, spread: float) -> None:
     path = tmp_path / "served" / "words.heedful"

@@ -96,6 +96,7 @@ def test_assignments(seed: int, slots: int, spare: int) -> None:
     assert w @ plain.phi(x, y) == pytest.approx(w @ plain.phi(x, plain.argmax(w, x)), abs=1e-12)
 
 
+@pytest.mark.slow
 @examples(300)
 @given(SEEDS, st.integers(1, 7), st.integers(0, 5), st.sampled_from(["ties", "equal", "normal", "huge", "negative"]))
 def test_assigned_is_an_optimal_assignment(seed: int, slots: int, spare: int, kind: str) -> None:

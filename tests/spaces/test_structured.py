@@ -147,6 +147,7 @@ def test_doors_of_paths() -> None:
 # ---------------------------------------------------------------------------- sets
 
 
+@pytest.mark.slow
 @examples(150)
 @given(SEEDS, st.sampled_from([1, 2, 3]), st.integers(1, 6))
 def test_subsets(seed: int, k: int, m: int) -> None:

@@ -91,6 +91,7 @@ def test_sides_are_shuffled(tmp_path: Path) -> None:
     assert 15 <= first["x"] <= 45
 
 
+@pytest.mark.slow
 def test_pairs_that_are_sure_are_asked_less(tmp_path: Path) -> None:
     """The learner chooses the models: those far apart are compared less often than neighbours."""
     rng = np.random.default_rng(0)

@@ -231,6 +231,7 @@ def test_more_things_than_can_be_compared_are_refused(tmp_path: Path) -> None:
         read_material(file)
 
 
+@pytest.mark.slow
 def test_a_study_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
     """Killed in the middle of making it: the next time it is made as if nothing had been."""
     folder = logos(tmp_path / "logos", 3)

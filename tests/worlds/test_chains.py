@@ -140,6 +140,7 @@ def test_simulated_people_click_what_they_are_shown() -> None:
         assert keen.better > 0.5
 
 
+@pytest.mark.slow
 def test_fitted_finds_who_clicked() -> None:
     """A person's own clicks on 600 chains give the person back."""
     person, rng = PositionBiased(1.0, 0.2, True, 1.5), np.random.default_rng(0)
@@ -193,6 +194,7 @@ def test_the_world_of_chains() -> None:
         state = world.advance(state, x, y, y)
 
 
+@pytest.mark.slow
 def test_every_promise_is_kept_among_chains() -> None:
     world, _, _ = world_of(4)
     findings = list(check_learner(PreferencePerceptron(3, Ranking(10)), world))

@@ -58,6 +58,7 @@ def test_with_features_they_are_of_a_gaussian_process() -> None:
     np.testing.assert_allclose(f[:, 0], f[:, 3], atol=1e-6)  # items with equal features have equal utilities
 
 
+@pytest.mark.slow
 def test_what_users_share() -> None:
     """A share s of the variance is common to all users, 1 - s is each user's own."""
     for share in (0.0, 0.36, 1.0):
@@ -166,6 +167,7 @@ class First(NamedTuple):
         return Asked(state.times + 1)
 
 
+@pytest.mark.slow
 def test_compiled_it_is_the_same() -> None:
     for world in (gaussian_choosers(3, 4, tie=0.2, lapse=0.1, unsure=0.1), gaussian_choosers(3, 4, repeats=False)):
         compiled = trace(First(), world, 40, 1)

@@ -70,6 +70,7 @@ def test_by_hand() -> None:
     assert answer(user, labels, shown, Draws(0.21, 0.99, 0.4)) == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", [PositionBiased(), PositionBiased(2.0, 0.0, True), Cascade(), Cascade(1.0, 0.1, True)])
 def test_compiled_they_click_the_same(user: Any) -> None:
     """Also without any click, where the feedback is empty."""

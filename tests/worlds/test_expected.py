@@ -115,6 +115,7 @@ def test_items_are_informative_in_expectation(seed: int, m: int) -> None:
     assert user.prefer(u, 0.0 * u, y, 0) == u[y] - u[0]
 
 
+@pytest.mark.slow
 def test_mean_gain_over_many_answers() -> None:
     """30 documents, shown in the order of a random w: on average half of what there is to gain, [J15] Eq. 7."""
     rng = np.random.default_rng(0)
@@ -129,6 +130,7 @@ def test_mean_gain_over_many_answers() -> None:
     assert min(ratio) < 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rankings", "items"])
 def test_compiled_they_answer_the_same_and_regret_falls(kind: str) -> None:
     """[J15] Corollary 2, section 6.2.4: regret still goes to zero."""

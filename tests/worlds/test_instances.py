@@ -30,6 +30,7 @@ def test_each_once_with_its_rank_then_again() -> None:
     assert {type(rank) for _, rank in rounds} == {int}
 
 
+@pytest.mark.slow
 def test_every_seed_has_an_order_of_its_own() -> None:
     world = instance_stream(X, RANKS, n_ranks=5)
     assert len({tuple(met(world, 20, seed)) for seed in range(20)}) == 20
@@ -46,6 +47,7 @@ def test_fixed_and_shuffled_beforehand() -> None:
     assert met(once, 20, 0) != met(instance_stream(X, RANKS, n_ranks=5, shuffle=5, fixed=True), 20, 0)
 
 
+@pytest.mark.slow
 def test_regret_is_the_rank_loss() -> None:
     world = instance_stream(X, RANKS, n_ranks=5, fixed=True)
     state = world.init(np.random.default_rng(0))

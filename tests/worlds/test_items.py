@@ -179,6 +179,7 @@ def test_data_that_do_not_fit_together_are_refused(change: dict[str, Any], messa
         item_pool(**{**whole, **change})  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_who_picks_the_best_compiles() -> None:
     pool = item_pool(items(30), W_STAR, Best())
     learner = PreferencePerceptron(n_features=N, space=Ranking(1))

@@ -93,6 +93,7 @@ def test_only_what_is_taken_of_a_list_is_consumed() -> None:
     assert max(played.y.size for played in several) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeats", [False, True])
 def test_compiled_is_interpreted(repeats: bool) -> None:
     world = RankedList(warm_start(few(repeats), 4, 1), 1, 5, 0.0)

@@ -224,6 +224,7 @@ def test_data_that_do_not_fit_together_are_refused(change: dict[str, Any], messa
         query_stream(**{**whole, **change})  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_whole_numbers_are_features_too() -> None:
     """Integer features are made floats: compiled code would read their bits as floats."""
     X = np.arange(24).reshape(6, 4) % 5

@@ -191,6 +191,7 @@ def test_ratings_that_do_not_fit_are_refused(users: Any, items: Any, values: Any
         replay_ratings(USERS, ITEMS, VALUES, repeats=1)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_compiled_equals_interpreted_to_the_end() -> None:
     rng = np.random.default_rng(5)
     rated = np.argwhere(rng.random((20, 30)) < 0.3)

@@ -49,6 +49,7 @@ def test_it_is_what_theorem_1_allows() -> None:
         assert np.linalg.norm(state.w) == pytest.approx(2.0 * np.sqrt(horizon))  # 2 R sqrt T
 
 
+@pytest.mark.slow
 def test_compiled() -> None:
     learner, world = PreferencePerceptron(T, Ranking(1)), unlearnable(T)
     assert trace(learner, world, 99, 0).tolist() == [2.0 / np.sqrt(T)] * T
