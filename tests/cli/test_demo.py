@@ -171,6 +171,7 @@ def test_what_was_learned_over_http_is_what_a_loop_learns(
     assert figures["pairs_alike"] == pytest.approx(np.mean(pairs), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_it_learned_and_learning_helps(figures: Any) -> None:
     assert figures["pairs_alike"] > 0.8
     assert figures["report"]["difference"]["low"] > 0.05
@@ -212,6 +213,7 @@ def test_what_came_out_the_other_way_round_is_not_passed_over(
         assert max(map(len, out.split("What to try")[0].splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_what_to_try_next_are_commands_there_are(words: str) -> None:
     lines = [line for line in words.split("What to try next")[1].splitlines() if line.startswith("  heedful ")]
     assert len(lines) == 4

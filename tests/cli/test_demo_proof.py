@@ -48,6 +48,7 @@ def test_what_is_decided_agrees_with_the_truth(proof: Proof) -> None:
         assert said.frozen > 0
 
 
+@pytest.mark.slow
 def test_the_truth_is_between_that_of_the_shop_and_that_of_the_mean_taste(proof: Proof) -> None:
     assert proof.caller < 0.8 * proof.best
     for values in (proof.blind_true, proof.log_true):

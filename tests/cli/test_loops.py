@@ -817,6 +817,7 @@ def test_that_the_disk_is_full_is_no_fault_of_the_input(cars: str, monkeypatch: 
     bad(heedful("decide cars"), "cars.heedful/log.db: another process is writing", 1)
 
 
+@pytest.mark.slow
 def test_json_of_an_answer_is_one_document(cars: str) -> None:
     decided()
     got = heedful("feedback cars d1 --clicks mini --json")

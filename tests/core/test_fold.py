@@ -60,6 +60,7 @@ def test_a_pool_that_runs_dry_ends_the_rounds() -> None:
     assert [r.x.shape[0] for r in rounds] == sorted({r.x.shape[0] for r in rounds}, reverse=True)
 
 
+@pytest.mark.slow
 def test_no_rounds() -> None:
     assert trace(LEARNER, WORLD, 0, 0).size == 0
     assert list(play(LEARNER, WORLD, 0, 0)) == []
@@ -320,6 +321,7 @@ def test_what_is_no_space_is_refused(space: Any) -> None:
         Session(PreferencePerceptron(2, space))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("n", [2, 3, 5, 1000])
 def test_another_number_of_features_than_the_world_has_is_refused(n: int, interpreted: bool) -> None:
@@ -327,6 +329,7 @@ def test_another_number_of_features_than_the_world_has_is_refused(n: int, interp
         trace(PreferencePerceptron(n, Ranking(3)), WORLD, 5, 0, interpreted=interpreted)
 
 
+@pytest.mark.slow
 def test_numbers_of_numpy_are_numbers() -> None:
     """A numpy scalar as a hyperparameter is the number it stands for, in both executors."""
     learner = ConvexPerceptron(np.int8(4), Ranking(np.int64(3)), np.float32(0.5))

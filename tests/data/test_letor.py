@@ -40,6 +40,7 @@ def test_mq2008_has_the_published_size(loaded: Queries) -> None:
     assert sum(not loaded.labels[a:b].any() for a, b in zip(loaded.offsets, loaded.offsets[1:])) == 220
 
 
+@pytest.mark.slow
 def test_mq2008_cell_by_cell(files: list[Path], loaded: Queries) -> None:
     row, qids = 0, []
     for file in files:

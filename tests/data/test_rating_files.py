@@ -184,6 +184,7 @@ def test_the_subset_of_book_crossing(data_folder: Path) -> None:
     assert set(dense.values.tolist()) <= {float(r) for r in range(1, 11)}
 
 
+@pytest.mark.slow
 def test_the_excerpt_of_book_crossing(data_folder: Path) -> None:
     name = "BX-Book-Ratings.excerpt-users-43842-55178.csv.gz"
     table = load_book_crossing(there(data_folder, "book-crossing-subset", name), implicit=True)

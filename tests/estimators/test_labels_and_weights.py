@@ -61,6 +61,7 @@ def enum(values: Any) -> Any:
 # ---------------------------------------------------------------------------- an order of its own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y", [Y, pd.Series(Y), enum(Y)], ids=["categorical", "series", "enum"])
 def test_an_ordered_column_keeps_its_order(y: Any) -> None:
     """It learns what `order` would have it learn, and so does better than a constant; sorted labels do not."""

@@ -86,6 +86,7 @@ def test_one_epoch_without_shuffling_is_a_session(name: str, n_features: int, n_
     assert estimator.predict(asked).tolist() == shown
 
 
+@pytest.mark.slow
 @each_face
 def test_compiled_is_interpreted_bit_for_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
@@ -405,6 +406,7 @@ def saddle(n: int, seed: int) -> tuple[Any, Any]:
     return x, 1 + np.digitize(value, [-1.0, -0.1, 0.25, 1.0])
 
 
+@pytest.mark.slow
 def test_in_pipelines_and_searches() -> None:
     X, y = saddle(600, 0)
     flat = make_pipeline(StandardScaler(), AveragedPRankClassifier(random_state=0)).fit(X, y)

@@ -47,6 +47,7 @@ def test_it_is_inference_over_items(features: Any, lapse: float) -> None:
     assert model.posterior().sd()[5] > 1.3 * model.posterior().sd()[1:4].max() or features is not None
 
 
+@pytest.mark.slow
 def test_rows_with_any_differences_against_draws() -> None:
     """Weights of two features, by brute force: a million draws of them."""
     rng = np.random.default_rng(2)

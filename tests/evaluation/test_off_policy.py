@@ -145,6 +145,7 @@ def draw(n: int, seed: int) -> tuple[Any, Any, Any]:
 TRUTH = WORLD.truth("cascade")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalise", [False, True])
 def test_a_long_log_tells_the_value_and_its_interval_holds_it(normalise: bool) -> None:
     found = estimate(*draw(4000, 1)[:2], normalise=normalise)

@@ -247,6 +247,7 @@ def test_progress_adds_up_also_where_pools_run_dry(table: Catalogue) -> None:
     assert all(20 <= length <= 40 for length in lengths)  # one or two of 40 items leave a round
 
 
+@pytest.mark.slow
 def test_compiled_runs_are_the_interpreted_ones(queries: Queries) -> None:
     setting = letor_setting(queries, StrictAlpha(0.5), seeds=(0, 1))
     learners = {"perceptron": setting.learner("perceptron")}

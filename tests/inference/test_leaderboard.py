@@ -420,6 +420,7 @@ def test_ties_alone_say_that_all_are_alike() -> None:
     assert (one.total, one.bad, one.tied) == (1, 1, 1)
 
 
+@pytest.mark.slow
 def test_half_a_win_for_both_counts_no_ties_apart() -> None:
     rows, _ = votes(4, 800, 23, ties="odds")
     board = leaderboard(rows, ties="half")

@@ -75,6 +75,7 @@ def test_scores_of_both_bodies(fast: Any, dtype: Any) -> None:
             assert abs(score - math.fsum(products)) <= 1e-14 * math.fsum(map(abs, products)), n
 
 
+@pytest.mark.slow
 def test_zeros_keep_their_sign(fast: Any) -> None:
     for n in (1, 3, 8, 9, 130):
         for zero in (0.0, -0.0):
@@ -82,6 +83,7 @@ def test_zeros_keep_their_sign(fast: Any) -> None:
             assert scores(X, w).tobytes() == fast(scores)(X, w).tobytes(), (n, zero)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_equal_rows_have_equal_scores(fast: Any, dtype: Any) -> None:
     """Wherever they stand, so that equal candidates tie; `X @ w` does not promise it."""
@@ -236,6 +238,7 @@ def test_add_rows_of_both_bodies(fast: Any, dtype: Any) -> None:
         assert out.tolist() == [1.0 + 10.0 * -3.0, 2.0 + 10.0 * 3.0, 3.0 + 10.0 * 1.5]
 
 
+@pytest.mark.slow
 def test_add_rows_of_both_bodies_for_one_feature(fast: Any) -> None:
     for m in (1, 7, 8, 9, 16, 40, 200):
         check_add_rows(fast, 1, m, np.float64)

@@ -344,6 +344,7 @@ def test_a_session_goes_on_from_a_state_that_grew() -> None:
         Session(learner, 0, state=session.state._replace(A=np.zeros(3)))
 
 
+@pytest.mark.slow
 def test_it_learns() -> None:
     """Regret falls to a small part of what it was, and below that of a random item."""
     world = gaussian_ratings(60, 60, 3, seed=1)

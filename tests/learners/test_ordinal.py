@@ -366,6 +366,7 @@ def test_compiled_is_interpreted(n: int, dtype: str) -> None:
         assert fast.tolist() == [abs(r.y - r.feedback) for r, _ in play(learner, world, 400, 3)]
 
 
+@pytest.mark.slow
 def test_a_diverging_widrow_hoff_still_shows_a_rank() -> None:
     """eta |x|^2 > 2: w overflows to infinity, then to no number; what is shown stays a rank, compiled as well."""
     learner = WidrowHoff(2, 5, eta=10.0)

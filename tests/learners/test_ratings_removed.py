@@ -13,16 +13,20 @@ from ratings_streams import offers, weighed
 from heedful.core.conformance import identical
 from heedful.core.fold import Round, copy_arrays, generators, replay
 from heedful.core.session import Session
+from heedful.learners.ratings.alb import ALB
+from heedful.learners.ratings.baselines import RandomItem
 from heedful.learners.ratings.nmf_bandit import NMFBandit
 from heedful.learners.ratings.pts import PTS
 from heedful.learners.registry import find_learners, summarise
 from heedful.spaces.slate import Slate, SlateContext, WeightedRatings
 
 USER, ITEM = 3, 5
-LEARNERS = sorted(
-    {cls for cls in find_learners().values() if summarise(cls).interaction == "rating"},
-    key=lambda cls: str(cls.__name__),
-)
+LEARNERS = [
+    pytest.param(cls, marks=[pytest.mark.slow] if cls in (ALB, PTS) else [])
+    for cls in sorted(set(find_learners().values()), key=lambda cls: str(cls.__name__))
+    if summarise(cls).interaction == "rating"
+]
+CHOOSERS = [case for case in LEARNERS if case.values[0] is not RandomItem]
 
 
 def logged(learner: Any, rounds: int = 90) -> list[Round]:
@@ -60,7 +64,6 @@ def a_rating(log: list[Round]) -> tuple[int, int]:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cls", LEARNERS)
 def test_a_log_folded_without_it_is_as_if_it_had_never_been(cls: Any) -> None:
     """Bit for bit: as a session that showed it to nobody's answer; and of an item, as if it had never been on offer."""
@@ -89,8 +92,7 @@ def test_a_log_folded_without_it_is_as_if_it_had_never_been(cls: Any) -> None:
     assert identical(session.state, replay(learner, never, 1))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cls", [cls for cls in LEARNERS if cls.__name__ != "RandomItem"])
+@pytest.mark.parametrize("cls", CHOOSERS)
 def test_counts_and_sums_are_at_once_those_without_it(cls: Any) -> None:
     learner = cls(Slate(3))
     log = logged(learner)
@@ -119,8 +121,9 @@ def test_counts_and_sums_are_at_once_those_without_it(cls: Any) -> None:
         learner.without_rating(full, 98, ITEM, 3.0)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("cls", "at"), [(NMFBandit, ITEM), (PTS, (slice(None), ITEM))])
+@pytest.mark.parametrize(
+    ("cls", "at"), [(NMFBandit, ITEM), pytest.param(PTS, (slice(None), ITEM), marks=pytest.mark.slow)]
+)
 def test_the_factors_of_an_item_that_is_taken_out_are_the_first_ones(cls: Any, at: Any) -> None:
     learner = cls(Slate(3))
     first = learner.init(generators(1)[2]).V[at].copy()  # the generator with which `replay` begins
@@ -129,7 +132,6 @@ def test_the_factors_of_an_item_that_is_taken_out_are_the_first_ones(cls: Any, a
     np.testing.assert_array_equal(learner.without_item(state, ITEM).V[at], first)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cls", LEARNERS)
 def test_what_nobody_rated_is_taken_out_without_a_word(cls: Any) -> None:
     learner = cls(Slate(3))
@@ -139,8 +141,7 @@ def test_what_nobody_rated_is_taken_out_without_a_word(cls: Any) -> None:
     assert (sums(state) if hasattr(state, "pairs") else {}) == before
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cls", [cls for cls in LEARNERS if cls.__name__ != "RandomItem"])
+@pytest.mark.parametrize("cls", CHOOSERS)
 def test_a_weight_is_as_many_ratings_in_counts_and_sums(cls: Any) -> None:
     learner = cls(Slate(3))
     log = [(x, y, feedback) for x, y, feedback in logged(learner) if isinstance(feedback, WeightedRatings)]

@@ -6,10 +6,13 @@ import gc
 import weakref
 from pathlib import Path
 
+import pytest
+
 from heedful import Loop
 from kinds import Kind, each_kind
 
 
+@pytest.mark.slow
 @each_kind
 def test_what_a_closed_loop_held_is_freed_at_once(tmp_path: Path, kind: Kind) -> None:
     """A server runs the collector rarely, and one loop may hold 128 MB of decisions."""

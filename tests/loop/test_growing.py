@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
+import pytest
 
 from heedful.loop.growing import MORE, Column, GrowingTable, Marks, People
 
@@ -47,6 +48,7 @@ def test_people_are_numbered_as_they_come() -> None:
         assert people.n == len(numbers)
 
 
+@pytest.mark.slow
 def test_an_entry_takes_few_bytes() -> None:
     """A Python object each would take a hundred."""
 

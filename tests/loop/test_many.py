@@ -95,6 +95,7 @@ def test_a_loop_that_is_not_there_is_named(loops: list[Path], tmp_path: Path, na
 # ---------------------------------------------------------------------------- one log in shards
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("events", [7, 40, 1000])
 def test_a_log_in_shards_gives_the_weights_of_the_loop(loops: list[Path], events: int) -> None:
     with Loop.open(loops[1]) as loop:

@@ -70,6 +70,7 @@ def settled(server: Process) -> int:
     return now
 
 
+@pytest.mark.slow
 def test_a_start_reads_no_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     was = Log.__init__
@@ -181,6 +182,7 @@ def test_opened_and_closed_it_stays_the_same(folder: Path) -> None:
         assert bits(loop) == before
 
 
+@pytest.mark.slow
 def test_an_idle_loop_is_closed_freed_and_opened_by_the_next_request(folder: Path) -> None:
     """Freed without the garbage collector, which a server runs rarely: what is left is returned to the system."""
     with here(folder, Options(idle=0.3)) as (app, client):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from browsing import Visitor, words
 
 from kinds import Kind, each_kind, teach
@@ -12,6 +13,7 @@ from loops import small_loop
 T0, SECOND = 1_700_000_000_000_000, 1_000_000
 
 
+@pytest.mark.slow
 @each_kind
 def test_the_page_is_the_loops_answer(visitor: Visitor, kind: Kind, tmp_path: Path) -> None:
     with kind.make(tmp_path / "l.heedful") as loop:

@@ -388,6 +388,7 @@ def test_a_list_that_nobody_looks_at_does_not_count_as_shown(
     assert "decision" not in noted(visitor)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dest", ["document", "empty"])
 def test_a_list_that_somebody_looks_at_counts_as_shown(visitor: Visitor, dest: str) -> None:
     visitor.http.get("/loops/cars", headers={"sec-fetch-site": "same-origin", "sec-fetch-dest": dest})

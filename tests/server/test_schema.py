@@ -271,6 +271,7 @@ def test_headers_and_problems_are_described(url: str) -> None:
     strictly(answer.json(), DESCRIBED["components"]["schemas"]["Problem"])
 
 
+@pytest.mark.slow
 def test_it_is_the_same_with_keys(tmp_path: Path) -> None:
     """What is described is what a holder of a key is answered, and 401 what everybody else is."""
     small_loop(tmp_path / "cars.heedful").close()

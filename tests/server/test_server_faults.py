@@ -524,6 +524,7 @@ def test_a_loop_is_not_made_where_the_folder_went(tmp_path: Path) -> None:
         assert client.post("/v1/loops", json=new).status_code == 201
 
 
+@pytest.mark.slow
 def test_the_whole_folder_goes(tmp_path: Path) -> None:
     folder = made(tmp_path / "served", "a")
     with Process(folder).wait() as server, httpx.Client(base_url=server.url) as client:

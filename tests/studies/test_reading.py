@@ -224,6 +224,7 @@ def test_a_name_that_a_table_would_lose_keeps_its_ending(tmp_path: Path) -> None
     assert {row["name"] for row in read_material(folder).rows} == {"logo 0", "logo 1", "NA.png"}
 
 
+@pytest.mark.slow
 def test_more_things_than_can_be_compared_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "items.csv"
     file.write_text("name\n" + "".join(f"word {i}\n" for i in range(THINGS + 1)))
