@@ -263,9 +263,7 @@ TABLES: Mapping[str, TableLog] = {
         (0.5, 0.5), (0.0, 1.0), RATES, claimed=(0.55, 0.55), options={"least_probability": 0.5}
     ),
     "sound, halves": TableLog((0.5, 0.5), (0.0, 1.0), RATES),
-    "sound, halves, least probability": TableLog(
-        (0.5, 0.5), (0.0, 1.0), RATES, options={"least_probability": 0.5}
-    ),
+    "sound, halves, least probability": TableLog((0.5, 0.5), (0.0, 1.0), RATES, options={"least_probability": 0.5}),
     "sound, one in ten": TableLog((0.9, 0.1), (0.0, 1.0), RATES),
 }
 

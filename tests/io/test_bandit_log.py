@@ -102,7 +102,7 @@ def test_rare_clicks_have_an_honest_interval() -> None:
         {"action": f"item {a}", "probability": 1 / 30, "reward": int(i in clicked)}
         for i, a in enumerate(rng.integers(30, size=10_000))
     ]
-    logged, *always = (each.values[0] for each in evaluate_table(rows).learners)
+    logged, *always = (each.values[0] for each in evaluate_table(rows, least_probability=1 / 30).learners)
     assert logged.low is not None
     assert logged.high is not None
     assert 0.002 < logged.low < 0.0046 < logged.high < 0.009
@@ -155,8 +155,7 @@ def test_a_parquet_table_is_read_as_well(tmp_path: Path) -> None:
     assert both[0] == both[1]
 
 
-def test_probabilities_that_nothing_agrees_with_give_no_interval_and_no_verdict() -> None:
-    """They are ten times too small, so that weights are ten times too large."""
+def test_probabilities_that_are_ten_times_too_small_give_no_value_and_no_verdict() -> None:
     rng = np.random.default_rng(0)
     rows = [
         {"context": "a", "action": "xyz"[rng.integers(3)], "probability": 1.0 / 30.0, "reward": int(rng.random() < 0.5)}
@@ -164,11 +163,8 @@ def test_probabilities_that_nothing_agrees_with_give_no_interval_and_no_verdict(
     ]
     for each in evaluate_table(rows).learners[1:]:
         [value] = each.values
-        assert value.value is not None
-        assert value.value > 1.0
-        assert (value.low, value.high, value.difference, value.verdict) == (None, None, None, "")
-        assert "logged probabilities are wrong" in value.warning
-        assert value.warning.endswith("no value agrees with all of the log, so there is no interval")
+        assert (value.value, value.low, value.high, value.difference, value.verdict) == (None, None, None, None, "")
+        assert "logged probabilities are wrong" in value.refused
 
 
 def test_a_probability_next_to_0_is_refused_where_it_counts() -> None:
@@ -185,16 +181,16 @@ def test_a_probability_next_to_0_is_refused_where_it_counts() -> None:
 
 # ---------------------------------------------------------------------------- nothing is bounded by what was seen
 
-LOGS = 30
-"""Of an interval that misses with probability .05 at most, 30 logs miss more than 6 times with probability .001."""
+LOGS = 16
+"""Of an interval that misses with probability .05 at most, 16 logs miss more than 4 times with probability .001."""
 
 
 @pytest.mark.parametrize("name", [each for each in TABLES if each.startswith("rare action")])
 def test_an_action_that_is_hardly_ever_shown_is_allowed_for_where_it_is_not_seen(name: str) -> None:
     """Of 600 rows less than one shows the best action, of which the target takes fifty times as much or more."""
     found = [look_at_table(name, (1, seed)) for seed in range(LOGS)]
-    assert sum(any(each.missed) for each in found) <= 6
-    assert sum(each.told == (True, True) for each in found) >= 20, [each.refused for each in found]
+    assert sum(any(each.missed) for each in found) <= 4
+    assert sum(each.told == (True, True) for each in found) >= 10, [each.refused for each in found]
     assert not any(each.verdict == "worse" for each in found), "it is better"
 
 
@@ -218,9 +214,7 @@ def test_amounts_have_the_ends_that_the_least_and_the_greatest_one_determine(
     assert sum(any(each.missed) for each in found) <= 3
 
 
-@pytest.mark.parametrize(
-    "name", [each for each in TABLES if each.startswith("said") and each != "said .55, were .5"]
-)
+@pytest.mark.parametrize("name", [each for each in TABLES if each.startswith("said") and each != "said .55, were .5"])
 def test_wrong_probabilities_in_either_direction_give_no_value(name: str) -> None:
     rows = TABLES[name].draw(np.random.default_rng(5))
     rows = [row for seed in range(4) for row in TABLES[name].draw(np.random.default_rng(seed))] + rows
@@ -235,15 +229,15 @@ def test_wrong_probabilities_in_either_direction_give_no_value(name: str) -> Non
 def test_a_sound_table_is_not_taken_for_a_wrong_one() -> None:
     for name in TABLES:
         if name.startswith("sound"):
-            found = [look_at_table(name, (3, seed)) for seed in range(20)]
+            found = [look_at_table(name, (3, seed)) for seed in range(6)]
             assert {each.refused for each in found} == {""}, name
-            assert sum(any(each.missed) for each in found) <= 5
+            assert sum(any(each.missed) for each in found) <= 2
 
 
 def test_what_is_known_beforehand_makes_intervals_narrower_and_has_to_agree_with_the_table() -> None:
-    rows = table(400)
-    for row in rows:
-        row["reward"] = float(row["reward"]) * 30.0
+    rows = table(1000)
+    for i, row in enumerate(rows):
+        row["reward"] = 30.0 * (i % 90 == 1)
     open_, known = (
         evaluate_table(rows, always=["d"], least_reward=0.0, most_reward=30.0, least_probability=least)
         for least in (None, 0.05)
@@ -286,8 +280,8 @@ def test_learners_are_evaluated_without_a_bound_that_was_seen_as_well() -> None:
     """Two actions, shown by coin; what a learner would have shown has the interval of the table's own policies."""
     rng = np.random.default_rng(6)
     rows = [
-        {"action": "xy"[a], "probability": 0.5, "reward": int(rng.random() < (0.9, 0.1)[a]), "hour": "noon"}
-        for a in rng.integers(2, size=60).tolist()
+        {"action": "xy"[a], "probability": 0.5, "reward": int(rng.random() < 0.03), "hour": "noon"}
+        for a in rng.integers(2, size=100).tolist()
     ]
     wide, narrow = (
         evaluate_table(rows, learners=["pairwise-logistic"], least_probability=least).learners[1].values[0]

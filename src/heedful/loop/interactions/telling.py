@@ -265,8 +265,8 @@ def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> 
     warnings = [Line(f"{each.learner}: {value.warning}.") for each, value in zip(learners, values) if value.warning]
     about = (
         "Answers count the more, the likelier this learner would have shown what was shown. The effective sample size "
-        "is the number of answers of equal weight that would tell as much. The mean weight is about 1 if all is well: "
-        "below 1, something that the learner would show is not in the log; above 1, logged probabilities are wrong."
+        "is the number of answers of equal weight that would tell as much. The mean weight is 1, but for chance, if "
+        "all is well: there is no value where it is above that, or far below."
     )
     return [Table("Weights", columns, tuple(rows)), Line(about), *warnings] if rows else [*warnings]
 
@@ -291,7 +291,9 @@ def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
 
     if value.value is None:
         return "unknown", "", ""
-    between = "none" if value.low is None else f"{text(value.low)} to {text(value.high)}"
+    between = "none" if value.low is None and value.high is None else f"{text(value.low)} to {text(value.high)}"
+    if (value.low is None) != (value.high is None):
+        between = f"{text(value.low)} or more" if value.high is None else f"{text(value.high)} or less"
     if value.difference is None:
         return text(value.value), between, ""
     apart = (
