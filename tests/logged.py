@@ -254,13 +254,13 @@ TABLES: Mapping[str, TableLog] = {
         (0.5, 0.5), (1.0, 0.0), LOSSES, 1000, options={"least_reward": -5000.0, "most_reward": 21.0}
     ),
     "said .5, were .8 and .2": TableLog((0.8, 0.2), (0.0, 1.0), RATES, claimed=(0.5, 0.5)),
-    "said .5, were .6 and .4": TableLog((0.6, 0.4), (0.0, 1.0), RATES, claimed=(0.5, 0.5)),
+    "said .5, were .6 and .4": TableLog((0.6, 0.4), (0.0, 1.0), RATES, 2000, claimed=(0.5, 0.5)),
     "said .5, were .8 and .2, target by half": TableLog((0.8, 0.2), (0.5, 0.5), RATES, claimed=(0.5, 0.5)),
     "said .25, were .5": TableLog((0.5, 0.5), (0.0, 1.0), RATES, claimed=(0.25, 0.25)),
     "said .8, were .5": TableLog((0.5, 0.5), (0.0, 1.0), RATES, claimed=(0.8, 0.8)),
-    "said .55, were .5": TableLog((0.5, 0.5), (0.0, 1.0), RATES, claimed=(0.55, 0.55)),
+    "said .55, were .5": TableLog((0.5, 0.5), (0.0, 1.0), RATES, 2000, claimed=(0.55, 0.55)),
     "said .55, were .5, least probability": TableLog(
-        (0.5, 0.5), (0.0, 1.0), RATES, claimed=(0.55, 0.55), options={"least_probability": 0.5}
+        (0.5, 0.5), (0.0, 1.0), RATES, 2000, claimed=(0.55, 0.55), options={"least_probability": 0.5}
     ),
     "sound, halves": TableLog((0.5, 0.5), (0.0, 1.0), RATES),
     "sound, halves, least probability": TableLog((0.5, 0.5), (0.0, 1.0), RATES, options={"least_probability": 0.5}),
