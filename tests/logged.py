@@ -287,8 +287,8 @@ def look_at_table(name: str, seed: Sequence[int]) -> TableLooked:
     log = TABLES[name]
     value = evaluate_table(log.draw(np.random.default_rng(seed)), targets=["target"], alpha=ALPHA, **log.options)
     found = value.learners[1].values[0]
-    low, high = (-math.inf if found.low is None else found.low), (math.inf if found.high is None else found.high)
+    low, high = (-math.inf, math.inf) if found.low is None or found.high is None else (found.low, found.high)
     return TableLooked(
-        found.refused, (found.low is not None, found.high is not None), (low > log.truth, high < log.truth),
+        found.refused, (math.isfinite(low), math.isfinite(high)), (low > log.truth, high < log.truth),
         found.verdict, high - low,
     )  # fmt: skip

@@ -222,19 +222,19 @@ def test_a_lower_limit_of_amounts_needs_no_range_and_scales_with_them(unit: floa
 def test_amounts_have_the_ends_that_are_known() -> None:
     weights, rewards, _ = draw(2000, 4)
     ends = []
-    for span in ((0.0, 1.0), (0.0, None), (None, 1.0), (None, None)):
+    for span in ((0.0, 1.0), (0.0, math.inf), (-math.inf, 1.0), (-math.inf, math.inf)):
         found = estimate(weights, rewards, span=span)
         assert isinstance(found, Estimate)
         ends.append((found.low, found.high))
         assert found.value == estimate(weights, rewards).value  # type: ignore[union-attr]
     (low, high), (only_low, none), (nothing, only_high), neither = ends
-    assert (none, nothing, neither) == (None, None, (None, None))
+    assert (none, nothing, neither) == (math.inf, -math.inf, (-math.inf, math.inf))
     assert only_low == pytest.approx(low, rel=0.05)
-    assert K - (only_high or 0.0) == pytest.approx(K - (high or 0.0), rel=0.05)
+    assert K - only_high == pytest.approx(K - high, rel=0.05)
     moved = estimate(weights, 7.0 * rewards - 2.0, span=(-2.0, 5.0))
     assert isinstance(moved, Estimate)
-    assert moved.low == pytest.approx(7.0 * (low or 0.0) - 2.0 * K)
-    assert moved.high == pytest.approx(7.0 * (high or 0.0) - 2.0 * K)
+    assert moved.low == pytest.approx(7.0 * low - 2.0 * K)
+    assert moved.high == pytest.approx(7.0 * high - 2.0 * K)
     with pytest.raises(ValueError, match=r"rewards: expected numbers from 0 to 0\.5, got another"):
         estimate(weights, rewards, span=(0.0, 0.5))
 

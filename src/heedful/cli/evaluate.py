@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -236,7 +237,7 @@ def _plot(path: Path, found: Evaluation, title: str) -> None:
             (right, apart, f"difference to {found.learners[0].learner}"),
         ):
             for y, (_, value, low, high) in enumerate(drawn):
-                if value is None or low is None or high is None:
+                if value is None or low is None or high is None or not math.isfinite(high - low):
                     continue
                 axes.plot((low, high), (y, y), color="C0", linewidth=4, alpha=0.4, solid_capstyle="butt")
                 axes.plot((value,), (y,), "|", color="C0", markersize=11, markeredgewidth=2.5)

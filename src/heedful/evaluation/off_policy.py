@@ -49,11 +49,11 @@ class Estimate(NamedTuple):
 
     value: float
     """the estimate of E sum_i r_i, where r_i is the reward of slot i"""
-    low: float | None
+    low: float
     """the lower end of an interval that is valid at all looks while new people come (see `heedful.evaluation.ratio`);
-    what the log does not support counts with the least reward here; None if that is not known"""
-    high: float | None
-    """the upper end of that interval; what the log does not support counts with the greatest reward here; None if that
+    what the log does not support counts with the least reward here; -inf if that is not known"""
+    high: float
+    """the upper end of that interval; what the log does not support counts with the greatest reward here; inf if that
     is not known"""
     mean_weight: float
     """mean importance weight; near 1 if the log supports all that the target shows"""
@@ -179,7 +179,7 @@ def estimate(
     weights: Array,
     rewards: Array,
     *,
-    span: tuple[float | None, float | None] = (0.0, 1.0),
+    span: tuple[float, float] = (0.0, 1.0),
     people: Sequence[object] | Ints | None = None,
     normalise: bool = False,
     most: float | None = None,
@@ -189,8 +189,8 @@ def estimate(
     say why it cannot be estimated.
 
     - `weights` (n, k): importance weights; `rewards` (n, k)
-    - `span`: the (least, greatest) reward that is possible in a slot; None for one that is not known: the interval then
-      lacks that end
+    - `span`: the (least, greatest) reward that is possible in a slot; -inf or inf for one that is not known: the
+      interval then lacks that end
     - `people` (n,): who received each decision; the value is then a mean over people, each with the same weight,
       however many decisions they had
     - `normalise`: whether to divide the sum of each slot by its mean weight
@@ -223,32 +223,32 @@ def estimate(
         return Refusal(few, "More decisions, or a larger share of them drawn at random.")
     who = np.arange(n) if people is None else _numbers(people)
     size = np.bincount(who)
-    least, greatest = span
-    gains = None if least is None else np.bincount(who, (weights * (rewards - least)).sum(axis=1)) / (size * k)
-    losses = None if greatest is None else np.bincount(who, (weights * (greatest - rewards)).sum(axis=1)) / (size * k)
     found = value(weights, rewards, share=1.0 / (size[who] * size.size), normalise=normalise)
-    low, high = _ends(gains, losses, span, None if mass > 0.0 else most, alpha)
+    low, high = _ends(weights, rewards, span, who, None if mass > 0.0 else most, alpha)
     # An interval that the value is outside of, as by an early run of chance, is made wider by that.
-    low = None if low is None or least is None else k * max(min(low, found / k), least)
-    high = None if high is None or greatest is None else k * min(max(high, found / k), greatest)
+    low, high = max(min(low, found / k), span[0]), min(max(high, found / k), span[1])
     warning = f"{told}; the interval allows for what is not there" if mass > 0.0 else ""
-    return Estimate(found, low, high, float(weights.mean()), effective, mass, warning)
+    return Estimate(found, k * low, k * high, float(weights.mean()), effective, mass, warning)
 
 
 def _ends(
-    gains: Array | None, losses: Array | None, span: tuple[float | None, float | None], most: float | None, alpha: float
-) -> tuple[float | None, float | None]:
-    """Return the ends (low, high) of the interval for a mean reward within `span`, each None if it is not known.
+    weights: Array, rewards: Array, span: tuple[float, float], who: Ints, most: float | None, alpha: float
+) -> tuple[float, float]:
+    """Return the ends (low, high) of the interval for the mean reward of a slot, those of `span` where one is infinite.
 
-    `gains` and `losses` (n,) are weight times (reward - least) and weight times (greatest - reward) of n people."""
-    least, greatest = span
-    if gains is not None and losses is not None and least is not None and greatest is not None:
-        wide = greatest - least
-        low, high = limits(gains / wide, losses / wide, most, alpha)
+    `who` (n,) numbers the people who received the decisions; the other arguments are those of `estimate`."""
+    (least, greatest), size = span, np.bincount(who) * rewards.shape[1]
+
+    def by_person(amounts: Array) -> Array:
+        return np.asarray(np.bincount(who, (weights * amounts).sum(axis=1)) / size)
+
+    if np.isfinite(wide := greatest - least):
+        gains, losses = by_person(rewards - least) / wide, by_person(greatest - rewards) / wide
+        low, high = limits(gains, losses, most, alpha)
         return least + wide * low, least + wide * high
     return (
-        None if gains is None or least is None else least + lower_limit(gains, alpha),
-        None if losses is None or greatest is None else greatest - lower_limit(losses, alpha),
+        least + lower_limit(by_person(rewards - least), alpha) if np.isfinite(least) else least,
+        greatest - lower_limit(by_person(greatest - rewards), alpha) if np.isfinite(greatest) else greatest,
     )
 
 
@@ -301,7 +301,7 @@ def _numbers(people: Sequence[object] | Ints) -> Ints:
     return np.array([numbers.setdefault(each, len(numbers)) for each in people])
 
 
-def _check_tables(weights: object, rewards: object, span: tuple[float | None, float | None]) -> tuple[Array, Array]:
+def _check_tables(weights: object, rewards: object, span: tuple[float, float]) -> tuple[Array, Array]:
     w, r = np.asarray(weights, float), np.asarray(rewards, float)
     if r.ndim != 2 or not r.size:
         raise ValueError(f"rewards: expected decisions x slots, got shape {r.shape}")
@@ -309,8 +309,8 @@ def _check_tables(weights: object, rewards: object, span: tuple[float | None, fl
         raise ValueError(f"weights: expected shape {r.shape}, as rewards, got {w.shape}")
     if not (np.isfinite(w) & (w >= 0.0)).all():
         raise ValueError("weights: expected finite numbers of at least 0, got another")
-    low, high = (-np.inf if span[0] is None else span[0]), (np.inf if span[1] is None else span[1])
-    slack = ROUNDING * max(abs(each) for each in (low, high) if np.isfinite(each)) if span != (None, None) else 0.0
+    low, high = span
+    slack = ROUNDING * max(abs(end) if np.isfinite(end) else 0.0 for end in span)
     if not (np.isfinite(r) & (r >= low - slack) & (r <= high + slack)).all():
         raise ValueError(f"rewards: expected numbers from {low:g} to {high:g}, got another")
     return w, r.clip(low, high)

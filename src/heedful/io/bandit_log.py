@@ -12,6 +12,7 @@ without the first, and lacks the end that it cannot have without the second. Rew
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,8 +41,8 @@ ABOUT = (
     "Reward is the mean of what was earned, each row weighted by the probability of its action in the way to choose "
     "that is looked at, over that in the log."
 )
-Span = tuple[float | None, float | None]
-"""The (least, greatest) reward that is possible; None for one that is not known."""
+Span = tuple[float, float]
+"""The (least, greatest) reward that is possible, -inf or inf if that is not known."""
 
 
 class BanditLog(NamedTuple):
@@ -145,11 +146,8 @@ def evaluate_table(
             raise ValueError(f"always: expected an action of the table, got {describe(name)}")
     if not (learners or targets or always):
         always = [name for name, _ in counts.most_common()]
-    known = (0.0, 0.0) if None in span else span
     about = " ".join((ABOUT, _condition(span, least_reward is most_reward is None), _bound(least_probability)))
-    measure = Measure(
-        MEASURE, about, "there are no rows", "", float(known[0] or 0.0), float(known[1] or 0.0), once=True
-    )
+    measure = Measure(MEASURE, about, "there are no rows", "", *span, once=True)
     shown = np.array(log.actions)
     weights = {name: importance(log.targets[name], log.probability) for name in targets}
     weights |= {f"always {name}": importance((shown == name).astype(np.float64), log.probability) for name in always}
@@ -182,7 +180,7 @@ def _span(rewards: Array, least: float | None, most: float | None) -> Span:
     if least is not None and most is not None and most <= least:
         raise ValueError(f"most_reward: expected more than least_reward, got {most:g} and {least:g}")
     _check_column("reward", rewards, least, most)
-    return least, most
+    return -math.inf if least is None else float(least), math.inf if most is None else float(most)
 
 
 def _check_column(name: str, values: Array, least: float | None, most: float | None) -> None:
@@ -199,17 +197,17 @@ def _condition(span: Span, clicks: bool) -> str:
     """Return a sentence on what the ends of intervals rest on: the known range of rewards, `span`; `clicks`: whether
     nobody named it."""
     least, most = span
-    if least is not None and most is not None:
+    if math.isfinite(least) and math.isfinite(most):
         told = "is 0 or 1, as all of these are" if clicks else f"lies between {least:,g} and {most:,g}"
         return f"Intervals hold if each reward {told}."
-    if least is None and most is None:
-        told = "There is no interval, as nobody said how low and how high a reward may be: a lower end takes"
-        return f"{told} --least-reward, an upper end --most-reward."
-    if most is None:
-        told = f"Intervals hold if each reward is {least or 0.0:,g} or more; they have no upper end, as nobody said"
+    if math.isfinite(least):
+        told = f"Intervals hold if each reward is {least:,g} or more; they have no upper end, as nobody said"
         return f"{told} how high a reward may be (--most-reward)."
-    told = f"Intervals hold if each reward is {most:,g} or less; they have no lower end, as nobody said"
-    return f"{told} how low a reward may be (--least-reward)."
+    if math.isfinite(most):
+        told = f"Intervals hold if each reward is {most:,g} or less; they have no lower end, as nobody said"
+        return f"{told} how low a reward may be (--least-reward)."
+    told = "There is no interval, as nobody said how low and how high a reward may be: a lower end takes"
+    return f"{told} --least-reward, an upper end --most-reward."
 
 
 def _bound(least_probability: float | None) -> str:
@@ -247,11 +245,9 @@ def _learn(
     if (bad := np.flatnonzero(~np.isin(log.reward, (0.0, 1.0)))).size:
         told = f"reward, row {bad[0] + 1}: expected 0 or 1, from which learners learn, got {log.reward[bad[0]]:g}"
         raise ValueError(told)
-    for field, end, value in zip(("least_reward", "most_reward"), (0, 1), span):
-        if value not in (None, end):
-            raise ValueError(
-                f"{field}: expected {end} with learners, which learn from rewards of 0 or 1, got {value:g}"
-            )
+    for field, end, value in zip(("least_reward", "most_reward"), (0.0, 1.0), span):
+        if math.isfinite(value) and value != end:
+            raise ValueError(f"{field}: expected {end:g} with learners, which learn from 0 or 1, got {value:g}")
     names = sorted(set(log.actions))  # in order of name: the order of their first rows would reveal rows to come
     items = [{"id": f"a{j}", "action": name} for j, name in enumerate(names)]
     varied = [name for name in log.context[0] if len({row[name] for row in log.context}) > 1]

@@ -81,9 +81,9 @@ class Value(NamedTuple):
     """the estimate, in units of the measure; None if the log does not determine it"""
     low: float | None
     """the lower end of an interval, which holds at all looks while new people come; while the same people come back, at
-    one look (`heedful.evaluation.ratio`); None with `value`, and where nobody knows how low a reward may be"""
+    one look (`heedful.evaluation.ratio`); None with `value`; -inf if it is not known how low a reward may be"""
     high: float | None
-    """the upper end; None with `value`, and where nobody knows how high a reward may be"""
+    """the upper end; inf if it is not known how high a reward may be"""
     comparisons: int
     """how many predictions were compared with answers"""
     people: int
@@ -541,8 +541,7 @@ class _PlaceValue(NamedTuple):
         found = estimate(weights.astype(np.float64), self.chosen.astype(np.float64), people=self.who, alpha=alpha)
         if not isinstance(found, Refusal):
             k = weights.shape[1]
-            low, high = (None if end is None else end / k for end in (found.low, found.high))
-            found = found._replace(value=found.value / k, low=low, high=high)
+            found = found._replace(value=found.value / k, low=found.low / k, high=found.high / k)
         return weighted(self.measure, found, len(self.chosen), int(self.who.max()) + 1)
 
 
@@ -577,10 +576,11 @@ def judge(value: Value, own: Value, more_is_better: bool = True) -> Value:
     a verdict.
 
     `more_is_better` is False for a measure such as a cost. The verdict is "better" or "worse" if the two intervals do
-    not overlap. A value without estimate is returned as it is, and so it is if either lacks an end of its interval."""
-    mine, low, high, theirs, least, most = value.value, value.low, value.high, own.value, own.low, own.high
-    if mine is None or low is None or high is None or theirs is None or least is None or most is None:
+    not overlap. A value without estimate is returned as it is."""
+    ends = value.value, value.low, value.high, own.value, own.low, own.high
+    if None in ends:
         return value
+    mine, low, high, theirs, least, most = (float(each or 0.0) for each in ends)
     above, below = BETTER_WORSE if more_is_better else BETTER_WORSE[::-1]
     verdict: Verdict = above if low > most else below if high < least else "cannot be told"
     return value._replace(

@@ -21,9 +21,10 @@ class Measure(NamedTuple):
     remedy: str
     """a sentence that says how to obtain a log that allows to compute it"""
     low: float = 0.0
-    """the least possible value"""
+    """the least possible value; -inf if it is not known, as of rewards that are amounts"""
     high: float = 1.0
-    """the greatest possible value; `low`, which is 0 then, if it is what comparisons say (`Compared.most`)"""
+    """the greatest possible value; inf if it is not known; `low`, which is 0 then, if it is what comparisons say
+    (`Compared.most`)"""
     more_is_better: bool = True
     """whether a greater value is a better one; False for errors"""
     most_weight: float = 1.0

@@ -291,15 +291,22 @@ def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
 
     if value.value is None:
         return "unknown", "", ""
-    between = "none" if value.low is None and value.high is None else f"{text(value.low)} to {text(value.high)}"
-    if (value.low is None) != (value.high is None):
-        between = f"{text(value.low)} or more" if value.high is None else f"{text(value.high)} or less"
+
+    def between(low: float | None, high: float | None, sign: bool = False) -> str:
+        low, high = (end if end is not None and math.isfinite(end) else None for end in (low, high))
+        if low is None or high is None:
+            ends = (f"{text(low, sign)} or more", f"{text(high, sign)} or less")
+            return "none" if low is high else ends[low is None]
+        return f"{text(low, sign)} to {text(high, sign)}"
+
     if value.difference is None:
-        return text(value.value), between, ""
-    apart = (
-        f"{text(value.difference, True)} ({text(value.difference_low, True)} to {text(value.difference_high, True)})"
+        return text(value.value), between(value.low, value.high), ""
+    apart = between(value.difference_low, value.difference_high, True)
+    return (
+        text(value.value),
+        between(value.low, value.high),
+        f"{text(value.difference, True)} ({'no interval' if apart == 'none' else apart})",
     )
-    return text(value.value), between, apart
 
 
 # ---------------------------------------------------------------------------- a report
