@@ -15,14 +15,13 @@ from heedful.evaluation.off_policy import (
     Refusal,
     doubly_robust,
     estimate,
-    limits,
     list_weights,
-    lower_limit,
     prefix_weights,
     shown_too_often,
     slot_weights,
     value,
 )
+from heedful.evaluation.unbounded import limits, lower_limit
 
 UNBIASED = {
     "list": {"item and slot", "cascade", "anything"},

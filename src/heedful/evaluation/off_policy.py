@@ -17,17 +17,18 @@ Weights have mean 1 if logged probabilities are right and all that the target sh
 probability of the rest is its unsupported mass. If the log tells too little, or its weights have another mean, a
 `Refusal` says why in words.
 
-Nothing is taken to be bounded by what was seen. Intervals rest on bets that need no greatest weight (see `limits`), one
-that is known beforehand makes them narrower. A reward that may be any amount has an end of the interval where the least
-or the greatest amount is known: E w r is least + E w (r - least), and a lower limit of the mean of numbers that are
-never negative needs no upper bound; so with the upper end. Whether the mean weight is above 1 can be told without any
-bound as well. Whether it is below 1 cannot: what has a small enough probability under the log is missing in most logs
-of any length. Then the interval allows for what is missing, up to MOST_UNSUPPORTED.
+Nothing is taken to be bounded by what was seen. Intervals rest on bets that need no greatest weight
+(`heedful.evaluation.unbounded`); one that is known beforehand makes them narrower. Of rewards that may be any amount an
+end of the interval takes the least or the greatest one that is possible: E w r is least + E w (r - least), and a lower
+limit of the mean of numbers that are never negative needs no upper bound; so with the upper end. Whether the mean
+weight is above 1 can be told without any bound as well. Whether it is below 1 cannot: what has a small enough
+probability under the log is missing in most logs of any length. Then the interval allows for what is missing, up to
+MOST_UNSUPPORTED.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -36,11 +37,10 @@ import numpy.typing as npt
 
 from heedful.core.wording import share
 from heedful.evaluation.change import starts
-from heedful.evaluation.confidence import HEADROOM
+from heedful.evaluation.unbounded import higher, limits, log_capital, lower, lower_limit
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
-Bools = npt.NDArray[np.bool_]
 
 
 class Estimate(NamedTuple):
@@ -152,19 +152,11 @@ chance."""
 WRONG = "logged probabilities are wrong, or some lists were answered more often than others"
 """What it means if the mean weight is not 1."""
 EXPLORATION = "Exploration: a share drawn at random, with known probabilities."
-RIGHT = "Probabilities as they were when it was shown."
+RIGHT = "Log each probability as it was when the item was shown."
 GREATEST = 1e100
 """The greatest weight with which a value is estimated: squares of greater ones are no numbers."""
-GRID = np.unique(np.concatenate([np.geomspace(1e-6, 0.5, 400), 1.0 - np.geomspace(1e-4, 0.5, 200)]))
-"""Candidate values against which bets are made."""
-POWERS = 2.0 ** (np.arange(-30 * 64, 1) / 64.0)
-"""Candidate values for a mean without an upper bound, in units of a power of two. With every other such unit the
-candidates are of the same series, so that which ones are tried may depend on the log."""
-STRIDE = 25
 ROUNDING = 1e-9
 """By how much rewards may be out of their range, in units of its greater end, because they are rounded means."""
-ROWS = 2048
-"""The number of values processed at a time, so that intermediate arrays stay in the processor's cache."""
 
 
 def importance(target: npt.NDArray[np.floating[Any]], logged: npt.NDArray[np.floating[Any]] | float) -> Array:
@@ -258,9 +250,9 @@ def _off_balance(weights: Array, most: float | None) -> bool:
 
     Each row is a bet, however people come back: given all before it, its weight has the mean 1."""
     one = np.ones(1)
-    bets = [_higher(each, one) for each in weights.T]
-    bets += [] if most is None else [_lower(each, one, most) for each in weights.T]
-    return _beyond_chance(bets)
+    bets = [higher(each, one) for each in weights.T]
+    bets += [] if most is None else [lower(each, one, most) for each in weights.T]
+    return bool(log_capital(bets)[0] >= np.log(1.0 / LEVEL))
 
 
 def shown_too_often(actions: Ints, probability: Array) -> tuple[int, float] | None:
@@ -279,7 +271,7 @@ def shown_too_often(actions: Ints, probability: Array) -> tuple[int, float] | No
         bet[first:end] = np.where(here == _too_often(sums, squares, first), w, 0.0)
         sums += np.bincount(here, w, count)
         squares += np.bincount(here, w * w, count)
-    if not _beyond_chance([_higher(bet, np.ones(1))]):
+    if log_capital([higher(bet, np.ones(1))])[0] < np.log(1.0 / LEVEL):
         return None
     found = _too_often(sums, squares, n)
     return found, float(sums[found]) / n
@@ -314,114 +306,3 @@ def _check_tables(weights: object, rewards: object, span: tuple[float, float]) -
     if not (np.isfinite(r) & (r >= low - slack) & (r <= high + slack)).all():
         raise ValueError(f"rewards: expected numbers from {low:g} to {high:g}, got another")
     return w, r.clip(low, high)
-
-
-def limits(gains: Array, losses: Array, most: float | None, alpha: float) -> tuple[float, float]:
-    """Return (low, high), a confidence sequence with error probability `alpha` for the mean v = E gain of n decisions.
-
-    - `gains`, `losses` (n,), in order of arrival: weight times reward, and weight times 1 - reward; both are >= 0, and
-      E[gain + loss] <= 1
-    - `most`: the greatest possible gain, if it is known beforehand and the log supports all that the target shows; None
-      if not. Half of the capital for `high` then bets on small gains, which narrows the interval much where rewards are
-      rare.
-
-    Each candidate value m for v is tested by bets that E gain is above m. They stake at most c / m for a constant c <
-    1, so they lose at most the fraction c of their capital in a decision, however large the gain. Hence weights need no
-    bound, and the ranker that made the log may have learned meanwhile (Waudby-Smith et al., arXiv 2210.10768). The
-    candidates that are not rejected give `low`; the same bets on losses give a lower end for E loss, and `high` is 1
-    minus that.
-    """
-    target = np.log(2.0 / alpha)
-
-    def too_high(m: Array) -> Bools:
-        bets = [_higher(losses, 1.0 - m)]
-        return np.asarray(_peaks(bets if most is None else [*bets, _lower(gains, m, most)]) >= target)
-
-    return _last(_too_low(gains, alpha), GRID, 0.0), _last(too_high, GRID[::-1], 1.0)
-
-
-def lower_limit(x: Array, alpha: float) -> float:
-    """Return the lower end of a confidence sequence for the mean of n values `x` (n,) >= 0, in order of arrival, which
-    have no upper bound; it is above the mean with probability `alpha` / 2 at most.
-
-    The bets are those of `limits`."""
-    if not x.any():
-        return 0.0
-    return _last(_too_low(x, alpha), POWERS * 2.0 ** np.ceil(np.log2(x.max())), 0.0)
-
-
-def _too_low(x: Array, alpha: float) -> Callable[[Array], Bools]:
-    """Return a function of candidates (M,) that says which of them the mean of `x` (n,) >= 0 is above."""
-    return lambda m: np.asarray(_peaks([_higher(x, m)]) >= np.log(2.0 / alpha))
-
-
-def _last(rejected: Callable[[Array], Bools], grid: Array, otherwise: float) -> float:
-    """Return the last of M candidates, in the order of `grid` (M,), before the first that is not `rejected`.
-
-    `rejected` is a function of candidates that returns a mask. Return `otherwise` if none is rejected. Only every
-    STRIDE-th candidate is tried first, and then those in between."""
-    coarse = grid[::STRIDE]
-    left = int(np.argmin([*rejected(coarse), False]))
-    if left == 0:
-        return otherwise
-    fine = grid[(left - 1) * STRIDE : left * STRIDE]
-    return float(fine[int(np.argmin([*rejected(fine), False])) - 1])
-
-
-Bets = Iterator[Array]
-"""What a bet yields: blocks (rows, M) of the log of the factors by which each value multiplies its capital against each
-of M candidates.
-"""
-
-
-def _peaks(bets: Sequence[Bets]) -> Array:
-    """Return the greatest log that the mean capital of several `bets` ever has, against each of M candidates (M,)."""
-    return np.asarray(np.max([path.max(axis=0) for path in _capital(bets)], axis=0))
-
-
-def _capital(bets: Sequence[Bets]) -> Iterator[Array]:
-    """Yield blocks (rows, M) of the log of the mean capital of several `bets`, against each of M candidates."""
-    capital: list[Array | float] = [0.0] * len(bets)
-    for blocks in zip(*bets):
-        paths = [start + np.cumsum(block, axis=0) for start, block in zip(capital, blocks)]
-        capital = [path[-1] for path in paths]
-        yield np.asarray(np.logaddexp.reduce(paths, axis=0) - np.log(len(bets)))
-
-
-def _beyond_chance(bets: Sequence[Bets]) -> bool:
-    """Return whether `bets` against one candidate have won more, in the end, than they do with probability LEVEL if it
-    is right."""
-    *_, last = _capital(bets)
-    return bool(last[-1, 0] >= np.log(1.0 / LEVEL))
-
-
-def _higher(x: Array, m: Array) -> Bets:
-    """Yield the log growth (rows, M) of the bet that the mean of n values `x` (n,) >= 0 is higher than each of M
-    candidates `m` (M,)."""
-    for values, mean, variance in _blocks_with_moments(x, m):
-        gap = np.maximum(mean - m, 0.0)
-        yield np.log1p(np.minimum(gap / (variance + gap * gap), HEADROOM / m) * (values - m))
-
-
-def _lower(x: Array, m: Array, most: float) -> Bets:
-    """Yield the log growth (rows, M) of the bet that the mean of n values `x` (n,), from 0 to `most`, is lower than
-    each of M candidates `m` (M,)."""
-    for values, mean, variance in _blocks_with_moments(x, m):
-        gap = np.maximum(m - mean, 0.0)
-        yield np.log1p(
-            np.minimum(gap / (variance + gap * gap), HEADROOM / np.maximum(most - m, HEADROOM)) * (m - values)
-        )
-
-
-def _blocks_with_moments(x: Array, m: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield blocks of n values x (n,) (rows, 1), with the running mean and variance of all values before each one, and
-    of one more, which is each of M candidates `m` (M,) with the variance m^2: (rows, M) each.
-
-    So a bet does not depend on the unit of the values."""
-    n = np.arange(1, x.size + 1)[:, None]
-    sums, squares = (np.concatenate([[0.0], np.cumsum(each)[:-1]])[:, None] for each in (x, x * x))
-    for first in range(0, x.size, ROWS):
-        rows = slice(first, first + ROWS)
-        mean = (sums[rows] + m) / n[rows]
-        variance = np.maximum((squares[rows] + 2.0 * m * m) / n[rows] - mean * mean, 1e-9 * m * m)
-        yield x[rows, None], mean, variance
