@@ -1,22 +1,27 @@
-"""How often the intervals of an evaluation miss what is true, in whole logs of five sorts, and what mean weights say.
+"""How often the intervals of an evaluation miss what is true, in loops of five sorts and in tables, and what mean
+weights say.
 
-`python bench/intervals.py` writes bench/results/intervals.json. 1,000 loops for each sort of log (`tests/logged.py`):
-lists that another system drew uniformly, swaps of fair pairs, lists drawn around a fixed ranking (Plackett-Luce), a
-loop that learns and draws, and one that shows the same list to everybody. 300 lists are shown to 250 people of one or
-two sorts, whose tastes are known. A ranker that the log was not made by is evaluated after 100, 200 and 300 lists; told
-is the share of logs in which any of its intervals ever missed the true value (alpha = .05 each), which may be .05 and
-three standard errors. Then the mean of its mean weights over the logs, with its standard error, and the share of logs
-that warned of it; the same of 100 logs whose probabilities are claimed to be a quarter, or three times, of what they
-are. Figures are written after each 50 logs of all sorts.
+`python bench/intervals.py` writes a file for each cell into bench/results/intervals, and leaves out cells that are
+there. Loops (`LOGS` of `tests/logged.py`): lists that another system drew uniformly, swaps of fair pairs, lists drawn
+around a fixed ranking (Plackett-Luce), a loop that learns and draws, and one that shows the same list to everybody. 300
+lists are shown to 250 people of one or two sorts, whose tastes are known. A ranker that the log was not made by is
+evaluated after 100, 200 and 300 lists; told is the share of logs in which any of its intervals ever missed the true
+value (alpha = .05 each), which may be .05 and three standard errors. Then the mean of its mean weights over the logs,
+with its standard error; of logs whose probabilities are claimed to be a quarter, or three times, of what they are, a
+tenth as many, the reasons why there is no number.
 
-`--logs N` sets the number of logs of each sort, `--only NAME` takes one sort; `--quick` takes 20 and writes nothing.
+Tables of single items (`TABLES` of the same file), with actions that are hardly ever shown, rewards that are amounts of
+which few are large, wrong probabilities in both directions, and sound ones: in how many the value was refused, and why;
+of the others in how many the interval has a lower and an upper end, which of them missed, and the verdicts.
+
+`--logs N` sets the number of logs of each cell, `--only NAME` takes one cell; `--quick` takes 20 and writes nothing.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
+import re
 import shutil
 import sys
 import tempfile
@@ -28,13 +33,12 @@ import numpy as np
 from machine import ROOT, record
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 sys.path += [str(ROOT / "tests")]
-from logged import ALPHA, LOGS, LOOKS_AT, SOUND, Looked, look
+from logged import ALPHA, LOGS, LOOKS_AT, SOUND, TABLES, Looked, look, look_at_table
 
-ROUND = 50
-"""The number of logs of each sort after which the figures are written."""
+SEED = 405007
+"""Drawn after the intervals were made as they are."""
 FAULTY = [name for name in LOGS if name.startswith("chances said")]
 
 
@@ -83,38 +87,55 @@ def refusals(found: list[Looked]) -> dict[str, Any]:
     return {"numbers": numbers, "reasons": dict(Counter(value.refused for value in values))}
 
 
-def before() -> dict[str, dict[str, Any]]:
-    """Return the figures that were written before."""
-    path = ROOT / "bench" / "results" / "intervals.json"
-    found = json.loads(path.read_text()) if path.exists() else {}
-    return {name: found[name] for name in LOGS if name in found}
+def table(name: str, logs: int) -> dict[str, Any]:
+    """Return what was said of the target in so many tables of this name."""
+    found = [look_at_table(name, (SEED, list(TABLES).index(name), number)) for number in range(logs)]
+    ended = [each for each in found if not each.refused]
+    # A reason without its numbers: what the mean weight is differs from table to table.
+    reasons = Counter(re.sub(r"[\d.]+|always \w", "#", each.refused).split(", or logged")[0] for each in found)
+    row: dict[str, Any] = {
+        "seed": SEED, "rows": TABLES[name].rows, "truth": TABLES[name].truth, "known": dict(TABLES[name].options),
+        "refused": share([bool(each.refused) for each in found]), "reasons": dict(reasons),
+    }  # fmt: skip
+    if ended:
+        row["missed"] = share([any(each.missed) for each in ended])
+        for j, end in enumerate(("lower end", "upper end")):
+            row[end] = {"there": int(sum(each.told[j] for each in ended)),
+                        "missed": share([each.missed[j] for each in ended if each.told[j]])}  # fmt: skip
+        row["width"] = round(float(np.median([each.width for each in ended])), 4)
+        row["verdicts"] = dict(Counter(each.verdict for each in ended))
+    return row
+
+
+def share(of: list[bool]) -> dict[str, float]:
+    """Return the number of cases, the share of them in which it is so, and its standard error."""
+    p = float(np.mean(of)) if of else 0.0
+    return {"of": len(of), "share": round(p, 4), "standard error": round(math.sqrt(p * (1.0 - p) / max(len(of), 1)), 4)}
+
+
+def loop(name: str, logs: int) -> dict[str, Any]:
+    """Return what was said of the other ranker in so many loops of this name."""
+    found = [looked(name, SEED + number) for number in range(max(logs // 10, 1) if name in FAULTY else logs)]
+    told = sound(found) if name in SOUND else refusals(found)
+    return {"seed": SEED, "logs": len(found), **told, **(weights(found) if name in FAULTY else {})}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="20 logs of each sort; nothing is written")
+    parser.add_argument("--quick", action="store_true", help="20 logs of each cell; nothing is written")
     parser.add_argument("--logs", type=int, default=1_000)
-    parser.add_argument("--only", choices=LOGS, action="append")
+    parser.add_argument("--only", choices=[*LOGS, *TABLES], action="append")
     asked = parser.parse_args()
-    most, screen = 20 if asked.quick else asked.logs, Console(width=120)
-    names = asked.only or list(LOGS)
-    found: dict[str, list[Looked]] = {name: [] for name in names}
-    results = {} if asked.quick else before()
-    for begin in track(range(0, most, ROUND), "logs", console=screen):
-        for name in names:
-            logs = max(most // 10, 1) if name in FAULTY else most
-            found[name] += [looked(name, seed) for seed in range(begin, min(begin + ROUND, logs))]
-            told = sound(found[name]) if name in SOUND else refusals(found[name])
-            results[name] = {"logs": len(found[name]), **told, **(weights(found[name]) if name in FAULTY else {})}
+    screen = Console(width=120)
+    (ROOT / "bench" / "results" / "intervals").mkdir(exist_ok=True)
+    for name in track(asked.only or [*TABLES, *LOGS], "cells", console=screen):
+        cell = "intervals/" + re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        if not asked.quick and (ROOT / "bench" / "results" / f"{cell}.json").exists():
+            continue
+        found = (table if name in TABLES else loop)(name, 20 if asked.quick else asked.logs)
         if not asked.quick:
-            record("intervals", {"alpha": ALPHA, **{name: results[name] for name in LOGS if name in results}})
-    screen.print(results)
-    table = Table("log", "", "logs", "missed", "at most")
-    for name in SOUND:
-        for key, row in results.get(name, {}).items():
-            if key != "logs" and "missed" in row:
-                table.add_row(name, key, *(str(value) for value in row.values()))
-    screen.print(table)
+            record(cell, {"alpha": ALPHA, "name": name, **found})
+        screen.print(name, found)
 
 
 if __name__ == "__main__":

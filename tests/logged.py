@@ -1,4 +1,5 @@
-"""Logs of three items, shown to people whose tastes are known, and what any evaluation of them should say.
+"""Logs of three items, shown to people whose tastes are known, and tables of single items with propensities; and what
+any evaluation of them should say.
 
 A person looks at place i of a list with chance LOOKS[i], independently of the other places, and clicks the item there
 if they like it; each person likes each item with a chance of their own, by `likes`. Every true value is a sum over all
@@ -8,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from heedful import Loop
+from heedful.io.bandit_log import evaluate_table
 from heedful.loop.evaluate import Evaluation
 from loops import rows, small_loop
 
@@ -188,3 +190,105 @@ def look(name: str, seed: int, folder: Path, looks: tuple[int, ...] = LOOKS_AT) 
                         wrong = not ends[0] <= truth <= ends[1]
                         missed[measure, field] = missed.get((measure, field), False) or wrong
     return Looked(missed, found)
+
+
+# ---------------------------------------------------------------------------- tables of single items
+
+
+class TableLog(NamedTuple):
+    """A table of single items, drawn by `shown`, the probability of each of its actions, while `claimed` are those that
+    it states; what the target would show; and what a row earns."""
+
+    shown: tuple[float, ...]
+    target: tuple[float, ...]
+    rewards: tuple[Mapping[float, float], ...]
+    """for each action the probability of each reward above or below 0; 0 is the rest"""
+    rows: int = 600
+    claimed: tuple[float, ...] = ()
+    """() if it states the probabilities as they are"""
+    options: Mapping[str, float] = {}
+    """what the evaluation is told besides the table"""
+
+    @property
+    def truth(self) -> float:
+        """the mean reward of the target"""
+        return sum(p * sum(q * r for r, q in each.items()) for p, each in zip(self.target, self.rewards))
+
+    def draw(self, rng: np.random.Generator) -> list[dict[str, object]]:
+        """Return the rows of one such table; the probability of its action under the target is in "target"."""
+        actions = rng.choice(len(self.shown), self.rows, p=self.shown)
+        claimed, found = self.claimed or self.shown, []
+        rewards = [[*each, 0.0] for each in self.rewards]
+        chances = [np.cumsum([*each.values()]) for each in self.rewards]
+        for a, u in zip(actions.tolist(), rng.random(self.rows).tolist()):
+            reward = rewards[a][int(np.searchsorted(chances[a], u, side="right"))]
+            found.append({
+                "action": "xyz"[a], "probability": claimed[a], "reward": reward, "target": self.target[a],
+            })  # fmt: skip
+        return found
+
+
+CLICKS = ({1.0: 0.05}, {1.0: 0.05}, {1.0: 0.85})
+"""What three actions earn, of which the third is the best by far."""
+RARE, RARER = (0.4995, 0.4995, 0.001), (0.4999, 0.4999, 0.0002)
+SOMETIMES = (0.475, 0.475, 0.05)
+"""A target that takes the third action far more often than the log does."""
+BUYERS = ({5000.0: 0.0005, 21.0: 0.0495},) * 2
+"""What two actions earn: one buyer in a hundred pays 5,000, the others pay 21."""
+LOSSES = ({-5000.0: 0.0005, 21.0: 0.0495},) * 2
+RATES = ({1.0: 0.1}, {1.0: 0.3})
+
+TABLES: Mapping[str, TableLog] = {
+    "rare action .001": TableLog(RARE, SOMETIMES, CLICKS),
+    "rare action .001, least probability": TableLog(RARE, SOMETIMES, CLICKS, options={"least_probability": 0.001}),
+    "rare action .0002": TableLog(RARER, SOMETIMES, CLICKS),
+    "rare action .0002, least probability": TableLog(RARER, SOMETIMES, CLICKS, options={"least_probability": 0.0002}),
+    "rare buyers": TableLog((0.5, 0.5), (1.0, 0.0), BUYERS, 1000),
+    "rare buyers, least reward": TableLog((0.5, 0.5), (1.0, 0.0), BUYERS, 1000, options={"least_reward": 0.0}),
+    "rare buyers, both": TableLog(
+        (0.5, 0.5), (1.0, 0.0), BUYERS, 1000, options={"least_reward": 0.0, "most_reward": 5000.0}
+    ),
+    "rare losses": TableLog((0.5, 0.5), (1.0, 0.0), LOSSES, 1000),
+    "rare losses, most reward": TableLog((0.5, 0.5), (1.0, 0.0), LOSSES, 1000, options={"most_reward": 21.0}),
+    "rare losses, both": TableLog(
+        (0.5, 0.5), (1.0, 0.0), LOSSES, 1000, options={"least_reward": -5000.0, "most_reward": 21.0}
+    ),
+    "said .5, were .8 and .2": TableLog((0.8, 0.2), (0.0, 1.0), RATES, claimed=(0.5, 0.5)),
+    "said .5, were .6 and .4": TableLog((0.6, 0.4), (0.0, 1.0), RATES, 2000, claimed=(0.5, 0.5)),
+    "said .5, were .8 and .2, target by half": TableLog((0.8, 0.2), (0.5, 0.5), RATES, claimed=(0.5, 0.5)),
+    "said .25, were .5": TableLog((0.5, 0.5), (0.0, 1.0), RATES, claimed=(0.25, 0.25)),
+    "said .8, were .5": TableLog((0.5, 0.5), (0.0, 1.0), RATES, claimed=(0.8, 0.8)),
+    "said .55, were .5": TableLog((0.5, 0.5), (0.0, 1.0), RATES, 2000, claimed=(0.55, 0.55)),
+    "said .55, were .5, least probability": TableLog(
+        (0.5, 0.5), (0.0, 1.0), RATES, 2000, claimed=(0.55, 0.55), options={"least_probability": 0.5}
+    ),
+    "sound, halves": TableLog((0.5, 0.5), (0.0, 1.0), RATES),
+    "sound, halves, least probability": TableLog((0.5, 0.5), (0.0, 1.0), RATES, options={"least_probability": 0.5}),
+    "sound, one in ten": TableLog((0.9, 0.1), (0.0, 1.0), RATES),
+}
+
+
+class TableLooked(NamedTuple):
+    """What an evaluation said of the target in one table."""
+
+    refused: str
+    """why the table does not determine its value; "" if it does"""
+    told: tuple[bool, bool]
+    """whether the interval has a lower end, and an upper one"""
+    missed: tuple[bool, bool]
+    """whether the truth is below the lower end, and above the upper one"""
+    verdict: str
+    width: float
+    """how long the interval is, if it has both ends"""
+
+
+def look_at_table(name: str, seed: Sequence[int]) -> TableLooked:
+    """Make a table of this name and evaluate the target on it."""
+    log = TABLES[name]
+    value = evaluate_table(log.draw(np.random.default_rng(seed)), targets=["target"], alpha=ALPHA, **log.options)
+    found = value.learners[1].values[0]
+    low, high = (-math.inf, math.inf) if found.low is None or found.high is None else (found.low, found.high)
+    return TableLooked(
+        found.refused, (math.isfinite(low), math.isfinite(high)), (low > log.truth, high < log.truth),
+        found.verdict, high - low,
+    )  # fmt: skip

@@ -747,6 +747,26 @@ def test_evaluate_a_table(folder: Path) -> None:
     assert "always: expected an action of the table, got 'c'" in got.err
 
 
+def test_what_is_known_of_a_table_beforehand_is_said_by_options(folder: Path) -> None:
+    lines = ["action,probability,reward", *(f"{'ab'[i % 2]},0.5,{20.5 * (i % 6 == 1)}" for i in range(120))]
+    (folder / "sales.csv").write_text("\n".join(lines))
+    said = " ".join(heedful("evaluate sales.csv", width=200).out.split())
+    assert "There is no interval, as nobody said how low and how high a reward may be" in said
+    said = " ".join(heedful("evaluate sales.csv --least-reward 0", width=200).out.split())
+    assert " or more" in said
+    assert "Intervals hold if each reward is 0 or more; they have no upper end" in said
+    known = "--least-reward 0 --most-reward 5000 --least-probability 0.5"
+    got = heedful(f"evaluate sales.csv {known} --json").json
+    assert "if each reward lies between 0 and 5,000" in got["measures"][0]["about"]
+    assert "with a probability below 0.5" in got["measures"][0]["about"]
+    assert all(each["values"][0]["high"] > 20.5 for each in got["learners"])
+    bad(
+        heedful("evaluate sales.csv --most-reward 20"),
+        "reward, row 2: expected at most 20, the greatest there is, got 20.5",
+    )
+    bad(heedful("evaluate cars --least-reward 0"), "--least-reward: expected a table, got the loop cars")
+
+
 @pytest.mark.slow
 def test_evaluate_draws_values_and_differences_with_their_intervals(folder: Path) -> None:
     from matplotlib.image import imread

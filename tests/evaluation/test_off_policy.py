@@ -15,12 +15,13 @@ from heedful.evaluation.off_policy import (
     Refusal,
     doubly_robust,
     estimate,
-    limits,
     list_weights,
     prefix_weights,
+    shown_too_often,
     slot_weights,
     value,
 )
+from heedful.evaluation.unbounded import limits, lower_limit
 
 UNBIASED = {
     "list": {"item and slot", "cascade", "anything"},
@@ -161,8 +162,9 @@ def test_a_long_log_tells_the_value_and_its_interval_holds_it(normalise: bool) -
 def test_wrong_probabilities_are_found_by_the_mean_weight() -> None:
     weights, rewards, _ = draw(4000, 2)
     found = estimate(weights * 1.3, rewards)
-    assert isinstance(found, Estimate)
-    assert found.warning.startswith("the mean weight is 1.")
+    assert isinstance(found, Refusal)
+    assert found.reason.startswith("the mean weight is 1.")
+    assert "logged probabilities are wrong" in found.reason
 
 
 def test_a_person_counts_once_however_often_they_come() -> None:
@@ -182,11 +184,12 @@ def test_a_log_that_cannot_tell_says_why_and_what_would_help() -> None:
     assert isinstance(few, Refusal)
     assert "it takes 30" in few.reason
     weights, rewards, _ = draw(500, 5)
-    other = estimate(weights, rewards, unsupported=np.full(500, 0.6))
+    other = estimate(weights * 0.4, rewards)
     assert isinstance(other, Refusal)
-    assert other.reason == "60 % of what this ranker would show is not in the log"
-    deterministic = estimate(np.zeros((500, K)), rewards, unsupported=np.ones(500))
+    assert "% of what it would show is not in the log, or logged probabilities are wrong" in other.reason
+    deterministic = estimate(np.zeros((500, K)), rewards)
     assert isinstance(deterministic, Refusal)
+    assert deterministic.reason == "100 % of what it would show is not in the log"
     assert "Exploration" in deterministic.remedy
 
 
@@ -203,6 +206,49 @@ def test_a_log_that_cannot_tell_says_why_and_what_would_help() -> None:
 def test_what_makes_no_sense_is_refused_by_name(weights: Any, rewards: Any, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         estimate(weights, rewards)
+
+
+@pytest.mark.parametrize("unit", [1.0, 3e-7, 5e9])
+def test_a_lower_limit_of_amounts_needs_no_range_and_scales_with_them(unit: float) -> None:
+    """Amounts from 0 on, of which few are large: whatever is still to come is above its lower limit."""
+    rng, alpha, runs = np.random.default_rng(9), 0.1, 60
+    mean, lows = math.exp(1.125), []
+    for _ in range(runs):
+        lows.append(lower_limit(unit * rng.lognormal(0.0, 1.5, 400), alpha))
+    assert np.mean([low > unit * mean for low in lows]) <= alpha / 2 + 3.0 * math.sqrt(alpha / 2 / runs)
+    assert np.mean(lows) > 0.6 * unit * mean
+    assert lower_limit(np.zeros(9), alpha) == 0.0
+
+
+def test_amounts_have_the_ends_that_are_known() -> None:
+    weights, rewards, _ = draw(2000, 4)
+    ends = []
+    for span in ((0.0, 1.0), (0.0, math.inf), (-math.inf, 1.0), (-math.inf, math.inf)):
+        found = estimate(weights, rewards, span=span)
+        assert isinstance(found, Estimate)
+        ends.append((found.low, found.high))
+        assert found.value == estimate(weights, rewards).value  # type: ignore[union-attr]
+    (low, high), (only_low, none), (nothing, only_high), neither = ends
+    assert (none, nothing, neither) == (math.inf, -math.inf, (-math.inf, math.inf))
+    assert only_low == pytest.approx(low, rel=0.05)
+    assert K - only_high == pytest.approx(K - high, rel=0.05)
+    moved = estimate(weights, 7.0 * rewards - 2.0, span=(-2.0, 5.0))
+    assert isinstance(moved, Estimate)
+    assert moved.low == pytest.approx(7.0 * low - 2.0 * K)
+    assert moved.high == pytest.approx(7.0 * high - 2.0 * K)
+    with pytest.raises(ValueError, match=r"rewards: expected numbers from 0 to 0\.5, got another"):
+        estimate(weights, rewards, span=(0.0, 0.5))
+
+
+def test_a_sound_log_is_not_said_to_show_an_action_too_often_and_a_wrong_one_is() -> None:
+    """One action of four is shown once in 2,000 rows, with a weight of 2,000."""
+    rng, chances = np.random.default_rng(10), np.array([0.5, 0.4, 0.0995, 0.0005])
+    logs = [rng.choice(4, 300, p=chances) for _ in range(100)]
+    assert sum(shown_too_often(actions, chances[actions]) is not None for actions in logs) <= 2
+    wrong = shown_too_often(rng.choice(4, 900, p=chances), np.full(900, 0.25))
+    assert wrong is not None
+    assert wrong[0] == 0
+    assert wrong[1] == pytest.approx(2.0, abs=0.3)
 
 
 @pytest.mark.slow

@@ -13,7 +13,8 @@ from estimators.bandits import cs, ips, snips
 
 from heedful.evaluation.confidence import BetaBinomial, Betting, EmpiricalBernstein, asymptotic
 from heedful.evaluation.interleaving import LIMITS, Match, split_evidence
-from heedful.evaluation.off_policy import Estimate, estimate, limits, list_weights, value
+from heedful.evaluation.off_policy import Estimate, estimate, list_weights, value
+from heedful.evaluation.unbounded import limits
 from heedful.io.bandit_log import evaluate_table
 from loops import small_loop
 

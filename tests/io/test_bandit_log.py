@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from heedful.io.bandit_log import evaluate_table, read_bandit_log
+from logged import TABLES, look_at_table
 
 CHANCES = np.array([0.5, 0.3, 0.15, 0.05])
 RATES = {"morning": np.array([0.1, 0.2, 0.3, 0.05]), "night": np.array([0.4, 0.1, 0.1, 0.05])}
@@ -103,7 +105,7 @@ def test_rare_clicks_have_an_honest_interval() -> None:
         {"action": f"item {a}", "probability": 1 / 30, "reward": int(i in clicked)}
         for i, a in enumerate(rng.integers(30, size=10_000))
     ]
-    logged, *always = (each.values[0] for each in evaluate_table(rows).learners)
+    logged, *always = (each.values[0] for each in evaluate_table(rows, least_probability=1 / 30).learners)
     assert logged.low is not None
     assert logged.high is not None
     assert 0.002 < logged.low < 0.0046 < logged.high < 0.009
@@ -156,8 +158,7 @@ def test_a_parquet_table_is_read_as_well(tmp_path: Path) -> None:
     assert both[0] == both[1]
 
 
-def test_probabilities_that_nothing_agrees_with_give_no_interval_and_no_verdict() -> None:
-    """They are ten times too small, so that weights are ten times too large."""
+def test_probabilities_that_are_ten_times_too_small_give_no_value_and_no_verdict() -> None:
     rng = np.random.default_rng(0)
     rows = [
         {"context": "a", "action": "xyz"[rng.integers(3)], "probability": 1.0 / 30.0, "reward": int(rng.random() < 0.5)}
@@ -165,11 +166,8 @@ def test_probabilities_that_nothing_agrees_with_give_no_interval_and_no_verdict(
     ]
     for each in evaluate_table(rows).learners[1:]:
         [value] = each.values
-        assert value.value is not None
-        assert value.value > 1.0
-        assert (value.low, value.high, value.difference, value.verdict) == (None, None, None, "")
-        assert "logged probabilities are wrong" in value.warning
-        assert value.warning.endswith("no value agrees with all of the log, so there is no interval")
+        assert (value.value, value.low, value.high, value.difference, value.verdict) == (None, None, None, None, "")
+        assert "logged probabilities are wrong" in value.refused
 
 
 def test_a_probability_next_to_0_is_refused_where_it_counts() -> None:
@@ -182,3 +180,115 @@ def test_a_probability_next_to_0_is_refused_where_it_counts() -> None:
     assert found["always x"].refused == ""
     assert found["always x"].low is not None
     assert found["always y"].refused.startswith("a logged probability is next to 0")
+
+
+# ---------------------------------------------------------------------------- nothing is bounded by what was seen
+
+LOGS = 16
+"""Of an interval that misses with probability .05 at most, 16 logs miss more than 4 times with probability .001."""
+
+
+@pytest.mark.parametrize("name", [each for each in TABLES if each.startswith("rare action")])
+def test_an_action_that_is_hardly_ever_shown_is_allowed_for_where_it_is_not_seen(name: str) -> None:
+    """Of 600 rows less than one shows the best action, of which the target takes fifty times as much or more."""
+    found = [look_at_table(name, (1, seed)) for seed in range(LOGS)]
+    assert sum(any(each.missed) for each in found) <= 4
+    assert sum(each.told == (True, True) for each in found) >= 10, [each.refused for each in found]
+    assert not any(each.verdict == "worse" for each in found), "it is better"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("rare buyers", (False, False)),
+        ("rare buyers, least reward", (True, False)),
+        ("rare buyers, both", (True, True)),
+        ("rare losses", (False, False)),
+        ("rare losses, most reward", (False, True)),
+        ("rare losses, both", (True, True)),
+    ],
+)
+def test_amounts_have_the_ends_that_the_least_and_the_greatest_one_determine(
+    name: str, told: tuple[bool, bool]
+) -> None:
+    found = [look_at_table(name, (2, seed)) for seed in range(12)]
+    assert {each.told for each in found} == {told}
+    assert {each.refused for each in found} == {""}
+    assert sum(any(each.missed) for each in found) <= 3
+
+
+@pytest.mark.parametrize("name", [each for each in TABLES if each.startswith("said") and each != "said .55, were .5"])
+def test_wrong_probabilities_in_either_direction_give_no_value(name: str) -> None:
+    rows = TABLES[name]._replace(rows=3000).draw(np.random.default_rng(5))
+    logged, target = evaluate_table(rows, targets=["target"], **TABLES[name].options).learners
+    [value] = target.values
+    assert (value.value, value.low, value.high, value.verdict, value.difference) == (None, None, None, "", None)
+    assert "logged probabilities are wrong" in value.refused
+    assert logged.values[0].value == pytest.approx(np.mean([row["reward"] for row in rows]))
+    assert logged.values[0].low is not None
+
+
+def test_a_sound_table_is_not_taken_for_a_wrong_one() -> None:
+    for name in TABLES:
+        if name.startswith("sound"):
+            found = [look_at_table(name, (3, seed)) for seed in range(6)]
+            assert {each.refused for each in found} == {""}, name
+            assert sum(any(each.missed) for each in found) <= 2
+
+
+def test_what_is_known_beforehand_makes_intervals_narrower_and_has_to_agree_with_the_table() -> None:
+    rows = table(1000)
+    for i, row in enumerate(rows):
+        row["reward"] = 30.0 * (i % 90 == 1)
+    open_, known = (
+        evaluate_table(rows, always=["d"], least_reward=0.0, most_reward=30.0, least_probability=least)
+        for least in (None, 0.05)
+    )
+    wide, narrow = open_.learners[1].values[0], known.learners[1].values[0]
+    assert narrow.value == wide.value
+    assert narrow.high is not None
+    assert wide.high is not None
+    assert narrow.high < wide.high
+    assert "between 0 and 30" in known.measures[0].about
+    with pytest.raises(ValueError, match=r"probability, row \d+: expected at least 0.1, the least there is, got 0.05"):
+        evaluate_table(rows, least_probability=0.1)
+    with pytest.raises(ValueError, match=r"reward, row \d+: expected at most 20, the greatest there is, got 30"):
+        evaluate_table(rows, most_reward=20.0)
+    with pytest.raises(ValueError, match=r"reward, row 1: expected at least 1, the least there is, got 0"):
+        evaluate_table(rows, least_reward=1.0)
+    with pytest.raises(ValueError, match=r"most_reward: expected more than least_reward, got 1 and 1"):
+        evaluate_table(rows, least_reward=1.0, most_reward=1.0)
+    with pytest.raises(ValueError, match=r"least_probability: expected a number .*, got 0"):
+        evaluate_table(rows, least_probability=0.0)
+    with pytest.raises(ValueError, match=r"most_reward: expected 1 with learners, .*, got 30"):
+        evaluate_table(table(30), learners=["perceptron"], most_reward=30.0)
+
+
+def test_the_condition_of_the_intervals_is_said() -> None:
+    amounts = [row | {"reward": 20.5} for row in table(400)]
+    assert "if each reward is 0 or 1, as all of these are" in evaluate_table(table(400)).measures[0].about
+    assert "--least-reward" in evaluate_table(amounts).measures[0].about
+    found = evaluate_table(amounts, always=["a"])
+    assert all(each.values[0].value is not None for each in found.learners)
+    assert all((each.values[0].low, each.values[0].high) == (-math.inf, math.inf) for each in found.learners)
+    assert found.learners[1].values[0].verdict == "cannot be told"
+    some = evaluate_table(amounts, always=["a"], least_reward=0.0)
+    assert "--most-reward" in some.measures[0].about
+    assert 0.0 < (some.learners[1].values[0].low or 0.0) < 20.5
+    assert some.learners[1].values[0].high == math.inf
+
+
+def test_learners_are_evaluated_without_a_bound_that_was_seen_as_well() -> None:
+    """Two actions, shown by coin; what a learner would have shown has the interval of the table's own policies."""
+    rng = np.random.default_rng(6)
+    rows = [
+        {"action": "xy"[a], "probability": 0.5, "reward": int(rng.random() < 0.03), "hour": "noon"}
+        for a in rng.integers(2, size=100).tolist()
+    ]
+    wide, narrow = (
+        evaluate_table(rows, learners=["pairwise-logistic"], least_probability=least).learners[1].values[0]
+        for least in (None, 0.5)
+    )
+    assert narrow.value == wide.value
+    assert None not in (narrow.low, narrow.high, wide.low, wide.high)
+    assert narrow.high - narrow.low < wide.high - wide.low  # type: ignore[operator]

@@ -38,7 +38,7 @@ def test_a_deterministic_log_gives_no_number_and_says_why(tmp_path: Path) -> Non
     pairs, lists = other.values
     assert pairs.refused == "no answer prefers one of two neighbours that were shown in either order at random"
     assert "heedful init --learner fair-pairs" in pairs.remedy
-    assert lists.refused == "100 % of what this ranker would show is not in the log"
+    assert lists.refused == "100 % of what it would show is not in the log"
     assert "heedful init --sampled 0.01" in lists.remedy
     assert own.values[1].value is not None, "what was shown is known"
 
@@ -60,13 +60,12 @@ def test_mean_weights_are_1_within_four_standard_errors(name: str, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_wrong_probabilities_are_told_loudly_or_get_no_number(tmp_path: Path) -> None:
+def test_wrong_probabilities_get_no_number(tmp_path: Path) -> None:
     small = look("chances said too small", 0, tmp_path / "a", (200,)).last.learners[1].values[1]
-    assert small.mean_weight is not None
-    assert 3.0 < small.mean_weight < 5.0
-    assert small.warning == (
-        f"the mean weight is {small.mean_weight:.3g}, not 1: logged probabilities are wrong, or some lists were "
-        "answered more often than others; no value agrees with all of the log, so there is no interval"
+    assert (small.value, small.low, small.high, small.verdict) == (None, None, None, "")
+    assert small.refused.startswith("the mean weight is ")
+    assert small.refused.endswith(
+        ", not 1: logged probabilities are wrong, or some lists were answered more often than others"
     )
     large = look("chances said too large", 0, tmp_path / "b", (200,)).last.learners[1].values[1]
     assert large.value is None

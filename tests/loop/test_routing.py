@@ -236,6 +236,22 @@ def test_evaluate_says_what_policies_are_worth_and_what_they_cost(tmp_path: Path
         assert frugal.value < own[2].value / 2  # type: ignore[operator]
 
 
+def test_costs_are_bounded_by_what_could_have_been_chosen_and_not_by_what_was(tmp_path: Path) -> None:
+    """All policies that are compared take the cheapest model; two dearer ones were candidates."""
+    with make(tmp_path / "r", cost_weight=1000.0) as loop:
+        thumbs(loop, range(40))
+        found = loop.evaluate("cheapest")
+        [(measure, cost)] = [
+            (measure, value)
+            for measure, value in zip(found.measures, found.learners[1].values)
+            if measure.name == "cost"
+        ]
+        assert cost.value == pytest.approx(0.5)
+        assert measure.high == pytest.approx(15.0)
+        assert cost.high is not None
+        assert cost.high > 1.0  # one choice in 40 of the dearest is not ruled out
+
+
 @pytest.mark.slow
 def test_a_router_is_promoted_for_its_value_and_a_policy_is_not(tmp_path: Path) -> None:
     """Predicting thumbs better is not enough; policies are compared, and do not serve."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -49,6 +50,18 @@ def evaluate(
         list[str] | None,
         typer.Option(metavar="ACTION", help="With a TABLE: the value if this action were always shown."),
     ] = None,
+    least_probability: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P", help="With a TABLE: the least probability with which any action is ever shown, if it is known."
+        ),
+    ] = None,
+    least_reward: Annotated[
+        float | None, typer.Option(metavar="R", help="With a TABLE: how low a reward may ever be.")
+    ] = None,
+    most_reward: Annotated[
+        float | None, typer.Option(metavar="R", help="With a TABLE: how high a reward may ever be.")
+    ] = None,
     alpha: Annotated[
         float, typer.Option(min=1e-6, max=0.5, help="The probability with which an interval may miss.")
     ] = 0.05,
@@ -73,7 +86,8 @@ def evaluate(
 
     A TABLE has one impression a row (one item shown once), with the columns action (the item), probability (with which
     it was shown), reward, and perhaps person; all other columns are the context. Without options the output says what
-    showing always the same action would have earned, for each action.
+    showing always the same action would have earned, for each action. Where rewards are not 0 or 1, an interval has the
+    ends that --least-reward and --most-reward determine.
 
     With several loops each is evaluated by itself, in processes where that pays; `--json` is then a list, each entry
     with the name of its `loop`.
@@ -89,19 +103,26 @@ def evaluate(
         check_path("--plot", plot, (".png", ".pdf", ".svg"))
     if plot is not None:
         check_extra("matplotlib", "plot", "--plot")
+    of_table = {
+        "targets": target or (), "always": always or (), "least_probability": least_probability,
+        "least_reward": least_reward, "most_reward": most_reward,
+    }  # fmt: skip
+    options = {"targets": "--target", **{field: f"--{field.replace('_', '-')}" for field in list(of_table)[1:]}}
+    named = [options[field] for field, value in of_table.items() if value not in ((), None)]
     if len(names) > 1:
-        if target or always or plot is not None:
-            option = "--plot" if plot is not None else "--target" if target else "--always"
-            raise BadInput(f"{option}: expected one loop or table, got {len(names)}")
+        if named or plot is not None:
+            raise BadInput(
+                f"{'--plot' if plot is not None else named[0]}: expected one loop or table, got {len(names)}"
+            )
         _of_loops(names, own, learner or (), alpha, engine, jobs, json)
         return
     name = names[0]
     if Path(name).is_file():
-        found, told = _of_table(Path(name), learner or (), target or (), always or (), alpha)
+        found, told = _of_table(Path(name), learner or (), alpha, of_table)
     elif Path(name).suffix in TABLES:
         raise BadInput(f"{name}: there is no such file")
-    elif target or always:
-        raise BadInput(f"{'--target' if target else '--always'}: expected a table, got the loop {name}")
+    elif named:
+        raise BadInput(f"{named[0]}: expected a table, got the loop {name}")
     else:
         found, told = _of_loop(name, own, learner or (), alpha)
     if json:
@@ -173,19 +194,19 @@ def _of_loop(name: str, own: Own, learners: Sequence[str], alpha: float) -> tupl
 
 
 def _of_table(
-    path: Path, learners: Sequence[str], targets: Sequence[str], always: Sequence[str], alpha: float
+    path: Path, learners: Sequence[str], alpha: float, options: Mapping[str, Any]
 ) -> tuple[Evaluation, list[Part]]:
     """Evaluate learners and other policies on the table `path`; return the evaluation, and it as lines and tables to
     print.
 
-    The other arguments are those of `evaluate_table`.
+    The other arguments, and the `options`, are those of `evaluate_table`.
     """
     from heedful.data.table import read_table
     from heedful.io.bandit_log import evaluate_table
     from heedful.loop.interactions import telling
 
     with reading_input(), asking():
-        found = evaluate_table(read_table(path), learners=learners, targets=targets, always=always, alpha=alpha)
+        found = evaluate_table(read_table(path), learners=learners, alpha=alpha, **options)
     return found, telling.evaluation(found)
 
 
@@ -216,7 +237,7 @@ def _plot(path: Path, found: Evaluation, title: str) -> None:
             (right, apart, f"difference to {found.learners[0].learner}"),
         ):
             for y, (_, value, low, high) in enumerate(drawn):
-                if value is None or low is None or high is None:
+                if value is None or low is None or high is None or not math.isfinite(high - low):
                     continue
                 axes.plot((low, high), (y, y), color="C0", linewidth=4, alpha=0.4, solid_capstyle="butt")
                 axes.plot((value,), (y,), "|", color="C0", markersize=11, markeredgewidth=2.5)

@@ -13,24 +13,34 @@ weights that they give to rewards, and thereby in what they assume of people:
 
 `doubly_robust` is Cascade-DR (Kiyohara et al., WSDM 2022): it also uses predicted rewards, and assumes the cascade.
 
-Weights have mean 1 if all that the target shows could have been in the log. The probability of the rest is its
-unsupported mass; an estimate lacks at most this much. If the log tells too little, a `Refusal` says why in words.
+Weights have mean 1 if logged probabilities are right and all that the target shows could have been in the log; the
+probability of the rest is its unsupported mass. If the log tells too little, or its weights have another mean, a
+`Refusal` says why in words.
+
+Nothing is taken to be bounded by what was seen. Intervals rest on bets that need no greatest weight
+(`heedful.evaluation.unbounded`); one that is known beforehand makes them narrower. Of rewards that may be any amount an
+end of the interval takes the least or the greatest one that is possible: E w r is least + E w (r - least), and a lower
+limit of the mean of numbers that are never negative needs no upper bound; so with the upper end. Whether the mean
+weight is above 1 can be told without any bound as well. Whether it is below 1 cannot: what has a small enough
+probability under the log is missing in most logs of any length. Then the interval allows for what is missing, up to
+MOST_UNSUPPORTED.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.wording import share
-from heedful.evaluation.confidence import HEADROOM
+from heedful.evaluation.change import starts
+from heedful.evaluation.unbounded import higher, limits, log_capital, lower, lower_limit
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
-Bools = npt.NDArray[np.bool_]
 
 
 class Estimate(NamedTuple):
@@ -38,12 +48,13 @@ class Estimate(NamedTuple):
     of k slots."""
 
     value: float
-    """the estimate of E sum_i r_i, where r_i in [0, 1] is the reward of slot i; between 0 and k"""
+    """the estimate of E sum_i r_i, where r_i is the reward of slot i"""
     low: float
     """the lower end of an interval that is valid at all looks while new people come (see `heedful.evaluation.ratio`);
-    what the log does not support counts 0 here"""
+    what the log does not support counts with the least reward here; -inf if that is not known"""
     high: float
-    """the upper end of that interval; what the log does not support counts with all of its probability here"""
+    """the upper end of that interval; what the log does not support counts with the greatest reward here; inf if that
+    is not known"""
     mean_weight: float
     """mean importance weight; near 1 if the log supports all that the target shows"""
     effective: float
@@ -135,15 +146,17 @@ LEAST = 30.0
 """The least effective sample size with which a value is estimated."""
 MOST_UNSUPPORTED = 0.2
 """The greatest unsupported mass with which a value is estimated."""
+LEVEL = 1e-3
+"""The probability, at most, with which a sound log is said to have a mean weight that differs from 1 by more than
+chance."""
 WRONG = "logged probabilities are wrong, or some lists were answered more often than others"
-"""What it means if the mean weight is more than four standard errors off."""
+"""What it means if the mean weight is not 1."""
+EXPLORATION = "Exploration: a share drawn at random, with known probabilities."
+RIGHT = "Log each probability as it was when the item was shown."
 GREATEST = 1e100
 """The greatest weight with which a value is estimated: squares of greater ones are no numbers."""
-GRID = np.unique(np.concatenate([np.geomspace(1e-6, 0.5, 400), 1.0 - np.geomspace(1e-4, 0.5, 200)]))
-"""Candidate values against which bets are made."""
-STRIDE = 25
-ROWS = 2048
-"""The number of values processed at a time, so that intermediate arrays stay in the processor's cache."""
+ROUNDING = 1e-9
+"""By how much rewards may be out of their range, in units of its greater end, because they are rounded means."""
 
 
 def importance(target: npt.NDArray[np.floating[Any]], logged: npt.NDArray[np.floating[Any]] | float) -> Array:
@@ -158,7 +171,7 @@ def estimate(
     weights: Array,
     rewards: Array,
     *,
-    unsupported: Array | None = None,
+    span: tuple[float, float] = (0.0, 1.0),
     people: Sequence[object] | Ints | None = None,
     normalise: bool = False,
     most: float | None = None,
@@ -167,46 +180,106 @@ def estimate(
     """Estimate the value of a ranker, the expected sum of rewards of its list, from n logged decisions of k slots; or
     say why it cannot be estimated.
 
-    - `weights` (n, k): importance weights; `rewards` (n, k), in [0, 1]
-    - `unsupported` (n,): for each decision the probability, per slot, that the ranker shows something that could not
-      be in the log
+    - `weights` (n, k): importance weights; `rewards` (n, k)
+    - `span`: the (least, greatest) reward that is possible in a slot; -inf or inf for one that is not known: the
+      interval then lacks that end
     - `people` (n,): who received each decision; the value is then a mean over people, each with the same weight,
       however many decisions they had
     - `normalise`: whether to divide the sum of each slot by its mean weight
-    - `most`: the greatest possible weight, if there is a bound, which narrows the interval
+    - `most`: the greatest possible weight if it is known beforehand, which narrows the interval where
+      rewards are rare; never the greatest that was seen
     - `alpha`: the error probability of the interval
 
-    Return a `Refusal` if the unsupported probability exceeds 0.2 (MOST_UNSUPPORTED), the effective sample size is below
-    30 (LEAST), or a weight is above 1e100 (GREATEST). The interval is empty, `low` > `high`, if no value agrees with
-    all of the log, whose probabilities are then wrong. Raise ValueError, naming the argument, if the shapes differ or
-    rewards lie outside [0, 1].
+    Return a `Refusal` if the mean weight differs from 1 by more than chance, which a sound log has with probability
+    .001 (LEVEL) at most; if it says that more than 0.2 (MOST_UNSUPPORTED) of what the ranker shows is not in the log;
+    or if the effective sample size is below 30 (LEAST), or a weight is above 1e100 (GREATEST). Raise ValueError, naming
+    the argument, if the shapes differ or rewards lie outside `span`.
     """
-    weights, rewards = _check_tables(weights, rewards)
-    n = len(rewards)
+    weights, rewards = _check_tables(weights, rewards, span)
+    n, k = rewards.shape
     if weights.max() > GREATEST:
         told = "a logged probability is next to 0, so that its weight has no number to count with"
-        return Refusal(told, "Logged probabilities as they were when it was shown.")
-    mass = 0.0 if unsupported is None else float(np.mean(unsupported))
-    if mass > MOST_UNSUPPORTED:
-        told = f"{share(mass)} of what this ranker would show is not in the log"
-        return Refusal(told, "Exploration: a share drawn at random, with known probabilities.")
+        return Refusal(told, RIGHT)
+    means, error = weights.mean(axis=0), weights.std(axis=0) / np.sqrt(n)
+    lacking = np.where((n >= LEAST) & (means < 1.0 - 4.0 * error - 1e-9), 1.0 - means, 0.0)
+    mass, furthest = float(lacking.mean()), float(means[np.abs(means - 1.0).argmax()])
+    lacks = f"{share(1.0 - furthest)} of what it would show is not in the log" if furthest < 1.0 else ""
+    told = f"the mean weight is {furthest:.3g}, not 1: {f'{lacks}, or ' if lacks else ''}{WRONG}"
+    told = told if furthest > 0.0 else lacks
+    if mass > MOST_UNSUPPORTED or _off_balance(weights, most):
+        return Refusal(told, EXPLORATION if lacks else RIGHT)
     total = (weights**2).sum(axis=0)
     effective = float((weights.sum(axis=0) ** 2 / np.where(total > 0.0, total, 1.0)).min())
     if effective < LEAST:
-        told = f"the effective sample size is {effective:.0f}, and it takes {LEAST:.0f}"
-        return Refusal(told, "More decisions, or a larger share of them drawn at random.")
+        few = f"the effective sample size is {effective:.0f}, and it takes {LEAST:.0f}"
+        return Refusal(few, "More decisions, or a larger share of them drawn at random.")
     who = np.arange(n) if people is None else _numbers(people)
-    size, k = np.bincount(who), rewards.shape[1]
-    gains = np.bincount(who, (weights * rewards).sum(axis=1)) / (size * k)
-    losses = np.bincount(who, (weights * (1.0 - rewards)).sum(axis=1)) / (size * k)
-    low, high = limits(gains, losses, None if mass > 0.0 else most, alpha)
-    error = weights.std(axis=0) / np.sqrt(n)
-    gaps = np.abs(weights.mean(axis=0) - (1.0 - mass))
-    warning = ""
-    if (gaps > 4.0 * error + 1e-9).any():
-        warning = f"the mean weight is {weights.mean():.3g}, not {1.0 - mass:.3g}: {WRONG}"
+    size = np.bincount(who)
     found = value(weights, rewards, share=1.0 / (size[who] * size.size), normalise=normalise)
+    low, high = _ends(weights, rewards, span, who, None if mass > 0.0 else most, alpha)
+    # An interval that the value is outside of, as by an early run of chance, is made wider by that.
+    low, high = max(min(low, found / k), span[0]), min(max(high, found / k), span[1])
+    warning = f"{told}; the interval allows for what is not there" if mass > 0.0 else ""
     return Estimate(found, k * low, k * high, float(weights.mean()), effective, mass, warning)
+
+
+def _ends(
+    weights: Array, rewards: Array, span: tuple[float, float], who: Ints, most: float | None, alpha: float
+) -> tuple[float, float]:
+    """Return the ends (low, high) of the interval for the mean reward of a slot, those of `span` where one is infinite.
+
+    `who` (n,) numbers the people who received the decisions; the other arguments are those of `estimate`."""
+    (least, greatest), size = span, np.bincount(who) * rewards.shape[1]
+
+    def by_person(amounts: Array) -> Array:
+        return np.asarray(np.bincount(who, (weights * amounts).sum(axis=1)) / size)
+
+    if np.isfinite(wide := greatest - least):
+        gains, losses = by_person(rewards - least) / wide, by_person(greatest - rewards) / wide
+        low, high = limits(gains, losses, most, alpha)
+        return least + wide * low, least + wide * high
+    return (
+        least + lower_limit(by_person(rewards - least), alpha) if np.isfinite(least) else least,
+        greatest - lower_limit(by_person(greatest - rewards), alpha) if np.isfinite(greatest) else greatest,
+    )
+
+
+def _off_balance(weights: Array, most: float | None) -> bool:
+    """Return whether the mean of the `weights` (n, k) of any slot differs from 1 by more than chance; that it is below
+    1 is only found out if `most` is the greatest weight that is possible.
+
+    Each row is a bet, however people come back: given all before it, its weight has the mean 1."""
+    one = np.ones(1)
+    bets = [higher(each, one) for each in weights.T]
+    bets += [] if most is None else [lower(each, one, most) for each in weights.T]
+    return bool(log_capital(bets)[0] >= np.log(1.0 / LEVEL))
+
+
+def shown_too_often(actions: Ints, probability: Array) -> tuple[int, float] | None:
+    """Return (the action, its mean weight) that a log of single actions shows more often than its probabilities say;
+    None if chance explains it, as in a sound log it does with probability .999 (1 - LEVEL).
+
+    `actions` (n,) are numbers from 0, `probability` (n,) is that with which each was shown. Wrong probabilities of one
+    action are those of others, too, whose mean weight may happen to be 1. The weight of any action, and of any way to
+    choose one by the rows before, has a mean of at most 1 if probabilities are right: that of the action which was
+    shown too often so far is bet on."""
+    n, count = actions.size, int(actions.max()) + 1
+    weights = importance(np.ones(n), probability)
+    sums, squares, bet = np.zeros(count), np.zeros(count), np.zeros(n)
+    for first, end in pairwise((0, *starts(n).tolist(), n)):
+        here, w = actions[first:end], weights[first:end]
+        bet[first:end] = np.where(here == _too_often(sums, squares, first), w, 0.0)
+        sums += np.bincount(here, w, count)
+        squares += np.bincount(here, w * w, count)
+    if log_capital([higher(bet, np.ones(1))])[0] < np.log(1.0 / LEVEL):
+        return None
+    found = _too_often(sums, squares, n)
+    return found, float(sums[found]) / n
+
+
+def _too_often(sums: Array, squares: Array, n: int) -> int:
+    """Return the action whose sum of weights is the most standard errors above the number of rows, `n`."""
+    return int(((sums - n) / np.sqrt(squares + 1.0)).argmax())
 
 
 def _numbers(people: Sequence[object] | Ints) -> Ints:
@@ -220,7 +293,7 @@ def _numbers(people: Sequence[object] | Ints) -> Ints:
     return np.array([numbers.setdefault(each, len(numbers)) for each in people])
 
 
-def _check_tables(weights: object, rewards: object) -> tuple[Array, Array]:
+def _check_tables(weights: object, rewards: object, span: tuple[float, float]) -> tuple[Array, Array]:
     w, r = np.asarray(weights, float), np.asarray(rewards, float)
     if r.ndim != 2 or not r.size:
         raise ValueError(f"rewards: expected decisions x slots, got shape {r.shape}")
@@ -228,95 +301,8 @@ def _check_tables(weights: object, rewards: object) -> tuple[Array, Array]:
         raise ValueError(f"weights: expected shape {r.shape}, as rewards, got {w.shape}")
     if not (np.isfinite(w) & (w >= 0.0)).all():
         raise ValueError("weights: expected finite numbers of at least 0, got another")
-    if not ((r >= 0.0) & (r <= 1.0)).all():
-        raise ValueError("rewards: expected numbers from 0 to 1, got another")
-    return w, r
-
-
-def limits(gains: Array, losses: Array, most: float | None, alpha: float) -> tuple[float, float]:
-    """Return (low, high), a confidence sequence with error probability `alpha` for the mean v = E gain of n decisions.
-
-    - `gains`, `losses` (n,), in order of arrival: weight times reward, and weight times 1 - reward; both are >= 0, and
-      E[gain + loss] <= 1
-    - `most`: the greatest possible gain, if there is a bound and the log supports all that the target shows; None if
-      not. Half of the capital for `high` then bets on small gains, which narrows the interval much where rewards are
-      rare.
-
-    Each candidate value m for v is tested by bets that E gain is above m. They stake at most c / m for a constant c <
-    1, so they lose at most the fraction c of their capital in a decision, however large the gain. Hence weights need no
-    bound, and the ranker that made the log may have learned meanwhile (Waudby-Smith et al., arXiv 2210.10768). The
-    candidates that are not rejected give `low`; the same bets on losses give a lower end for E loss, and `high` is 1
-    minus that.
-    """
-    target = np.log(2.0 / alpha)
-
-    def too_low(m: Array) -> Bools:
-        return np.asarray(_peaks([_higher(gains, m)]) >= target)
-
-    def too_high(m: Array) -> Bools:
-        bets = [_higher(losses, 1.0 - m)]
-        return np.asarray(_peaks(bets if most is None else [*bets, _lower(gains, m, most)]) >= target)
-
-    return _last(too_low, GRID, 0.0), _last(too_high, GRID[::-1], 1.0)
-
-
-def _last(rejected: Callable[[Array], Bools], grid: Array, otherwise: float) -> float:
-    """Return the last of M candidates, in the order of `grid` (M,), before the first that is not `rejected`.
-
-    `rejected` is a function of candidates that returns a mask. Return `otherwise` if none is rejected. Only every
-    STRIDE-th candidate is tried first, and then those in between."""
-    coarse = grid[::STRIDE]
-    left = int(np.argmin([*rejected(coarse), False]))
-    if left == 0:
-        return otherwise
-    fine = grid[(left - 1) * STRIDE : left * STRIDE]
-    return float(fine[int(np.argmin([*rejected(fine), False])) - 1])
-
-
-Bets = Iterator[Array]
-"""What a bet yields: blocks (rows, M) of the log of the factors by which each value multiplies its capital against each
-of M candidates.
-"""
-
-
-def _peaks(bets: Sequence[Bets]) -> Array:
-    """Return the greatest log that the mean capital of several `bets` ever has, against each of M candidates (M,)."""
-    capital: list[Array | float] = [0.0] * len(bets)
-    peak: Array | float = -np.inf
-    for blocks in zip(*bets):
-        paths = [start + np.cumsum(block, axis=0) for start, block in zip(capital, blocks)]
-        capital = [path[-1] for path in paths]
-        peak = np.maximum(peak, (np.logaddexp.reduce(paths, axis=0) - np.log(len(bets))).max(axis=0))
-    return np.asarray(peak)
-
-
-def _higher(x: Array, m: Array) -> Bets:
-    """Yield the log growth (rows, M) of the bet that the mean of n values `x` (n,) >= 0 is higher than each of M
-    candidates `m` (M,)."""
-    for values, mean, variance in _blocks_with_moments(x):
-        gap = np.maximum(mean - m, 0.0)
-        yield np.log1p(np.minimum(gap / (variance + gap * gap), HEADROOM / m) * (values - m))
-
-
-def _lower(x: Array, m: Array, most: float) -> Bets:
-    """Yield the log growth (rows, M) of the bet that the mean of n values `x` (n,), from 0 to `most`, is lower than
-    each of M candidates `m` (M,)."""
-    for values, mean, variance in _blocks_with_moments(x):
-        gap = np.maximum(m - mean, 0.0)
-        yield np.log1p(
-            np.minimum(gap / (variance + gap * gap), HEADROOM / np.maximum(most - m, HEADROOM)) * (m - values)
-        )
-
-
-def _blocks_with_moments(x: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield blocks of n values x (n,), with the running mean and variance of all values before each one, (rows, 1)
-    each.
-    """
-    n = np.arange(1, x.size + 1)
-    sums = np.concatenate([[0.5], 0.5 + np.cumsum(x)[:-1]])
-    squares = np.concatenate([[0.5], 0.5 + np.cumsum(x * x)[:-1]])  # first one value of 1/2 with variance 1/4
-    mean = sums / n
-    variance = np.maximum(squares / n - mean * mean, 1e-9)
-    for first in range(0, x.size, ROWS):
-        rows = slice(first, first + ROWS)
-        yield x[rows, None], mean[rows, None], variance[rows, None]
+    low, high = span
+    slack = ROUNDING * max(abs(end) if np.isfinite(end) else 0.0 for end in span)
+    if not (np.isfinite(r) & (r >= low - slack) & (r <= high + slack)).all():
+        raise ValueError(f"rewards: expected numbers from {low:g} to {high:g}, got another")
+    return w, r.clip(low, high)

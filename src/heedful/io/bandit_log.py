@@ -4,10 +4,15 @@ A row is one impression: `action`, the item that was shown; `probability`, the p
 shown; `reward`, what it earned. A column `person` may say to whom it was shown. A target is a column with the
 probability with which another policy would have shown this row's action. All other columns are the context. Every
 action of the table counts as on offer in every row.
+
+What is possible is never taken from what a table has: not the greatest weight, which is 1 over the least probability of
+any action in any row, shown or not, nor how low and how high rewards may be. Both are asked for; an interval does
+without the first, and lacks the end that it cannot have without the second. Rewards of 0 and 1 alone count as clicks.
 """
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,11 +24,11 @@ import numpy.typing as npt
 
 from heedful.core.validation import check_between, describe
 from heedful.data.jsonl import Line
-from heedful.evaluation.off_policy import estimate, importance
+from heedful.evaluation.off_policy import RIGHT, WRONG, estimate, importance, shown_too_often
 from heedful.features import infer
 from heedful.io import import_lines
 from heedful.loop import Loop
-from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value, judge, weighted
+from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value, evaluate, judge, refused, weighted
 from heedful.loop.interactions.measure import Measure
 from heedful.loop.settings import Settings
 
@@ -36,6 +41,8 @@ ABOUT = (
     "Reward is the mean of what was earned, each row weighted by the probability of its action in the way to choose "
     "that is looked at, over that in the log."
 )
+Span = tuple[float, float]
+"""The (least, greatest) reward that is possible, -inf or inf if that is not known."""
 
 
 class BanditLog(NamedTuple):
@@ -99,6 +106,9 @@ def evaluate_table(
     targets: Sequence[str] = (),
     always: Sequence[str] = (),
     alpha: float = 0.05,
+    least_probability: float | None = None,
+    least_reward: float | None = None,
+    most_reward: float | None = None,
 ) -> Evaluation:
     """Estimate from a logged table what other policies would have earned in its place; return their mean rewards, that
     of the log itself first.
@@ -112,53 +122,132 @@ def evaluate_table(
 
     The result is in this order. If none of the three is given, each action of the table is tried as a constant. Values
     are means weighted by the policy's probability over the logged one; each interval misses with probability `alpha` at
-    most.
+    most, if what is known beforehand is right:
+    - `least_probability`: the least with which any action is ever shown, in any row; it makes intervals narrower
+      where rewards are rare
+    - `least_reward`, `most_reward`: how low and how high a reward may ever be. An interval has a lower end if the one
+      is known, and an upper end if the other is. If neither is named and all rewards are 0 or 1, rewards are that.
 
-    Raise ValueError, naming the row and the column, if the table makes no sense, or if learners are named and a reward
-    is not 0 or 1."""
+    The value of a policy is refused if its mean weight, or that of an action, differs from 1 by more than chance: then
+    logged probabilities are wrong. Above 1 that is found out without any bound, below 1 with a least probability; else
+    the interval allows for what is missing, up to a fifth, beyond which the value is refused as well.
+
+    Raise ValueError, naming the row and the column, if the table makes no sense or does not agree with what is known
+    beforehand, or if learners are named and a reward is not 0 or 1."""
     check_between("alpha", alpha, 1e-6, 0.5)
     log = read_bandit_log(rows, targets)
+    if least_probability is not None:
+        check_between("least_probability", least_probability, 1e-100, 1.0)
+        _check_column("probability", log.probability, least_probability, None)
+    span = _span(log.reward, least_reward, most_reward)
     counts = Counter(log.actions)
     for name in always:
         if name not in counts:
             raise ValueError(f"always: expected an action of the table, got {describe(name)}")
     if not (learners or targets or always):
         always = [name for name, _ in counts.most_common()]
-    low, high = min(0.0, float(log.reward.min())), max(1.0, float(log.reward.max()))
-    measure = Measure(MEASURE, ABOUT, "there are no rows", "", low, high, once=True)
+    about = " ".join((ABOUT, _condition(span, least_reward is most_reward is None), _bound(least_probability)))
+    measure = Measure(MEASURE, about, "there are no rows", "", *span, once=True)
     shown = np.array(log.actions)
-    weights = {"as logged": np.ones(len(rows))} | {
-        name: importance(log.targets[name], log.probability) for name in targets
-    }
+    weights = {name: importance(log.targets[name], log.probability) for name in targets}
     weights |= {f"always {name}": importance((shown == name).astype(np.float64), log.probability) for name in always}
-    found = [LearnerEvaluation(name, 0, {}, (_value(w, log, measure, alpha),)) for name, w in weights.items()]
-    found += _learn(log, measure, learners, alpha)
-    own = found[0].values[0]
-    judged = [each._replace(values=(judge(each.values[0], own),)) for each in found[1:]]
-    return Evaluation((found[0], *judged), (measure,), alpha, 0, "the log as it is")
+    most = None if least_probability is None else 1.0 / least_probability
+    [own] = logged = (_value(np.ones(len(rows)), log, measure, span, 1.0, alpha),)
+    found = [
+        LearnerEvaluation(name, 0, {}, (_value(w, log, measure, span, most, alpha),)) for name, w in weights.items()
+    ]
+    found += _learn(log, measure, learners, alpha, span, least_probability)
+    names, numbers = np.unique(shown, return_inverse=True)
+    if (wrong := shown_too_often(numbers, log.probability)) is not None:
+        told = f"the mean weight of always {names[wrong[0]]} is {wrong[1]:.3g}, not 1: {WRONG}"
+        found = [each._replace(values=(refused(measure, told, RIGHT),)) for each in found]
+    judged = [each._replace(values=(judge(each.values[0], own),)) for each in found]
+    return Evaluation(
+        (LearnerEvaluation("as logged", 0, {}, logged), *judged), (measure,), alpha, 0, "the log as it is"
+    )
 
 
-def _value(weights: Array, log: BanditLog, measure: Measure, alpha: float) -> Value:
-    scores = (log.reward - measure.low) / (measure.high - measure.low)
-    most = 1.0 / float(log.probability.min())
-    found = estimate(weights[:, None], scores[:, None], people=log.people, most=most, alpha=alpha / 2.0)
+def _span(rewards: Array, least: float | None, most: float | None) -> Span:
+    """Return the range of `rewards` (n,), as far as it is known: `least` to `most`, and 0 to 1 of rewards of 0 and 1 if
+    neither is named.
+
+    Raise ValueError if a reward is out of it."""
+    for name, value in (("least_reward", least), ("most_reward", most)):
+        if value is not None:
+            check_between(name, value, -1e100, 1e100)
+    if least is most is None and np.isin(rewards, (0.0, 1.0)).all():
+        return 0.0, 1.0
+    if least is not None and most is not None and most <= least:
+        raise ValueError(f"most_reward: expected more than least_reward, got {most:g} and {least:g}")
+    _check_column("reward", rewards, least, most)
+    return -math.inf if least is None else float(least), math.inf if most is None else float(most)
+
+
+def _check_column(name: str, values: Array, least: float | None, most: float | None) -> None:
+    """Raise ValueError, naming the column and the row, if one of `values` (n,) is below `least` or above `most`."""
+    if least is not None and (bad := np.flatnonzero(values < least)).size:
+        at_least = f"{name}, row {bad[0] + 1}: expected at least {least:g}, the least there is"
+        raise ValueError(f"{at_least}, got {values[bad[0]]:g}")
+    if most is not None and (bad := np.flatnonzero(values > most)).size:
+        at_most = f"{name}, row {bad[0] + 1}: expected at most {most:g}, the greatest there is"
+        raise ValueError(f"{at_most}, got {values[bad[0]]:g}")
+
+
+def _condition(span: Span, clicks: bool) -> str:
+    """Return a sentence on what the ends of intervals rest on: the known range of rewards, `span`; `clicks`: whether
+    nobody named it."""
+    least, most = span
+    if math.isfinite(least) and math.isfinite(most):
+        told = "is 0 or 1, as all of these are" if clicks else f"lies between {least:,g} and {most:,g}"
+        return f"Intervals hold if each reward {told}."
+    if math.isfinite(least):
+        told = f"Intervals hold if each reward is {least:,g} or more; they have no upper end, as nobody said"
+        return f"{told} how high a reward may be (--most-reward)."
+    if math.isfinite(most):
+        told = f"Intervals hold if each reward is {most:,g} or less; they have no lower end, as nobody said"
+        return f"{told} how low a reward may be (--least-reward)."
+    told = "There is no interval, as nobody said how low and how high a reward may be: a lower end takes"
+    return f"{told} --least-reward, an upper end --most-reward."
+
+
+def _bound(least_probability: float | None) -> str:
+    """Return a sentence on the least probability of any action, None if that is not known."""
+    if least_probability is None:
+        told = "They allow for actions that are hardly ever shown; where rewards are rare, a known --least-probability"
+        return f"{told} makes them narrower."
+    return f"They hold if no action is ever shown with a probability below {least_probability:,g}."
+
+
+def _value(weights: Array, log: BanditLog, measure: Measure, span: Span, most: float | None, alpha: float) -> Value:
+    found = estimate(weights[:, None], log.reward[:, None], span=span, people=log.people, most=most, alpha=alpha / 2.0)
     people = len(set(log.people)) if log.people is not None else len(log.actions)
     return weighted(measure, found, len(log.actions), people)
 
 
-def _learn(log: BanditLog, measure: Measure, learners: Sequence[str], alpha: float) -> Iterator[LearnerEvaluation]:
+def _learn(
+    log: BanditLog,
+    measure: Measure,
+    learners: Sequence[str],
+    alpha: float,
+    span: Span,
+    least_probability: float | None,
+) -> Iterator[LearnerEvaluation]:
     """Yield how well each of `learners` would have done on the table `log`: the mean reward of what it would have
     shown.
 
     Each learns from the rows in order, in a temporary loop. The mean is over the rows, each weighted by the probability
     with which the learner would have shown the row's action over that with which it was shown. `measure` names that
-    mean and its range. An interval misses with probability `alpha`. Raise ValueError if a reward is not 0 or 1.
+    mean; `span` is the range of rewards, `least_probability` the least with which any action is ever shown. An interval
+    misses with probability `alpha`. Raise ValueError if a reward is not 0 or 1, or may be something else.
     """
     if not learners:
         return
     if (bad := np.flatnonzero(~np.isin(log.reward, (0.0, 1.0)))).size:
         told = f"reward, row {bad[0] + 1}: expected 0 or 1, from which learners learn, got {log.reward[bad[0]]:g}"
         raise ValueError(told)
+    for field, end, value in zip(("least_reward", "most_reward"), (0.0, 1.0), span):
+        if math.isfinite(value) and value != end:
+            raise ValueError(f"{field}: expected {end:g} with learners, which learn from 0 or 1, got {value:g}")
     names = sorted(set(log.actions))  # in order of name: the order of their first rows would reveal rows to come
     items = [{"id": f"a{j}", "action": name} for j, name in enumerate(names)]
     varied = [name for name in log.context[0] if len({row[name] for row in log.context}) > 1]
@@ -177,7 +266,7 @@ def _learn(log: BanditLog, measure: Measure, learners: Sequence[str], alpha: flo
             for outcome in import_lines(loop, _lines(log, names)):
                 if outcome.status == "rejected":
                     raise ValueError(f"row {(outcome.line + 2) // 3}: {outcome.reason}")
-            found = loop.evaluate(*learners[1:], alpha=alpha)
+            found = evaluate(loop.projection, learners[1:], alpha, least_probability=least_probability)
     at = [each.name for each in found.measures].index("list value")
     for each in found.learners:
         yield each._replace(values=(each.values[at]._replace(measure=measure.name),))

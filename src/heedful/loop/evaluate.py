@@ -18,17 +18,8 @@ import numpy.typing as npt
 
 from heedful.core.notebooks import table
 from heedful.core.validation import check_between, describe
-from heedful.core.wording import share
 from heedful.data.frames import frame_of
-from heedful.evaluation.off_policy import (
-    LEAST,
-    MOST_UNSUPPORTED,
-    WRONG,
-    Estimate,
-    Refusal,
-    estimate,
-    importance,
-)
+from heedful.evaluation.off_policy import EXPLORATION, LEAST, Estimate, Refusal, estimate, importance
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.growing import Column, GrowingTable, Marks, People
@@ -90,10 +81,9 @@ class Value(NamedTuple):
     """the estimate, in units of the measure; None if the log does not determine it"""
     low: float | None
     """the lower end of an interval, which holds at all looks while new people come; while the same people come back, at
-    one look (`heedful.evaluation.ratio`); None with `value`, and where no value agrees with the log, as `warning`
-    says"""
+    one look (`heedful.evaluation.ratio`); None with `value`; -inf if it is not known how low a reward may be"""
     high: float | None
-    """the upper end"""
+    """the upper end; inf if it is not known how high a reward may be"""
     comparisons: int
     """how many predictions were compared with answers"""
     people: int
@@ -110,7 +100,7 @@ class Value(NamedTuple):
     """the upper end"""
     verdict: Verdict
     """"better", "worse" or "cannot be told": how this learner compares with the loop's own, by the interval of the
-    difference; "" if there is no difference, as where logged probabilities are wrong (`warning`)"""
+    difference; "" if there is no difference"""
     refused: str
     """why the log does not determine the value; "" if it does"""
     remedy: str
@@ -178,7 +168,12 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    projection: Projection, specs: Sequence[str], alpha: float = 0.05, own: str | None = None, up_to: int | None = None
+    projection: Projection,
+    specs: Sequence[str],
+    alpha: float = 0.05,
+    own: str | None = None,
+    up_to: int | None = None,
+    least_probability: float | None = None,
 ) -> Evaluation:
     """Let learners learn from a loop's log, and compare what each predicts with each answer before it learns from it.
 
@@ -186,8 +181,9 @@ def evaluate(
     `specs` name, with parameters ("NAME:rate=0.2"): "NAME@VERSION" stops learning after that version (sequence number),
     "NAME@VERSION.." or "NAME@2026-01-31T12:00:00Z.." begins to learn after it. Each interval misses with probability
     `alpha` at most, 1e-6 to 0.5. Without `specs` some kinds of feedback name baselines. `own` names another learner to
-    compare with in place of the loop's own; answers up to event `up_to` count, or all. Raise ValueError if there is no
-    such learner, if it does not fit the loop, or if it fails on the log."""
+    compare with in place of the loop's own; answers up to event `up_to` count, or all. `least_probability` is the least
+    with which any list could have been shown, if that is known. Raise ValueError if there is no such learner, if it
+    does not fit the loop, or if it fails on the log."""
     check_between("alpha", alpha, 1e-6, 0.5)
     own = projection.manifest.learner if own is None else own
     for spec in specs:
@@ -199,7 +195,7 @@ def evaluate(
     interaction, after = projection.interaction, max(fold.after for fold in folds)
     sums = [_Sums(measure, len(folds)) for measure in interaction.measures()]
     harvest = _Harvest(interaction.measures()[0].most_weight)
-    lists, places = _Lists(interaction, len(folds)), _Places(interaction, len(folds))
+    lists, places = _Lists(interaction, len(folds), least_probability), _Places(interaction, len(folds))
     models = [fold.model for fold in folds]
     for event, decision, feedback in projection.steps(models, spans=[fold.span for fold in folds]):
         if up_to is not None and event.seq > up_to:
@@ -301,7 +297,8 @@ class _Sums:
         self._low, self._span = measure.low, measure.high - measure.low
         """the least value of the measure, and how far the greatest is above it"""
         self._open, self._most = self._span <= 0.0, 0.0
-        """whether the greatest value is not known beforehand, and the greatest so far; the least is 0"""
+        """whether the greatest value is what the comparisons say was possible, and the greatest of these so far; the
+        least is 0"""
         self._people, self._counted = People(), Marks()
         self._sums = GrowingTable(3 + learners)
         """for each person: number of comparisons, sum of weights, sum of squared weights, sum of weighted values of
@@ -320,7 +317,7 @@ class _Sums:
         row = np.empty(3 + self._learners)
         row[0], row[1], row[2] = w.size, np.add.reduce(w), w.dot(w)
         if self._open:
-            self._most = max(self._most, float(compared.values.max()))
+            self._most = max(self._most, compared.most)
             row[3:] = compared.values @ w
         else:
             row[3:] = ((compared.values - self._low) / self._span).dot(w)
@@ -363,9 +360,10 @@ class _Lists:
     weights pi / mu.
 
     pi is the probability with which the learner would show the logged list, mu that with which it was shown (inverse
-    propensity scoring of whole lists). `learners` is the number of learners; `interaction` reads the decisions."""
+    propensity scoring of whole lists). `learners` is the number of learners; `interaction` reads the decisions;
+    `least` is the least probability with which any list could have been shown, None if that is not known."""
 
-    def __init__(self, interaction: Interaction[Any], learners: int) -> None:
+    def __init__(self, interaction: Interaction[Any], learners: int, least: float | None) -> None:
         low, high = interaction.span()
         own = interaction.list_measures()
         about = LISTS.format(score=interaction.describe().score)
@@ -376,8 +374,8 @@ class _Lists:
         self._counted, self._people, self._who = Marks(), People(), Column()
         self._rows = GrowingTable(1 + learners + len(self._measures))
         """for each decision: mu, pi of each learner, its score by each measure"""
-        self._claimed = True
-        """whether all of the lists are imported, so that another system said with which probability each was shown"""
+        self._most = None if least is None else 1.0 / least
+        """the greatest weight that is possible"""
         self._drawn = False
         """whether any of them was drawn at random"""
 
@@ -393,7 +391,6 @@ class _Lists:
         self._counted.add(decision.seq)
         self._who.append(self._people.number(who))
         self._rows.append((mu, *pi.tolist(), *scores))
-        self._claimed = self._claimed and decision.record.arm == "imported"
         self._drawn = self._drawn or decision.record.arm == "sampled"
 
     def found(self) -> list[_ListValue]:
@@ -403,17 +400,9 @@ class _Lists:
         weights, who = importance(chances, logged), self._who.numbers
         if not len(who):
             return [_ListValue(each, weights, weights[:, 0], who, None) for each in self._measures if self._always]
-        most = 1.0 / float(logged.min()) if self._claimed else None
-        told = []
-        for j, measure in enumerate(self._measures):
-            low, high = min(measure.low, scores[:, j].min()), max(measure.high, scores[:, j].max())
-            ranged = measure._replace(
-                low=float(low),
-                high=float(high if high > low else low + 1.0),
-                remedy=RARE if self._drawn and not self._always else measure.remedy,
-            )
-            told.append(_ListValue(ranged, weights, scores[:, j], who, most))
-        return told
+        rare = self._drawn and not self._always
+        measures = [each._replace(remedy=RARE) if rare else each for each in self._measures]
+        return [_ListValue(each, weights, scores[:, j], who, self._most) for j, each in enumerate(measures)]
 
 
 class _ListValue(NamedTuple):
@@ -435,31 +424,24 @@ class _ListValue(NamedTuple):
         """Return, for each learner in order, the estimated mean score of the lists that it would have shown.
 
         Each difference to the loop's own learner misses with probability `alpha` at most."""
-        low, high = self.measure.low, self.measure.high
-        scores = (self.scores - low) / (high - low)
-        found = [self._value(self.weights[:, j], scores, alpha / 2.0) for j in range(self.weights.shape[1])]
+        found = [self._value(self.weights[:, j], alpha / 2.0) for j in range(self.weights.shape[1])]
         return [found[0], *(judge(each, found[0], self.measure.more_is_better) for each in found[1:])]
 
-    def _value(self, weights: Floats, scores: Floats, alpha: float) -> Value:
+    def _value(self, weights: Floats, alpha: float) -> Value:
         n = len(self.who)
         if not n:
             return refused(self.measure, self.measure.missing, self.measure.remedy)
         if np.isnan(weights).any():
             return refused(self.measure, "it draws what it shows and does not say how likely", EXPERIMENT)
-        mean, error = float(weights.mean()), float(weights.std()) / math.sqrt(n)
-        mass = 1.0 - mean if n >= LEAST and mean < 1.0 - 4.0 * error - 1e-9 else 0.0
         found = estimate(
             _column(weights),
-            _column(scores),
-            unsupported=np.full(n, mass),
+            _column(self.scores),
+            span=(self.measure.low, self.measure.high),
             people=self.who,
             most=self.most,
             alpha=alpha,
         )
-        if mass > 0.0 and isinstance(found, Estimate):
-            lacks = f"{share(mass)} of what it would show is not in the log"
-            found = found._replace(warning=f"the mean weight is {mean:.3g}, not 1: {lacks}, or {WRONG}")
-        if isinstance(found, Refusal) and mass > MOST_UNSUPPORTED:
+        if isinstance(found, Refusal) and found.remedy == EXPLORATION:
             found = found._replace(remedy=self.measure.remedy)
         return weighted(self.measure, found, n, int(self.who.max()) + 1)
 
@@ -571,7 +553,7 @@ def refused(measure: Measure, reason: str, remedy: str) -> Value:
 
 
 def weighted(measure: Measure, found: Estimate | Refusal, comparisons: int, people: int) -> Value:
-    """Return `found`, an off-policy estimate of a mean score from 0 to 1, as a `Value` in the range of `measure`.
+    """Return `found`, an off-policy estimate of a mean score, as a `Value` of `measure`.
 
     Off-policy: of lists that a learner would have shown, from those that were. `comparisons` is the number of lists
     behind it, `people` the number of people. A `Refusal`, an estimate that is not possible, becomes a value without
@@ -579,14 +561,9 @@ def weighted(measure: Measure, found: Estimate | Refusal, comparisons: int, peop
     """
     if isinstance(found, Refusal):
         return refused(measure, found.reason, found.remedy)
-    span = measure.high - measure.low
-    value, low, high = (measure.low + span * each for each in (found.value, found.low, found.high))
-    empty = found.low > found.high
-    warning = found.warning or (f"the mean weight is {found.mean_weight:.3g}: {WRONG}" if empty else "")
     return Value(
-        measure.name, value, None if empty else low, None if empty else high, comparisons, people, found.effective,
-        None, None, None, "", "", "", found.mean_weight, found.unsupported,
-        f"{warning}; no value agrees with all of the log, so there is no interval" if empty else warning,
+        measure.name, found.value, found.low, found.high, comparisons, people, found.effective,
+        None, None, None, "", "", "", found.mean_weight, found.unsupported, found.warning,
     )  # fmt: skip
 
 
@@ -599,10 +576,9 @@ def judge(value: Value, own: Value, more_is_better: bool = True) -> Value:
     a verdict.
 
     `more_is_better` is False for a measure such as a cost. The verdict is "better" or "worse" if the two intervals do
-    not overlap. A value without estimate or interval is returned as it is, and so it is if the mean weight of either
-    shows that logged probabilities are wrong: nothing is known to be better then."""
+    not overlap. A value without estimate is returned as it is."""
     ends = value.value, value.low, value.high, own.value, own.low, own.high
-    if None in ends or any(each.warning and not each.unsupported for each in (value, own)):
+    if None in ends:
         return value
     mine, low, high, theirs, least, most = (float(each or 0.0) for each in ends)
     above, below = BETTER_WORSE if more_is_better else BETTER_WORSE[::-1]

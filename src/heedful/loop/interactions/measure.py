@@ -21,9 +21,10 @@ class Measure(NamedTuple):
     remedy: str
     """a sentence that says how to obtain a log that allows to compute it"""
     low: float = 0.0
-    """the least possible value"""
+    """the least possible value; -inf if it is not known, as of rewards that are amounts"""
     high: float = 1.0
-    """the greatest possible value; `low`, if only the log tells that one: `low` is 0 then"""
+    """the greatest possible value; inf if it is not known; `low`, which is 0 then, if it is what comparisons say
+    (`Compared.most`)"""
     more_is_better: bool = True
     """whether a greater value is a better one; False for errors"""
     most_weight: float = 1.0
@@ -69,3 +70,6 @@ class Compared(NamedTuple):
     """the pairs of neighbours in the list shown of which a click chose exactly one, where the two were shown in either
     order at random: (position, from 1, of the upper item of the two; whether the upper one was chosen; 1 / (2 P), P
     being the probability of the order in which they were shown)"""
+    most: float = 0.0
+    """the greatest value that any prediction could have had, if the `high` of the measure is not known beforehand: that
+    of what could have been chosen, not of what was"""

@@ -898,7 +898,7 @@ class Interaction(Protocol[M]):
         """Return the measures by which the lists are judged that another learner would have shown; () for the mean of
         `score` alone.
 
-        Ranges are those of values that are possible for sure; values beyond widen them."""
+        Each has the range of the values that are possible, whatever the log has."""
         return ()
 
     def list_scores(self, step: Step) -> Sequence[float] | None:

@@ -265,8 +265,8 @@ def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> 
     warnings = [Line(f"{each.learner}: {value.warning}.") for each, value in zip(learners, values) if value.warning]
     about = (
         "Answers count the more, the likelier this learner would have shown what was shown. The effective sample size "
-        "is the number of answers of equal weight that would tell as much. The mean weight is about 1 if all is well: "
-        "below 1, something that the learner would show is not in the log; above 1, logged probabilities are wrong."
+        "is the number of answers of equal weight that would tell as much. The mean weight is 1, but for chance, if "
+        "all is well: there is no value where it is above that, or far below."
     )
     return [Table("Weights", columns, tuple(rows)), Line(about), *warnings] if rows else [*warnings]
 
@@ -291,13 +291,22 @@ def value_texts(value: Value, share: bool) -> tuple[str, str, str]:
 
     if value.value is None:
         return "unknown", "", ""
-    between = "none" if value.low is None else f"{text(value.low)} to {text(value.high)}"
+
+    def between(low: float | None, high: float | None, sign: bool = False) -> str:
+        low, high = (end if end is not None and math.isfinite(end) else None for end in (low, high))
+        if low is None or high is None:
+            ends = (f"{text(low, sign)} or more", f"{text(high, sign)} or less")
+            return "none" if low is high else ends[low is None]
+        return f"{text(low, sign)} to {text(high, sign)}"
+
     if value.difference is None:
-        return text(value.value), between, ""
-    apart = (
-        f"{text(value.difference, True)} ({text(value.difference_low, True)} to {text(value.difference_high, True)})"
+        return text(value.value), between(value.low, value.high), ""
+    apart = between(value.difference_low, value.difference_high, True)
+    return (
+        text(value.value),
+        between(value.low, value.high),
+        f"{text(value.difference, True)} ({'no interval' if apart == 'none' else apart})",
     )
-    return text(value.value), between, apart
 
 
 # ---------------------------------------------------------------------------- a report

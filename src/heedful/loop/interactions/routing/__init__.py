@@ -509,7 +509,7 @@ class Routing(Coactive):
         prices = self._costs.price(x)
         chosen = [model.order(model.shared, each, x)[:1] for model, each in zip(models, own)]
         cost = [prices[each[0]] if each.size else np.nan for each in chosen]
-        return error, Compared(np.array(cost)[:, None], np.ones(1))
+        return error, Compared(np.array(cost)[:, None], np.ones(1), most=float(prices.max()))
 
     def list_measures(self) -> tuple[Measure, ...]:
         """Return what a policy is worth: thumbs up less cost weight times cost, and thumbs up."""
