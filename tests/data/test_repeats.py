@@ -155,4 +155,4 @@ def test_votes_of_an_arena_count_the_newest_version() -> None:
     board = heedful.leaderboard(newer + rows)
     assert board.to_dict()["ranking"] == heedful.leaderboard(newer + rows[3:]).to_dict()["ranking"]
     gone = votes_of(pairs_in("votes", [rows[0] | {"model_b": "z"}, rows[0], rows[0]]))  # type: ignore[arg-type]
-    assert gone.models == ("x", "z", "y")
+    assert gone.models == ("x", "y", "z")

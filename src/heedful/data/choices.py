@@ -291,9 +291,9 @@ def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Comparis
             raise ValueError(f"{where}: times: expected {times[person, ballot]} in all rows of an order, got {count}")
     for (person, ballot), placed in ballots.items():
         ranks = {rank for rank in placed.values() if rank is not None}
-        tiers = [tuple(item for item, other in placed.items() if other == rank) for rank in sorted(ranks)]
+        tiers = [tuple(item for item in sorted(placed) if placed[item] == rank) for rank in sorted(ranks)]
         judged = bool(tiers)
-        tiers = tiers if judged else [tuple(placed)]
+        tiers = tiers if judged else [tuple(sorted(placed))]
         alike = len(tiers[0]) == 2 or ("ballot" in at and len(tiers[0]) > 2)
         if (len(tiers) > 1 or alike) and times[person, ballot]:
             yield Comparison(person, tuple(tiers), times[person, ballot], None, judged)

@@ -72,8 +72,9 @@ class Votes(NamedTuple):
         """Number of votes."""
         return int(self.times.sum())
 
-    def where(self, kept: Bools) -> Votes:
-        """Return the rows of votes for which `kept` (p,) is True; models and people keep their numbers."""
+    def where(self, kept: Bools | Ints) -> Votes:
+        """Return the rows of votes for which `kept` (p,) is True, or those with these numbers; models and people keep
+        theirs."""
         columns = ("first", "second", "outcome", "person", "times", "bad", "differences", "category")
         return self._replace(**{name: getattr(self, name)[kept] for name in columns})
 
@@ -147,7 +148,34 @@ def votes_of(
         left_out=left_out,
         summary=_summary(loaded, [*used, *([] if by is None else [by])]),
     )
-    return found if kept.all() else found.where(kept)
+    return _in_order(found if kept.all() else found.where(kept))
+
+
+def _in_order(votes: Votes) -> Votes:
+    """Return the same votes in an order, and with numbers, that depend on what they say alone, not on their rows."""
+    models, model = _by_name(votes.models)
+    people, person = _by_name(votes.people)
+    categories, category = _by_name(votes.categories)
+    found = votes._replace(
+        models=models,
+        people=people,
+        categories=categories,
+        first=model[votes.first],
+        second=model[votes.second],
+        person=person[votes.person],
+        category=category[votes.category] if categories else votes.category,
+    )
+    said = (found.first * len(models) + found.second) * 3 + found.outcome
+    order = np.lexsort((*found.differences.T, found.bad, found.times, found.category, found.person, said))
+    return found.where(order.astype(np.int64))
+
+
+def _by_name(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """Return the `names` sorted, and the place of each among them."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    place = np.empty(len(names), np.int64)
+    place[order] = np.arange(len(names))
+    return tuple(names[k] for k in order), place
 
 
 # ---------------------------------------------------------------------------- covariates
