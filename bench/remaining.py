@@ -63,14 +63,14 @@ class Cell(NamedTuple):
         return FOLDER / f"{self.name}.json"
 
 
-CELLS = [
-    *(
-        Cell("best", items, spread, answers)
-        for items in (3, 5, 10)
-        for spread in (0.5, 1.0, 2.0)
-        for answers in (10, 40)
-    ),
-    *(Cell("ranking", items, spread, 10) for items in (5, 10) for spread in (1.0, 2.0)),
+CELLS = [  # those that differ most come first
+    *(Cell("best", 5, spread, answers) for spread, answers in ((1.0, 10), (0.5, 40), (2.0, 10))),
+    Cell("ranking", 5, 1.0, 10),
+    *(Cell("best", items, 1.0, 10) for items in (3, 10)),
+    *(Cell("best", items, spread, 40) for items in (5, 10) for spread in (1.0, 2.0)),
+    *(Cell("ranking", items, spread, 10) for items, spread in ((5, 2.0), (10, 1.0), (10, 2.0))),
+    *(Cell("best", 3, spread, answers) for spread in (0.5, 2.0) for answers in (10, 40)),
+    *(Cell("best", 10, spread, 10) for spread in (0.5, 2.0)),
 ]
 
 
