@@ -6,10 +6,10 @@ how many questions are left; what it then really takes is counted. What the util
 model, which infers it anew after each answer.
 
 A cell is a goal, a number of items, a spread of utilities and a number of answers before. It writes
-bench/results/remaining/CELL.json while it goes and takes up where it was stopped. A study ends where it is known
-whether its number is below, within or above what was said: where "or more" was said, it goes on to the lower end alone.
-`--table` prints what there is; `--quick` takes 20 studies a cell and writes nothing; `--pilot` draws other ones, 60 a
-cell; `--only TEXT` takes the cells whose names have it.
+bench/results/remaining/CELL.json while it goes and takes up where it was stopped, also for more `--studies`. A study
+ends where it is known whether its number is below, within or above what was said: where "or more" was said, it goes on
+to the lower end alone. `--table` prints what there is; `--quick` takes 20 studies a cell and writes nothing; `--pilot`
+draws other ones, 60 a cell; `--only TEXT` takes the cells whose names have it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from heedful.inference.standing import standing, stop_at
 FOLDER = Path(__file__).parent / "results" / "remaining"
 SEED = 552894
 """Of the studies that are reported; drawn after the forecast was as it is."""
-SAVE, AT = 20, 0.9
+SAVE, AT = 10, 0.9
 out = Console(width=130)
 
 
@@ -52,7 +52,6 @@ class Cell(NamedTuple):
     spread: float
     answers: int
     """before the forecast"""
-    studies: int = 100
 
     @property
     def name(self) -> str:
@@ -110,13 +109,13 @@ def enough(cell: Cell, posterior: Any) -> bool:
     return stop_at(posterior, cell.goal, standing(posterior, at=AT), at=AT).stop
 
 
-def run(cell: Cell) -> None:
+def run(cell: Cell, studies: int) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     had = json.loads(cell.file.read_text()) if cell.file.exists() else {"drawn": 0, "seconds": 0.0, "studies": []}
-    while len(had["studies"]) < cell.studies:
+    while len(had["studies"]) < studies:
         start = time.process_time()
         for number in range(had["drawn"], had["drawn"] + SAVE):
-            if (found := study(cell, SEED, number)) is not None and len(had["studies"]) < cell.studies:
+            if (found := study(cell, SEED, number)) is not None:
                 had["studies"].append(found)
         had["drawn"] += SAVE
         had["seconds"] = round(had["seconds"] + time.process_time() - start, 1)
@@ -156,6 +155,7 @@ def main() -> None:
     parser.add_argument("--pilot", action="store_true", help="60 other studies a cell; write nothing")
     parser.add_argument("--table", action="store_true", help="print what there is")
     parser.add_argument("--only", default="", metavar="TEXT", help="cells whose names have this text")
+    parser.add_argument("--studies", type=int, default=200, metavar="N", help="of each cell, at least; default: 200")
     given = parser.parse_args()
     for cell in CELLS if not given.table else ():
         if given.only not in cell.name:
@@ -166,7 +166,7 @@ def main() -> None:
             took = time.process_time() - start
             out.print(f"{cell.name}: {judged(found) if found else 'none'} ({len(found)} studies, {took:.0f} s)")
         else:
-            run(cell)
+            run(cell, given.studies)
     if not (given.quick or given.pilot):
         out.print(table())
 
