@@ -145,7 +145,7 @@ def test_features_of_items_and_items_that_nobody_was_asked_about(pairs: Path, tm
     items.write_text("name,size\na,1\nb,2\n")
     got = heedful(f"{LINE} --items {{}}", pairs, items)
     assert got.code == 2
-    assert "items.csv: name: items: expected all that were answered about, got none called 'c', 'e', 'd'" in got.err
+    assert "items.csv: name: items: expected all that were answered about, got none called 'c', 'd', 'e'" in got.err
     got = heedful(f"{LINE} --items {{}} --identifier nome", pairs, items)
     assert got.code == 2
     assert "items.csv: identifier: expected a column (" in got.err

@@ -243,7 +243,7 @@ def test_a_board_for_each_category() -> None:
     for i, row in enumerate(rows):
         row["tag"] = ("code", "maths", "code", "")[i % 4]
     board = leaderboard(rows, by="tag")
-    assert [(name, part.total) for name, part in board.categories] == [("code", 200), ("maths", 100), ("(none)", 100)]
+    assert [(name, part.total) for name, part in board.categories] == [("code", 200), ("(none)", 100), ("maths", 100)]
     alone = leaderboard([row for row in rows if row["tag"] == "code"])
     code = board.categories[0][1]
     at = [alone.models.index(name) for name in code.models]

@@ -10,8 +10,16 @@ import pytest
 
 from heedful.inference.gp.acquisition import next_question, posterior_after
 from heedful.inference.gp.ep import infer
+from heedful.inference.gp.mixture import mixture
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.remaining_questions import RemainingQuestions, _ask, _best, _start, estimate_remaining
+from heedful.inference.gp.remaining_questions import (
+    RemainingQuestions,
+    _ask,
+    _counts,
+    _is_best,
+    _start,
+    estimate_remaining,
+)
 from heedful.inference.gp.stopping import AnswerSites, contenders, stopping, weights
 from heedful.inference.pairwise import best_of, pair_rows
 
@@ -191,20 +199,20 @@ def test_of_many_items_the_few_that_were_asked_about_are_weighed() -> None:
 
 def study(goal: str, rule: str, seed: int, most: int, ask: int = -1) -> tuple[int, float, RemainingQuestions | None]:
     """A person of 5 items with sd 2 asked until it is sure: questions (`most`: not yet), how right, and what was said
-    to be left after `ask` of them."""
+    to be left after `ask` of them; without `ask`, P(best) is told the answers."""
     rng = np.random.default_rng([11, seed])
     n = 5
     truth, prior, pairs = 2.0 * rng.standard_normal(n), 4.0 * np.eye(n), []
     posterior, seen, left = Posterior(np.zeros(n), prior), None, None
     for t in range(most):
-        stop = stopping(posterior, goal, seen=seen, draws=600, seed=seed)
+        stop = stopping(posterior, goal, seen=seen if ask < 0 else None, draws=600, seed=seed)
         if stop.stop:
             if goal == "best":
                 return t, float(stop.item == truth.argmax()), left
             order = posterior.ranking()
             return t, float(np.mean([truth[order[i]] > truth[order[j]] for j in range(n) for i in range(j)])), left
         if t == ask:
-            left = estimate_remaining(posterior, goal, rule, seen=seen, most=most, futures=8, seed=seed)
+            left = estimate_remaining(posterior, goal, rule, most=most, futures=19, seed=seed)
         a, b = next_question(posterior, rule)[:2]
         pairs.append((a, b) if truth[a] - truth[b] + rng.standard_normal() > 0.0 else (b, a))
         got = infer(prior, np.zeros(n), pairs, tolerance=1e-6)
@@ -251,41 +259,78 @@ def test_it_says_fewer_the_more_is_known() -> None:
     assert said[0] > said[1] > said[2] >= 1
 
 
-def test_in_a_future_each_answer_has_the_site_that_moves_the_gaussian_as_far() -> None:
-    """Precision and precision times mean differ by tau d d' and nu d, d the winner less the loser."""
+def test_in_a_future_each_answer_is_learned_by_each_gaussian_and_weighs_them() -> None:
     rng = np.random.default_rng(5)
-    A = rng.standard_normal((4, 4))
-    prior = Posterior(rng.standard_normal(4), A @ A.T + np.eye(4))
-    played = _start(prior, None, 6, rng)
+    parts = []
+    for scale in (0.5, 2.0):
+        A = rng.standard_normal((4, 4))
+        parts.append(Posterior(scale * rng.standard_normal(4), scale * (A @ A.T + np.eye(4))))
+    played = _start(mixture([0.3, 0.7], parts), 6, rng)
+    np.testing.assert_allclose(played.shares(), np.tile([0.3, 0.7], (6, 1)))
     a, b = np.triu_indices(4, 1)
     for rule in ("bald", "random"):
         before, played = played, _ask(played, rule, a, b, rng)
         for f in range(6):
-            d = np.zeros(4)
-            d[played.winner[f, -1]], d[played.loser[f, -1]] = 1.0, -1.0
-            old, new = np.linalg.inv(before.cov[f]), np.linalg.inv(played.cov[f])
-            np.testing.assert_allclose(new - old, played.tau[f, -1] * np.outer(d, d), atol=1e-8)
-            np.testing.assert_allclose(new @ played.mean[f] - old @ before.mean[f], played.nu[f, -1] * d, atol=1e-8)
-            want = posterior_after(Posterior(before.mean[f], before.cov[f]), played.winner[f, -1], played.loser[f, -1])
-            np.testing.assert_allclose(played.mean[f], want.mean, rtol=1e-10)
-    shares = _best(played, rng.standard_normal((40_000, 4)))
-    grid = exactly_best(K, [(2, 0), (1, 2)])
-    start = _start(Posterior(np.zeros(3), K), None, 1, rng)._replace(
-        winner=np.array([[2, 1]]), loser=np.array([[0, 2]]), tau=np.zeros((1, 2)), nu=np.zeros((1, 2))
-    )
-    assert _best(start, rng.standard_normal((40_000, 3)))[0] == pytest.approx(grid.max(), abs=0.01)
-    assert ((shares > 0.25) & (shares <= 1.0)).all()
+            # which pair was asked, and what was answered, is where the first Gaussian moved to
+            found = [
+                (x, y)
+                for x in range(4)
+                for y in range(4)
+                if x != y
+                and np.allclose(
+                    posterior_after(Posterior(before.mean[f, 0], before.cov[f, 0]), x, y).mean, played.mean[f, 0]
+                )
+            ]
+            assert len(found) == 1
+            likely = []
+            for g in range(2):
+                old = Posterior(before.mean[f, g], before.cov[f, g])
+                want = posterior_after(old, *found[0])
+                np.testing.assert_allclose(played.mean[f, g], want.mean, rtol=1e-9)
+                np.testing.assert_allclose(played.cov[f, g], want.cov, rtol=1e-9, atol=1e-12)
+                likely.append(float(old.beats(*found[0])))
+            shares = before.shares()[f] * likely
+            np.testing.assert_allclose(played.shares()[f], shares / shares.sum(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [3, 12])
+def test_whether_one_is_the_best_in_a_future_is_what_draws_say(n: int) -> None:
+    rng = np.random.default_rng(n)
+    decided = 0
+    for _ in range(12):
+        A = rng.standard_normal((n, n)) / np.sqrt(n)
+        parts = [Posterior(rng.standard_normal(n) + 3.0 * np.eye(n)[0], scale * A @ A.T) for scale in (0.3, 1.0)]
+        whole = mixture([0.4, 0.6], parts)
+        sure = np.bincount(whole.draws(20_000, 1).argmax(axis=1)).max() / 20_000
+        played = _start(whole, 1, rng)
+        normal = rng.standard_normal((2_000, 7))
+        for at in (0.6, 0.8, 0.9, 0.95):
+            if abs(sure - at) > 0.04:
+                assert _is_best(played, at, normal).tolist() == [sure >= at]
+                decided += 1
+    assert decided > 30
+
+
+def test_futures_come_in_opposite_pairs_of_each_gaussian() -> None:
+    parts = [Posterior(np.array([m, -m]), v * np.eye(2)) for m, v in ((0.0, 1e-6), (5.0, 1e-6), (9.0, 1e-6))]
+    truth = _start(mixture([0.5, 0.49, 0.01], parts), 99, np.random.default_rng(0)).truth
+    assert truth.shape == (99, 2)
+    assert np.bincount(truth[:, 0].round().astype(int)).tolist() in ([50, 0, 0, 0, 0, 49], [51, 0, 0, 0, 0, 48])
+    np.testing.assert_allclose(truth[0:98:2] + truth[1:98:2], 2.0 * np.rint(truth[0:98:2]), atol=1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("goal", "rule"), [("best", "eubo"), ("ranking", "bald")])
 def test_it_says_about_as_many_as_it_takes(goal: str, rule: str) -> None:
-    """After 3 answers: the middle of what was said is near the middle of what it took, and half of it is inside."""
+    """After 3 answers: 80 % of what it took is inside, and the middle of what was said not far from its middle; of
+    more, whose spread the model does not know, in bench/remaining.py."""
     both = [(t - 3, left) for t, _, left in (study(goal, rule, seed, 50, ask=3) for seed in range(45)) if left]
     took, said = np.median([t for t, _ in both]), np.median([left.about for _, left in both])
     assert len(both) > 25
-    assert took / 1.7 <= said <= 1.7 * took
+    assert took / 2.2 <= said <= 2.2 * took  # in futures answers are learned once, and not again with those after them
     assert all(left.low <= left.about <= left.high for _, left in both)
+    inside = float(np.mean([left.low <= t <= left.high for t, left in both]))
+    assert abs(inside - 0.8) < 3.0 * math.sqrt(0.16 / len(both)) + 0.03
 
 
 def test_many_items_are_played_with_a_few() -> None:
@@ -311,23 +356,23 @@ def test_twice_as_many_items_as_are_played_with_take_twice_as_many_questions() -
     assert twice[:3] == tuple(2 * count for count in once[:3])
 
 
-def test_in_futures_the_truth_is_drawn_from_the_exact_posterior() -> None:
-    """The gap of an item that always won is skewed, which no Gaussian is: by .3 to .8, by about 0 where the answers are
-    not known."""
-    choices = [(2, 0)] * 5 + [(2, 1)] * 4
-    got = infer(K, np.zeros(3), choices)
-    skews = []
-    for seen in (AnswerSites(pair_rows(choices), got.sites), None):
-        gaps = [_start(got.posterior, seen, 2000, np.random.default_rng(seed)).truth @ [-1, 0, 1] for seed in range(4)]
-        skews.append(float(np.mean([((g - g.mean()) ** 3).mean() / g.std() ** 3 for g in gaps])))
-    assert 0.3 < skews[0] < 0.8
-    assert abs(skews[1]) < 0.15
-
-
 def test_it_is_said_in_words() -> None:
-    assert str(RemainingQuestions(4, 3, 7, 100)) == "about 4 questions left"
-    assert str(RemainingQuestions(1, 1, 1, 100)) == "about 1 question left"
-    assert str(RemainingQuestions(100, 60, 100, 100)) == "100 questions left, or more"
+    assert str(RemainingQuestions(4, 3, 7, 100)) == "3 to 7 questions left (with 80 % probability)"
+    assert str(RemainingQuestions(1, 1, 1, 100)) == "1 question left"
+    assert str(RemainingQuestions(80, 60, 100, 100)) == "60 or more questions left (with 80 % probability)"
+    assert str(RemainingQuestions(100, 100, 100, 100)) == "100 questions left, or more"
+
+
+def test_where_nobody_knows_what_is_too_many_what_is_too_few_is_missed_by_one_in_five() -> None:
+    """With the seed of the futures, the 10th and the 90th of 99 of them; of which many take too long, the 20th."""
+    for spread, open_ in ((2.5, False), (0.3, True)):
+        posterior = Posterior(np.arange(4) / 100.0, spread**2 * np.eye(4))
+        rng = np.random.default_rng(0)
+        every = np.sort(_counts(_start(posterior, 99, rng), "best", "eubo", 0.9, 100, rng))
+        assert (every[89] == 100) == open_
+        left = estimate_remaining(posterior)
+        assert left[:3] == (every[49], every[19 if open_ else 9], every[89])
+        assert (" or more " in str(left)) == open_
 
 
 def test_the_same_seed_says_the_same() -> None:

@@ -1344,7 +1344,7 @@ export interface components {
         };
         /**
          * Left
-         * @description An estimate of how many questions are left: the median and the quartiles.
+         * @description A forecast of how many questions are left: from low to high with 80 % probability, and the median.
          */
         Left: {
             about: number;

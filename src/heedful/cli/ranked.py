@@ -156,9 +156,7 @@ def _verdict(found: PreferenceRanking) -> list[str]:
     ask = f"{first!r} or {second!r}?"
     if left is None:
         return [f"Not sure enough yet ({found.sure:g}): {told}. Ask somebody new first: {ask}"]
-    narrow = left.about >= left.most or left.low == left.high
-    middle = "" if narrow else f" (half the time {left.low} to {left.high})"
-    return [f"Not sure enough yet ({found.sure:g}): {told}; {left}{middle}. The next one: {ask}"]
+    return [f"Not sure enough yet ({found.sure:g}): {told}; {left}. The next one: {ask}"]
 
 
 def _how(found: PreferenceRanking) -> list[str]:

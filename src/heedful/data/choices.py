@@ -23,24 +23,27 @@ from heedful.data.comparisons import (
 )
 from heedful.data.files import MISSING, cut_repr, open_uncompressed
 from heedful.data.preflib import SUFFIXES, load_preflib
+from heedful.data.repeats import Repeats, newest_rows
 from heedful.data.spreadsheet import write_table
 from heedful.data.table import Table, open_table, table_of
 
 
 class LoadedChoices(NamedTuple):
-    """Comparisons that were read from a file (`choices`), a `summary` in words of how it was read, and the number `bad`
-    of ties in which both items were called bad.
+    """Comparisons that were read from a file (`choices`), a `summary` in words of how it was read, the number `bad` of
+    ties in which both items were called bad, and the rows left out as the same answer again (`repeats`).
     """
 
     choices: ComparisonTable
     summary: str
     bad: int = 0
     """number of ties in which both items were called bad"""
+    repeats: Repeats = Repeats()
 
 
 class LoadedPairs(NamedTuple):
     """Comparisons of two items that were read as columns: the open `table`, the names `at` of its columns by role, the
-    comparisons as `pairs`, and a `summary` in words of how they were read. `choices` returns them as `LoadedChoices`.
+    comparisons as `pairs`, a `summary` in words of how they were read, and the rows left out as the same answer again
+    (`repeats`). `choices` returns them as `LoadedChoices`.
     """
 
     name: str
@@ -49,13 +52,14 @@ class LoadedPairs(NamedTuple):
     at: dict[str, list[str]]
     pairs: NamedPairs
     summary: str
+    repeats: Repeats = Repeats()
 
     def choices(self) -> LoadedChoices:
         """Return the same comparisons as a table of comparisons. Raise ValueError if none is judged."""
         columns, items, people, bad = self.pairs
         choices = table_of_columns(columns, items, people)
         _refuse_empty(self.name, choices)
-        return LoadedChoices(choices, self.summary, int(columns.times[bad].sum()))
+        return LoadedChoices(choices, self.summary, int(columns.times[bad].sum()), self.repeats)
 
 
 Row = tuple[str, dict[str, Any]]
@@ -174,7 +178,7 @@ def load_choices(
     Further columns: person (who answered) and times (how often). `columns`: the columns of roles whose names differ
     from NAMES, such as {"person": ["who"], "order": ["best", "then"]}. `words`: what answers that are not in WORDS
     mean, such as {"0": "first", "1": "second"}; if one is a number, no other number has a meaning. Answers about fewer
-    than two items are left out.
+    than two items are left out. The same answer in several rows counts once, as its newest version (`newest_rows`).
 
     Raise FileNotFoundError if the file does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
     for a table in none of the forms, a malformed row, an item twice in one answer, and if there is no answer.
@@ -237,9 +241,10 @@ def _read_choices(
         raise ValueError(f"words: expected first, second and answer as columns, got {cut_repr(', '.join(header))}")
     used = [name for names in at.values() for name in names]
     told = say_columns(used, header)
+    table, repeats = newest_rows(table, at)
     if "loser" in at or "answer" in at:
         read = winners(table, at) if "loser" in at else pairs(table, at, words)
-        return LoadedPairs(file, table, at, read, told)
+        return LoadedPairs(file, table, at, read, told, repeats)
     placed = table.located()
     answered = list((_long if "rank" in at else _orders)(placed, at))
     choices = tabulate(answered)
@@ -247,7 +252,7 @@ def _read_choices(
     quiet = len(placed) - len(answered) if "order" in at else 0
     if quiet > 0:
         told += f"; {quiet:,} of {len(placed):,} rows say nothing"
-    return LoadedChoices(choices, told)
+    return LoadedChoices(choices, told, repeats=repeats)
 
 
 def say_columns(used: Sequence[str], header: Sequence[str]) -> str:
@@ -286,9 +291,9 @@ def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Comparis
             raise ValueError(f"{where}: times: expected {times[person, ballot]} in all rows of an order, got {count}")
     for (person, ballot), placed in ballots.items():
         ranks = {rank for rank in placed.values() if rank is not None}
-        tiers = [tuple(item for item, other in placed.items() if other == rank) for rank in sorted(ranks)]
+        tiers = [tuple(item for item in sorted(placed) if placed[item] == rank) for rank in sorted(ranks)]
         judged = bool(tiers)
-        tiers = tiers if judged else [tuple(placed)]
+        tiers = tiers if judged else [tuple(sorted(placed))]
         alike = len(tiers[0]) == 2 or ("ballot" in at and len(tiers[0]) > 2)
         if (len(tiers) > 1 or alike) and times[person, ballot]:
             yield Comparison(person, tuple(tiers), times[person, ballot], None, judged)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count
+from itertools import chain, count
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -73,19 +73,24 @@ def comparison_of(person: str, shown: tuple[str, ...], answer: str) -> Compariso
 
 
 def tabulate(answered: Iterable[Comparison[str]], items: Iterable[str] = ()) -> ComparisonTable:
-    """Return the comparisons `answered`, which are by name, as a table.
+    """Return the comparisons `answered`, which are by name, as a table, the same in whichever order they come.
 
-    Items are numbered: first those in `items`, then others as they appear; people are numbered as they appear.
+    Items are numbered: first those in `items`, then others by their names; people are numbered by their names.
     """
-    numbers: dict[str, int] = {name: i for i, name in enumerate(dict.fromkeys(items))}
-    people: dict[str, int] = {}
+    answered = list(answered)
+    named = {name for each in answered for tier in each.tiers for name in tier}
+    numbers: dict[str, int] = {name: i for i, name in enumerate(dict.fromkeys(chain(items, sorted(named))))}
+    people: dict[str, int] = {name: i for i, name in enumerate(sorted({each.person for each in answered}))}
     times: Counter[tuple[int, Tiers, int | None, bool]] = Counter()
     for person, tiers, often, first, judged in answered:
-        who = people.setdefault(person, len(people))
-        told = tuple(tuple(numbers.setdefault(name, len(numbers)) for name in tier) for tier in tiers)
-        times[who, told, None if first is None else numbers[first], judged] += often
-    given = tuple(Comparison(who, told, often, first, judged) for (who, told, first, judged), often in times.items())
-    return ComparisonTable(tuple(numbers), tuple(people), given)
+        told = tuple(tuple(numbers[name] for name in tier) for tier in tiers)
+        times[people[person], told, None if first is None else numbers[first], judged] += often
+    given = (Comparison(who, told, often, first, judged) for (who, told, first, judged), often in times.items())
+    return ComparisonTable(tuple(numbers), tuple(people), tuple(sorted(given, key=_place)))
+
+
+def _place(each: Comparison[int]) -> tuple[int, Tiers, int, bool]:
+    return each.person, each.tiers, -1 if each.first is None else each.first, each.judged
 
 
 class ComparisonColumns(NamedTuple):
@@ -111,7 +116,7 @@ class ComparisonColumns(NamedTuple):
 def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Sequence[str]) -> ComparisonTable:
     """Return the comparisons `pairs`, in columns, as the table that `tabulate` would make of them.
 
-    `items`, `people`: the names, by the numbers used in the columns; in the table they are numbered as they appear.
+    `items`, `people`: the names, by the numbers used in the columns; in the table they are numbered by name.
     Comparisons with `times` 0 are left out.
     """
     kept: Any = (column[pairs.times > 0] for column in pairs)
@@ -121,29 +126,28 @@ def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Seq
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
     often = np.zeros(first.size, np.int64)
     np.add.at(often, which, times)
-    rising = first.argsort()
-    at = first[rising]
-    shown, numbers = _as_they_come(np.column_stack([better[at], worse[at]]))
-    whose, who = _as_they_come(person[at])
+    shown, numbers = _numbered_by_name(np.column_stack([better[first], worse[first]]), items)
+    whose, who = _numbered_by_name(person[first], people)
     tiers: dict[tuple[int, int, bool], Tiers] = {}  # many people give the same answer: share its tuples
     given = []
-    sides = zip(*numbers.T.tolist(), tied[at].tolist(), side[at].tolist())
-    for u, (a, b, level, stood), n, sure in zip(who.tolist(), sides, often[rising].tolist(), judged[at].tolist()):
+    sides = zip(*numbers.T.tolist(), tied[first].tolist(), side[first].tolist())
+    for u, (a, b, level, stood), n, sure in zip(who.tolist(), sides, often.tolist(), judged[first].tolist()):
         told = tiers.get((a, b, level))
         if told is None:
             told = tiers[a, b, level] = ((a, b),) if level else ((a,), (b,))
         given.append(Comparison(u, told, n, (None, a, b)[stood], sure))
-    return ComparisonTable(tuple(items[i] for i in shown), tuple(people[i] for i in whose), tuple(given))
+    return ComparisonTable(shown, whose, tuple(sorted(given, key=_place)))
 
 
-def _as_they_come(values: Ints) -> tuple[list[int], Ints]:
-    """Return (distinct, index): the distinct `values` in order of appearance, and the index of each value among them,
-    in the shape of `values`."""
-    found, first, which = np.unique(values, return_index=True, return_inverse=True)
-    order = first.argsort()
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    return found[order].tolist(), place[which].reshape(values.shape)
+def _numbered_by_name(values: Ints, names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """Return (names, numbers): those of `names` that the numbers `values` stand for, sorted, and the number of each
+    value among them, in the shape of `values`."""
+    there, which = np.unique(values, return_inverse=True)
+    called = [names[k] for k in there.tolist()]
+    order = sorted(range(len(called)), key=called.__getitem__)
+    place = np.empty(len(called), np.int64)
+    place[order] = np.arange(len(called))
+    return tuple(called[k] for k in order), place[which].reshape(values.shape)
 
 
 def by_name(choices: ComparisonTable) -> Iterator[Comparison[str]]:

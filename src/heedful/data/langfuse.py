@@ -37,6 +37,8 @@ class Score(NamedTuple):
     """who gave it: API, ANNOTATION (a person) or EVAL (a model)"""
     time: str | None
     """when it was given, ISO 8601"""
+    version: str | None
+    """when it was changed last, ISO 8601"""
     kind: str
     """what it is attached to: trace, observation, session, experiment"""
     trace: str | None
@@ -120,7 +122,8 @@ def _score(at: str, record: Mapping[str, Any]) -> Score:
         raise ValueError(f"source: expected API, ANNOTATION or EVAL, got {cut_repr(source)}")
     kind, trace, observation = _subject(record)
     time = _time(record, "timestamp")
-    return Score(at, id, name, known, _value(known, record), source.upper(), time, kind, trace, observation)
+    version = _time(record, "updatedAt") or _time(record, "updated_at") or time
+    return Score(at, id, name, known, _value(known, record), source.upper(), time, version, kind, trace, observation)
 
 
 def _value(type: DataType, record: Mapping[str, Any]) -> float | bool | str | None:

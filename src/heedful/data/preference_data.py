@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from heedful.data.files import cut_list, cut_repr
 from heedful.data.json_records import read_records
+from heedful.data.repeats import Answer, answer_of
 from heedful.data.row_report import Report
 
 EQUAL = "both answers are equal"
@@ -35,14 +36,15 @@ class Prompt(NamedTuple):
 class Row(NamedTuple):
     """What all rows have: `at`, the place in the file; the ids and the person where the row says them; the prompt.
 
-    `event` and `decision` are the ids of the feedback and its decision in the loop that wrote the row."""
+    `event` and `decision` are the ids of the feedback and its decision in the loop that wrote the row; `answer` tells
+    whether another row is the same answer."""
 
     at: str
-    id: str | None
     event: str | None
     decision: str | None
     person: str | None
     prompt: Prompt | None
+    answer: Answer
 
 
 class Pair(NamedTuple):
@@ -104,7 +106,8 @@ def read_labelled(path: str | PathLike[str], report: Report) -> Iterator[Labelle
             label = label.lower() if isinstance(label, str) else label
             if isinstance(label, list | dict) or label not in LABELS:
                 raise ValueError(f"label: expected true or false, got {cut_repr(record['label'])}")
-            told = Labelled(_row(at, record, prompt), _not_empty(_said(completion)), LABELS[label])
+            text = _not_empty(_said(completion))
+            told = Labelled(_row(at, record, prompt, [text], LABELS[label]), text, LABELS[label])
         except _Unusable as error:
             report.drop(str(error), at)
         except ValueError as error:
@@ -117,23 +120,27 @@ def read_labelled(path: str | PathLike[str], report: Report) -> Iterator[Labelle
 def _pair(at: str, record: Mapping[str, Any]) -> Pair:
     prompt = _prompt(record.get("prompt"))
     chosen, rejected = (_answer(name, record[name]) for name in ("chosen", "rejected"))
-    row = _row(at, record, prompt)
     if isinstance(chosen, list) and isinstance(rejected, list):
         same = [a for a, _ in takewhile(lambda both: _same(*both), zip(chosen, rejected))]
         if len(same) == len(chosen) == len(rejected):
             raise _Unusable(EQUAL)
         chosen, rejected = chosen[len(same) :], rejected[len(same) :]
         if prompt is None and same:
-            row = row._replace(prompt=Prompt(_spoken(same), same))
+            prompt = Prompt(_spoken(same), same)
     better, worse = _not_empty(_said(chosen)), _not_empty(_said(rejected))
     if better == worse:
         raise _Unusable(EQUAL)
-    return Pair(row, better, worse)
+    return Pair(_row(at, record, prompt, sorted([better, worse]), better), better, worse)
 
 
-def _row(at: str, record: Mapping[str, Any], prompt: Prompt | None) -> Row:
-    id, event, decision, person = (_name(record, field) for field in ("id", "event", "decision", "person"))
-    return Row(at, id, event, decision, person, prompt)
+def _row(at: str, record: Mapping[str, Any], prompt: Prompt | None, texts: Sequence[str], said: object) -> Row:
+    """Return what all rows have. `texts` are the answers that the row is about, `said` is what it says of them."""
+    event, decision, person = (_name(record, field) for field in ("event", "decision", "person"))
+    asked = [None if prompt is None else prompt.text, *texts]
+    answer = answer_of(record, asked, said, own=event is not None)
+    if answer.fields.id is not None:
+        answer = answer._replace(id=_name(record, answer.fields.id))
+    return Row(at, event, decision, person, prompt, answer)
 
 
 def _name(record: Mapping[str, Any], field: str) -> str | None:

@@ -44,7 +44,8 @@ class Columns(NamedTuple):
 BY_NAME = Columns()
 
 Twice = Literal["refuse", "last", "mean"]
-"""What to do with an item that a user rates twice: refuse it, take the last rating in the file, or the mean of all."""
+"""What to do with an item that a user rates twice, not alike: refuse it, take the last rating in the file, or the mean
+of all."""
 
 Row = tuple[str, str, str, float]
 """The place of a rating for messages, its user, its item, and the rating."""
@@ -295,6 +296,8 @@ def tabulate_ratings(path: Path, rows: Iterator[Row], twice: Twice = "refuse") -
     for where, user, item, value in rows:
         pair = users.setdefault(user, len(users)), items.setdefault(item, len(items))
         if pair in rated:
+            if twice == "refuse" and value == rated[pair]:
+                continue  # the same rating, once more
             if twice == "refuse":
                 raise ValueError(f"{where}: item: expected each once for user {user}, got {cut_repr(item)} once more")
             several = again.setdefault(pair, [rated[pair]])

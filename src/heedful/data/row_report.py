@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 ALREADY = "in this loop already: it was exported from it"
 """Why a row is not used that this very loop wrote: nothing is wrong with it."""
 
+REPEATED = "the same answer stands elsewhere in the file, by its {by}"
+"""Why a row is not used whose answer another row has, its newest version."""
+
 
 @dataclass
 class Report:

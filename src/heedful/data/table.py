@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import islice
+from itertools import compress, islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -154,6 +154,22 @@ def table_of(placed: list[tuple[str, dict[str, Any]]]) -> Table:
         return [_code([row.get(name) for _, row in placed]) for name in names]
 
     return Table(list(dict.fromkeys(name for _, row in placed for name in row)), columns, lambda: placed)
+
+
+def take_rows(table: Table, kept: npt.NDArray[np.bool_]) -> Table:
+    """Return the `table` with those of its r rows for which `kept` (r,) is True, in their places in the file."""
+
+    def columns(names: Sequence[str]) -> list[CodedColumn]:
+        found = []
+        for values, codes in table.columns(names):
+            there, first, which = np.unique(codes[kept], return_index=True, return_inverse=True)
+            order = first.argsort()  # values in order of appearance
+            place = np.empty_like(order)
+            place[order] = np.arange(order.size)
+            found.append(CodedColumn([values[k] for k in there[order].tolist()], place[which]))
+        return found
+
+    return Table(table.header, columns, lambda: list(compress(table.located(), kept.tolist())))
 
 
 def _parquet(path: Path) -> Table:

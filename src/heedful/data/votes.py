@@ -29,8 +29,6 @@ MOST_CATEGORIES = 100
 """The greatest number of categories that votes may have."""
 MOST_COVARIATES = 50
 """The greatest number of covariates that scores can be adjusted for."""
-IDS = ("id", "voteid", "battleid", "uuid")
-"""Names of columns, apart from case and punctuation, in which each vote has an id of its own."""
 NO_CATEGORY = "(none)"
 """The category of votes whose cell is empty."""
 
@@ -74,8 +72,9 @@ class Votes(NamedTuple):
         """Number of votes."""
         return int(self.times.sum())
 
-    def where(self, kept: Bools) -> Votes:
-        """Return the rows of votes for which `kept` (p,) is True; models and people keep their numbers."""
+    def where(self, kept: Bools | Ints) -> Votes:
+        """Return the rows of votes for which `kept` (p,) is True, or those with these numbers; models and people keep
+        theirs."""
         columns = ("first", "second", "outcome", "person", "times", "bad", "differences", "category")
         return self._replace(**{name: getattr(self, name)[kept] for name in columns})
 
@@ -111,7 +110,8 @@ def votes_of(
             left_out[why] = left_out.get(why, 0) + count
         kept[now] = False
 
-    leave_out(_repeated(loaded), "rows that repeat a vote, by its id", rows=True)
+    if loaded.repeats.rows:
+        left_out[f"rows that repeat a vote, by its {loaded.repeats.by}"] = loaded.repeats.rows
     leave_out(columns.times == 0, "rows that count 0 times", rows=True)
     leave_out(~columns.judged, "could not be judged")
     for name in without:
@@ -148,30 +148,34 @@ def votes_of(
         left_out=left_out,
         summary=_summary(loaded, [*used, *([] if by is None else [by])]),
     )
-    return found if kept.all() else found.where(kept)
+    return _in_order(found if kept.all() else found.where(kept))
 
 
-def _repeated(loaded: LoadedPairs) -> Bools:
-    """Return which rows (p,) have the id of an earlier row.
+def _in_order(votes: Votes) -> Votes:
+    """Return the same votes in an order, and with numbers, that depend on what they say alone, not on their rows."""
+    models, model = _by_name(votes.models)
+    people, person = _by_name(votes.people)
+    categories, category = _by_name(votes.categories)
+    found = votes._replace(
+        models=models,
+        people=people,
+        categories=categories,
+        first=model[votes.first],
+        second=model[votes.second],
+        person=person[votes.person],
+        category=category[votes.category] if categories else votes.category,
+    )
+    said = (found.first * len(models) + found.second) * 3 + found.outcome
+    order = np.lexsort((*found.differences.T, found.bad, found.times, found.category, found.person, said))
+    return found.where(order.astype(np.int64))
 
-    A column of ids (IDS) tells votes apart if no id stands in two rows that say different things: otherwise it is about
-    something else, such as prompts, and no row repeats another."""
-    columns = loaded.pairs.columns
-    none = np.zeros(columns.times.size, bool)
-    roles = {name for names in loaded.at.values() for name in names}
-    name = next((each for each in loaded.table.header if plain(each) in IDS and each not in roles), None)
-    if name is None:
-        return none
-    [coded] = loaded.table.columns([name])
-    codes, rows = coded.codes, np.arange(none.size)
-    if len(coded.values) == rows.size:
-        return none
-    first = np.empty(len(coded.values), np.int64)
-    first[codes[::-1]] = rows[::-1]
-    said = np.stack([columns.better, columns.worse, columns.tied, columns.judged, columns.side, columns.person])
-    named = np.array([value is not None for value in coded.values], bool)[codes]
-    same = (said == said[:, first[codes]]).all(axis=0)
-    return named & (first[codes] != rows) if same[named].all() else none
+
+def _by_name(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """Return the `names` sorted, and the place of each among them."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    place = np.empty(len(names), np.int64)
+    place[order] = np.arange(len(names))
+    return tuple(names[k] for k in order), place
 
 
 # ---------------------------------------------------------------------------- covariates

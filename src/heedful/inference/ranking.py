@@ -21,6 +21,7 @@ from heedful.data import comparisons
 from heedful.data.choices import LoadedChoices, choices_in, open_choices
 from heedful.data.comparisons import ComparisonTable
 from heedful.data.frames import Frame, frame_of, rows_in
+from heedful.data.repeats import Repeats
 from heedful.data.table import read_table
 from heedful.features import infer
 from heedful.inference.comparison_table import answer_counts, win_counts
@@ -47,7 +48,7 @@ class RankRequest(NamedTuple):
 
     `name` is the path of the table, or "choices"; `read` says in words which columns were read; `X` (n, d) are features
     of the n items, None without; `anchor` is the number of an item and the score to give it, None for none; `bad` is
-    the number of ties in which both items were called bad.
+    the number of ties in which both items were called bad, and `repeats` the rows left out as the same answer again.
     """
 
     name: str
@@ -64,6 +65,7 @@ class RankRequest(NamedTuple):
     """number of the item with a fixed score, and this score; None if there is none"""
     bad: int
     """number of ties in which both items were called bad; they count as equally good"""
+    repeats: Repeats
 
 
 class PreferenceRanking(NamedTuple):
@@ -340,7 +342,7 @@ def rank_request(
     read = _whose(opened.choices, pool, without, person)
     read, X = _with_features(read, items, identifier)
     fixed = _anchor_item(read, anchor)
-    return RankRequest(name, opened.summary, read, X, person, goal, float(sure), fixed, opened.bad)
+    return RankRequest(name, opened.summary, read, X, person, goal, float(sure), fixed, opened.bad, opened.repeats)
 
 
 def ranking_of(asked: RankRequest) -> PreferenceRanking:
@@ -366,6 +368,10 @@ def ranking_of(asked: RankRequest) -> PreferenceRanking:
     if asked.bad:
         ties = "1 tie is" if asked.bad == 1 else f"{asked.bad:,} ties are"
         said.append(Remark("both_bad", f"{ties} 'both bad': counted as equally good."))
+    if asked.repeats.rows:
+        rows = "1 row repeats" if asked.repeats.rows == 1 else f"{asked.repeats.rows:,} rows repeat"
+        each = f"an answer, by its {asked.repeats.by}: each counts once, as it was last"
+        said.append(Remark("repeated", f"{rows} {each}."))
     won = win_counts(whose, tie=0.0)
     return PreferenceRanking(
         file=asked.name,

@@ -50,7 +50,7 @@ class Standing(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether enough has been asked: the `goal` ("best" or "ranking"), the decision to stop (`stop`), an estimate of
+    """Whether enough has been asked: the `goal` ("best" or "ranking"), the decision to stop (`stop`), a forecast of
     how many questions are `left` (None if it was not made), and the `next` question.
     """
 
@@ -100,11 +100,11 @@ def verdict(
     """Return whether `goal` ("best" or "ranking") is reached with probability `at`, and the next question to ask.
 
     `found`: the `Standing` under the same `posterior`. The question has the highest acquisition score for the goal. If
-    `ask`, also estimate how many questions are left, assuming that one person answers them. Raise ValueError, naming
+    `ask`, also forecast how many questions are left, assuming that one person answers them. Raise ValueError, naming
     the argument, if one is invalid.
     """
     stop = stop_at(posterior, goal, found, at=at)
-    left = estimate_remaining(posterior.whole(), goal, at=at, stop=stop) if ask else None
+    left = estimate_remaining(posterior, goal, at=at, stop=stop) if ask else None
     return Verdict(goal, stop, left, next_question(posterior.whole(), GOALS[goal]))
 
 

@@ -35,7 +35,8 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> It
     Lines are written in batches of at most `batch`. Outcomes are not in the order of the file.
 
     - Rejections: a line that is no event, or does not fit the loop, has the outcome `rejected` with a reason; the other
-      lines are imported all the same.
+      lines are imported all the same, but for those that are about a decision or feedback that was rejected: they are
+      not taken for being about another one that has its id.
     - Order: a batch is written in the order items, withdrawals and decisions; then lines that say that a decision made
       ahead of time was shown (`activate`); then feedback; then undos. Lines of one kind keep their order, and so do a
       decision and a change of one of its candidates.
@@ -50,6 +51,7 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> It
     for line in lines:
         told = check_form(line, forms)
         if isinstance(told, Outcome):
+            importer.note(told)
             yield told
             continue
         if importer.waits_for(*told) or importer.size >= batch:

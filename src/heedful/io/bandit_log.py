@@ -23,7 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_between, describe
+from heedful.core.wording import count
 from heedful.data.jsonl import Line
+from heedful.data.repeats import Repeats, find_newest
+from heedful.data.table import table_of
 from heedful.evaluation.off_policy import RIGHT, WRONG, estimate, importance, shown_too_often
 from heedful.features import infer
 from heedful.io import import_lines
@@ -52,7 +55,9 @@ class BanditLog(NamedTuple):
     - `actions`: the item shown in each row; `probability` (n,): with which it was shown; `reward` (n,): what it earned.
     - `people`: to whom it was shown; None if the table has no such column.
     - `targets`: {column: (n,)}, the probability with which another policy would have shown the row's action.
-    - `context`: the other columns of each row, by name."""
+    - `context`: the other columns of each row, by name.
+
+    Several rows of the same impression (`find_newest`) are one, as the newest says."""
 
     actions: list[str]
     """the item that was shown in each row"""
@@ -66,6 +71,8 @@ class BanditLog(NamedTuple):
     """by column, the probability with which another policy would have shown each action (n,)"""
     context: list[dict[str, Any]]
     """the other columns of each row, by name"""
+    repeats: Repeats = Repeats()
+    """the rows that were left out, because their impression stands in another row"""
 
 
 def read_bandit_log(rows: Sequence[Mapping[str, object]], targets: Sequence[str] = ()) -> BanditLog:
@@ -96,7 +103,25 @@ def read_bandit_log(rows: Sequence[Mapping[str, object]], targets: Sequence[str]
     people = [_text(row, i, "person") for i, row in enumerate(rows)] if "person" in rows[0] else None
     known = {*REQUIRED, *targets, "person"}
     context = [{name: _cell(value) for name, value in row.items() if name not in known} for row in rows]
-    return BanditLog(actions, probability, _numbers(rows, "reward"), people, columns, context)
+    log = BanditLog(actions, probability, _numbers(rows, "reward"), people, columns, context)
+    roles = {"action": ["action"], "said": ["probability", "reward"]} | (
+        {} if people is None else {"person": ["person"]}
+    )
+    kept, repeats = find_newest(table_of([("", dict(row)) for row in rows]), roles)
+    return log if kept is None else _take(log, kept, repeats)
+
+
+def _take(log: BanditLog, kept: npt.NDArray[np.bool_], repeats: Repeats) -> BanditLog:
+    at = np.flatnonzero(kept).tolist()
+    return BanditLog(
+        [log.actions[i] for i in at],
+        log.probability[at],
+        log.reward[at],
+        None if log.people is None else [log.people[i] for i in at],
+        {name: values[at] for name, values in log.targets.items()},
+        [log.context[i] for i in at],
+        repeats,
+    )
 
 
 def evaluate_table(
@@ -152,7 +177,7 @@ def evaluate_table(
     weights = {name: importance(log.targets[name], log.probability) for name in targets}
     weights |= {f"always {name}": importance((shown == name).astype(np.float64), log.probability) for name in always}
     most = None if least_probability is None else 1.0 / least_probability
-    [own] = logged = (_value(np.ones(len(rows)), log, measure, span, 1.0, alpha),)
+    [own] = logged = (_value(np.ones(log.reward.size), log, measure, span, 1.0, alpha),)
     found = [
         LearnerEvaluation(name, 0, {}, (_value(w, log, measure, span, most, alpha),)) for name, w in weights.items()
     ]
@@ -162,9 +187,10 @@ def evaluate_table(
         told = f"the mean weight of always {names[wrong[0]]} is {wrong[1]:.3g}, not 1: {WRONG}"
         found = [each._replace(values=(refused(measure, told, RIGHT),)) for each in found]
     judged = [each._replace(values=(judge(each.values[0], own),)) for each in found]
-    return Evaluation(
-        (LearnerEvaluation("as logged", 0, {}, logged), *judged), (measure,), alpha, 0, "the log as it is"
-    )
+    rest = "the log as it is"
+    if log.repeats.rows:
+        rest += f", less {count(log.repeats.rows, 'row')} that repeat an impression, by its {log.repeats.by}"
+    return Evaluation((LearnerEvaluation("as logged", 0, {}, logged), *judged), (measure,), alpha, 0, rest)
 
 
 def _span(rewards: Array, least: float | None, most: float | None) -> Span:

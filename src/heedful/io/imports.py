@@ -27,6 +27,7 @@ ALONE = ("rollback", *LEARNER_KINDS, STYLE)
 """The kinds of events that depend on the order of all other events, so that each is written alone."""
 
 _OTHER_CONTENT = "decision {} is in the log already, with other content"
+_NOT_JOINED = "{0} {1} of this file was rejected, so its {2} is not joined to the {0} {1} in the log"
 
 
 class Outcome(NamedTuple):
@@ -99,6 +100,7 @@ class Importer:
         self._fed_before = False
         self._history: dict[str, list[_Version]] | None = None
         self._reached: dict[str, int] = {}  # by item, the index in its history that its lines have reached
+        self._rejected = set[tuple[str, str]]()  # (kind, id) of the last line of a decision or of feedback, if it was
 
     @property
     def size(self) -> int:
@@ -133,15 +135,48 @@ class Importer:
 
     def flush(self) -> Iterator[Outcome]:
         """Write the batch into the loop; yield the outcome of each line, sorted by kind, not as in the file."""
+        for outcome in self._flush():
+            self.note(outcome)
+            yield outcome
+
+    def note(self, outcome: Outcome) -> None:
+        """Take in what became of a line, also of one that was not added: what refers to a decision or to feedback that
+        was rejected is about no other one of that id."""
+        if outcome.kind in ("decision", "feedback"):
+            change = self._rejected.add if outcome.status == "rejected" else self._rejected.discard
+            change((outcome.kind, outcome.id))
+
+    def _flush(self) -> Iterator[Outcome]:
         waiting, self._waiting, self._needed, self._fed_before = self._waiting, [], set(), False
         self._kinds = set()
         yield from self._bring_offers([told for told in waiting if told.kind in ("item", "withdraw", "decision")])
-        yield from self._submit_drafts([told for told in waiting if told.kind == "activate"], self._activation)
-        yield from self._bring_feedback([told for told in waiting if told.kind == "feedback"])
-        yield from self._submit_drafts([told for told in waiting if told.kind == "undo"], self._undoing)
+        for kind, bring in (
+            ("activate", lambda told: self._submit_drafts(told, self._activation)),
+            ("feedback", self._bring_feedback),
+            ("undo", lambda told: self._submit_drafts(told, self._undoing)),
+        ):
+            joined = list[EventLine]()
+            for told in (each for each in waiting if each.kind == kind):
+                if (reason := self._not_joined(told)) is None:
+                    joined.append(told)
+                else:
+                    yield told.reject(reason)
+            yield from bring(joined)
         yield from self._submit_drafts([told for told in waiting if told.kind == "rollback"], self._rollback)
         yield from self._submit_drafts([told for told in waiting if told.kind in LEARNER_KINDS], self._serving)
         yield from self._submit_drafts([told for told in waiting if told.kind == STYLE], self._style)
+
+    def _not_joined(self, told: EventLine) -> str | None:
+        """Return why the line `told` is about no event in the log: the one of this file that it is about was rejected;
+        None if it was not, or if the log has this event already."""
+        log = self._loop.projection.log
+        if log.find(told.kind, told.id) is not None:
+            return None
+        what = {"feedback": "answer", "activate": "activation"}.get(told.kind, told.kind)
+        for kind, id in told.about():
+            if (kind, id) in self._rejected and log.find(kind, id) is not None:
+                return _NOT_JOINED.format(kind, id, what)
+        return None
 
     def _submit_drafts(
         self, told: Sequence[EventLine], draft: Callable[[EventLine], PendingEvent | Answer]
@@ -262,7 +297,9 @@ class Importer:
         if known is None:
             gone = projection.log.is_forgotten("decision", told.id)
             return told.reject(f"decision {told.id} was forgotten") if gone else None
-        shown = [known.names[j] for j in known.record.shown]
+        shown, person = [known.names[j] for j in known.record.shown], record.get("person")
+        if known.person != (None if person is None else str(person)):
+            return told.reject(_OTHER_CONTENT.format(told.id))
         if (projection.requests.requested_names(record["candidates"]), record["shown"]) != (known.names, shown):
             return told.reject(_OTHER_CONTENT.format(told.id))
         return Outcome(told.line, told.kind, told.id, "duplicate")
@@ -272,7 +309,11 @@ class Importer:
         for (told, draft), answer in zip(decided, answers):
             known = self._loop.projection.find_decision(told.id)
             there = self._loop.projection.decision(draft.event)
-            if known and (known.names, known.record.shown) != (there.names, there.record.shown):
+            if known and (known.names, known.record.shown, known.person) != (
+                there.names,
+                there.record.shown,
+                there.person,
+            ):
                 yield told.reject(_OTHER_CONTENT.format(told.id))
             else:
                 yield told.outcome(answer)

@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 from heedful.core.validation import describe
 from heedful.data.files import number_in
 from heedful.data.langfuse import Output, Score, as_text, read_outputs, read_scores
-from heedful.data.row_report import Report
+from heedful.data.repeats import Answer, Identity, newest_answers
+from heedful.data.row_report import REPEATED, Report
 from heedful.io.preference_export import TextReader, text_column
 from heedful.loop import Loop
 
@@ -58,11 +59,22 @@ def read_score_lines(
     meaning = Meanings(options)  # before any file is read
     if "traces" in options:
         outputs = _by_id(read_outputs(options["traces"]))
-    for file in files:
-        for _ in read_scores(file):
-            pass
-    for file in files:
-        yield from score_lines(loop, read_scores(file), report, meaning, outputs, options.get("text"))
+    counted = newest_answers(_answer(score) for file in files for score in read_scores(file)).kept.tolist()
+    each = zip((score for file in files for score in read_scores(file)), counted)
+
+    def scores() -> Iterator[Score]:
+        for score, counts in each:
+            if counts:
+                yield score
+            else:
+                report.rows["scores"] += 1
+                report.drop(REPEATED.format(by="id"), f"score {score.id}")
+
+    yield from score_lines(loop, scores(), report, meaning, outputs, options.get("text"))
+
+
+def _answer(score: Score) -> Answer:
+    return Answer(Identity("id", True, None, None, None), score.id, None, score.version, None, None, None)
 
 
 def score_lines(

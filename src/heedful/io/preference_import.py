@@ -1,6 +1,7 @@
 """Import of preference data: each row becomes a decision, which showed its answers, and the feedback on it.
 
-Ids come from the row (`id`) or from its content, so that the same rows again change nothing. A pair becomes a decision
+Ids come from the row or from its content and its number among equal rows of the file, so that the same file again
+changes nothing. A pair becomes a decision
 with two answers and a `better` or a `choice`; a row with a label becomes one answer and a `thumb`.
 docs/preference-data.md says what becomes what.
 """
@@ -8,14 +9,16 @@ docs/preference-data.md says what becomes what.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from heedful.data.preference_data import Row, read_labelled, read_pairs
-from heedful.data.row_report import ALREADY, Report
+from heedful.data.repeats import has_clock, newest_answers
+from heedful.data.row_report import ALREADY, REPEATED, Report
 from heedful.io.preference_export import text_column
 from heedful.loop import Loop
 
@@ -34,15 +37,13 @@ def read_pair_lines(
     column, prompt = text_column(loop, options.get("text")), options.get("prompt", "prompt")
     by_number = loop.projection.interaction.by_number
     _check_taken(loop, "choice" if by_number else "better")
-    for file in files:
-        for _ in read_pairs(file, Report()):
-            pass
+    counting = _Answers(loop, "pair", (pair.row for file in files for pair in read_pairs(file, Report())))
     names = _Names(loop, column) if by_number else None
     for file in files:
+        counting.begin()
         for pair in read_pairs(file, report):
-            if _is_known(loop, pair.row, report, "pairs"):
+            if (id := counting.id_of(pair.row, report, pair.chosen, pair.rejected)) is None:
                 continue
-            id = pair.row.id or _digest("pair", pair.row, pair.chosen, pair.rejected)
             if names is None:
                 identifier = loop.manifest.encoding.identifier or "id"
                 answers = {"rejected": pair.rejected, "chosen": pair.chosen}
@@ -71,15 +72,13 @@ def read_thumb_lines(
     The other arguments and the errors are those of `read_pair_lines`."""
     column, prompt = text_column(loop, options.get("text")), options.get("prompt", "prompt")
     _check_taken(loop, "thumb")
-    for file in files:
-        for _ in read_labelled(file, Report()):
-            pass
+    counting = _Answers(loop, "label", (told.row for file in files for told in read_labelled(file, Report())))
     identifier = loop.manifest.encoding.identifier or "id"
     for file in files:
+        counting.begin()
         for told in read_labelled(file, report):
-            if _is_known(loop, told.row, report, "labels"):
+            if (id := counting.id_of(told.row, report, told.completion, str(told.label))) is None:
                 continue
-            id = told.row.id or _digest("label", told.row, told.completion, str(told.label))
             yield _decision(id, told.row, [{identifier: "completion", column: told.completion}], ["completion"], prompt)
             yield {"kind": "feedback", "id": id, "decision": id, "thumb": "up" if told.label else "down"}
 
@@ -92,28 +91,55 @@ def _check_taken(loop: Loop, form: str) -> None:
         raise ValueError(f"--as: expected a loop that takes {form}, got: {refusal or 'another kind of loop'}")
 
 
-def _is_known(loop: Loop, row: Row, report: Report, what: str) -> bool:
-    """Return whether the row was exported from this very loop, so that it was learned already; `report` counts it."""
+class _Answers:
+    """Tells which rows of files count, and the id of each, which is the same whenever the row is imported."""
+
+    def __init__(self, loop: Loop, what: str, rows: Iterable[Row]) -> None:
+        """Look at all `rows` of the files, in order; `what` they are ("pair", "label") begins the ids of those that
+        have none."""
+        self._loop, self._what = loop, what
+        self._counted = zip(*(flags.tolist() for flags in newest_answers(row.answer for row in rows)))
+        self._begun = set[str]()  # ids of several rows that were met
+        self._often = Counter[str]()  # equal rows of a file so far
+
+    def begin(self) -> None:
+        """Begin with the rows of the next file: equal rows are counted in each file by itself."""
+        self._often.clear()
+
+    def id_of(self, row: Row, report: Report, *texts: str) -> str | None:
+        """Return the id of the next row, which names these `texts`; None if it does not count, which `report`
+        counts with its reason."""
+        counts, told, several = next(self._counted)
+        reason = _known(self._loop, row) if counts else REPEATED.format(by=row.answer.by)
+        if reason:
+            report.used[f"{self._what}s"] -= 1
+            report.drop(reason, row.at)
+            return None
+        answer, who = row.answer, row.answer.person or ""
+        first = answer.id is not None and answer.id not in self._begun
+        if answer.id is not None:
+            self._begun.add(answer.id)
+            if not several or (first and self._loop.projection.log.find("feedback", answer.id) is not None):
+                return answer.id  # where it was imported before it stood in several rows, it keeps the name
+        content = [answer.asked] if told else ["" if row.prompt is None else row.prompt.text, *texts]
+        when = [str(answer.time)] if who and has_clock(answer.time) else []
+        digest = hashlib.blake2b(msgspec.json.encode([self._what, who, *content, *when]), digest_size=12).hexdigest()
+        name = f"{self._what if answer.id is None else answer.id[:150]}-{digest}"
+        self._often[name] += 1
+        # A person says the same of the same once; nobody knows whose the others are, so each is an answer of its own.
+        return name if who or self._often[name] == 1 else f"{name}-{self._often[name]}"
+
+
+def _known(loop: Loop, row: Row) -> str:
+    """Return why the row need not be learned, because this very loop wrote it; "" if it did not."""
     if row.event is None:
-        return False
+        return ""
     log = loop.projection.log
     found = log.find("feedback", row.event)
-    reason = ""
     if found is not None:
         decided = log.at(found.target or 0)
-        reason = ALREADY if decided is None or decided.id == row.decision else ""
-    elif log.is_forgotten("feedback", row.event):
-        reason = FORGOTTEN
-    if reason:
-        report.used[what] -= 1
-        report.drop(reason, row.at)
-    return bool(reason)
-
-
-def _digest(what: str, row: Row, *texts: str) -> str:
-    """Return the id of a row without one, made from its content."""
-    told = [what, row.person or "", "" if row.prompt is None else row.prompt.text, *texts]
-    return f"{what}-{hashlib.blake2b(msgspec.json.encode(told), digest_size=12).hexdigest()}"
+        return ALREADY if decided is None or decided.id == row.decision else ""
+    return FORGOTTEN if log.is_forgotten("feedback", row.event) else ""
 
 
 def _decision(id: str, row: Row, candidates: Sequence[object], shown: Sequence[str], prompt: str) -> dict[str, Any]:

@@ -1,6 +1,4 @@
-"""Estimate of how many questions remain until a goal is reached (`stopping`), by simulating future answers
-(rollouts).
-"""
+"""Forecast of how many questions remain until a goal is reached (`stopping`), from simulated futures (rollouts)."""
 
 from __future__ import annotations
 
@@ -10,25 +8,33 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count, describe
+from heedful.core.wording import count, percent
 from heedful.inference.gp.acquisition import RULES, acquisition_score, expected_change
+from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.stopping import GOALS, AnswerSites, Stop, check_goal, contenders, in_order, stopping, weights
+from heedful.inference.gp.stopping import GOALS, Stop, check_goal, contenders, in_order, stopping
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
 
 PLAYED = 40
 """The greatest number of items that a rollout compares."""
-
-DRAWS = 400
-"""The number of draws from which P(best) is computed in a rollout."""
+DRAWS = 200
+"""The number of draws, each with its opposite, from which P(best) is computed where bounds do not decide."""
+CLOSE = 6
+"""The greatest number of items against which such draws compare the best one; P(it is better than all others) is taken
+to be a factor of its own for each other item."""
+HOLDS = 0.8
+"""The probability with which the number of questions lies within what is said."""
+LEAST_WEIGHT = 0.05
+"""Gaussians of a mixture with less weight than this are left out of rollouts."""
 
 
 class RemainingQuestions(NamedTuple):
-    """How many questions are left: the median (`about`) and the quartiles (`low`, `high`) over simulated futures
-    (rollouts).
+    """How many questions are left: from `low` to `high` with probability HOLDS (80 %); `about` is the median.
 
-    Rollouts end after `most` questions, so a value equal to `most` stands for that many or more.
+    Rollouts end after `most` questions, so a value equal to `most` stands for that many or more. Where `high` is less,
+    fewer questions are as likely as more.
     """
 
     about: int
@@ -39,78 +45,101 @@ class RemainingQuestions(NamedTuple):
     def __str__(self) -> str:
         if self.about == 0:
             return "no questions left"
-        if self.about >= self.most:
+        if self.low >= self.most:
             return f"{self.most} questions left, or more"
-        return f"about {self.about} {'question' if self.about == 1 else 'questions'} left"
+        if self.low == self.high:
+            return f"{count(self.low, 'question')} left"
+        range_ = f"{self.low} or more" if self.high >= self.most else f"{self.low} to {self.high}"
+        return f"{range_} questions left (with {percent(HOLDS)} probability)"
 
 
 class _Rollouts(NamedTuple):
-    """The F simulations of future answers that have not reached the goal yet, about n items, each with p real answers
-    and t simulated ones.
+    """The F simulations of future answers that have not reached the goal yet, about n items.
 
-    `number` (F,): which simulation; `truth` (F x n): utilities that answer; `mean` (F x n), `cov` (F x n x n):
-    posterior; `winner`, `loser`, `tau`, `nu` (F x (p + t)): answers and their EP sites.
-    """
+    What is believed in each is a mixture of g Gaussians. `number` (F,): which simulation; `truth` (F x n): utilities
+    that answer; `weight` (F x g): logs of the weights, up to a constant; `mean` (F x g x n), `cov` (F x g x n x n)."""
 
     number: Ints  # F; which simulation
     truth: Array  # F x n
-    mean: Array  # F x n
-    cov: Array  # F x n x n
-    winner: Ints  # F x (p + t)
-    loser: Ints  # F x (p + t)
-    tau: Array  # F x (p + t)
-    nu: Array  # F x (p + t)
+    weight: Array  # F x g
+    mean: Array  # F x g x n
+    cov: Array  # F x g x n x n
 
     def of(self, which: npt.NDArray[np.bool_]) -> _Rollouts:
         columns: list[Any] = [x[which] for x in self]
         return _Rollouts(*columns)
 
+    def shares(self) -> Array:
+        """Return the weights (F x g) of the Gaussians; those of a simulation sum to 1."""
+        w = np.exp(self.weight - self.weight.max(axis=1, keepdims=True))
+        return w / w.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+
 
 def estimate_remaining(
-    posterior: Posterior,
+    posterior: Posterior | Mixture,
     goal: str = "best",
     rule: str = "",
     *,
-    seen: AnswerSites | None = None,
     at: float = 0.9,
     most: int = 100,
-    futures: int = 32,
+    futures: int | None = None,
     seed: int = 0,
     stop: Stop | None = None,
 ) -> RemainingQuestions:
-    """Estimate how many more questions one person must answer until `stopping` is satisfied.
+    """Forecast how many more questions one person must answer until `stopping` is satisfied.
 
     `goal`: "best" or "ranking"; `at`: the probability to reach; `rule`: the acquisition rule that picks questions, by
-    default that of the goal. Each of `futures` rollouts draws utilities from the posterior, which answer the questions
-    with noise; each answer updates the Gaussian as `posterior_after` does, until the goal is reached or `most`
+    default that of the goal. Each of `futures` rollouts (None: 99, 49 with many items, 29 for a ranking) draws
+    utilities from the posterior, which answer the questions with noise; each answer updates what is believed as
+    `posterior_after` does, and the weights of a mixture by how likely it was, until the goal is reached or `most`
     questions were asked. `seed` makes the draws. `stop`: the result of `stopping`, if known already.
 
-    The result is approximate. P(best) in a rollout is from DRAWS (400) draws and is checked less often the longer the
-    rollout takes; the answers `seen` count only if all are plain choices between compared items. Rollouts compare at
-    most PLAYED (40) items: those most likely to be the best or, for "ranking", evenly spaced ones, with the count
-    scaled up. Raise ValueError, naming the argument, if one is invalid.
+    The forecast is that of `stopping` without `seen`, and approximate: of a mixture, Gaussians with a weight below
+    LEAST_WEIGHT (.02) are left out. Rollouts compare at most PLAYED (40) items: those most likely to be the best or,
+    for "ranking", evenly spaced ones, with the count scaled up. The numbers of items do not matter. Raise ValueError,
+    naming the argument, if one is invalid.
     """
     rule = rule or GOALS.get(goal, "")
     check_goal(posterior, goal, at)
     if rule not in RULES:
         raise ValueError(f"rule: expected one of {', '.join(RULES)}, got {describe(rule)}")
-    for name, count, least in (("most", most, 1), ("futures", futures, 1), ("seed", seed, 0)):
-        check_count(name, count, least=least)
-    stop = stopping(posterior, goal, seen=seen, at=at, seed=seed) if stop is None else stop
+    for name, number, least in (
+        ("most", most, 1),
+        ("futures", 1 if futures is None else futures, 1),
+        ("seed", seed, 0),
+    ):
+        check_count(name, number, least=least)
+    stop = stopping(posterior, goal, at=at, seed=seed) if stop is None else stop
     if stop.stop:
         return RemainingQuestions(0, 0, 0, most)
+    posterior = posterior.of_items(_by_content(posterior))
     items, times = _items_in_play(posterior, goal, seed)
     if items.size < 2:
         return RemainingQuestions(1, 1, 1, most)
-    rng = np.random.default_rng(seed)
-    start = _start(posterior.of_items(items), _plain_choices(seen, items), futures, rng)
-    counts = _counts(start, goal, rule, at, most, rng)
-    low, about, high = np.quantile(counts, (0.25, 0.5, 0.75), method="nearest")
-    low, about, high = (min(most, max(1, round(float(count) * times))) for count in (low, about, high))
-    return RemainingQuestions(about, low, high, most)
+    rng, posterior = np.random.default_rng(seed), posterior.of_items(items)
+    if futures is None:
+        size = items.size**2 * len(posterior.components())
+        futures = 29 if goal == "ranking" else 99 if size <= 2000 else 49
+    counts = _counts(_start(posterior, futures, rng), goal, rule, at, most, rng)
+    every = np.minimum(np.maximum(np.sort(counts * times).round().astype(np.int64), 1), most)
+    # One more count than these F is less than the k-th of them, or more than the k-th last, with probability
+    # k / (F + 1) each. Where it cannot be said what is too many, what is too few may be missed twice as often.
+    k = max(int((futures + 1) * (1.0 - HOLDS) / 2.0 + 1e-9), 1)
+    low, about, high = every[[k - 1, (futures - 1) // 2, futures - k]].tolist()
+    if high == most:
+        low = int(every[min(2 * k, futures) - 1])
+    return RemainingQuestions(max(about, low), low, high, most)
 
 
-def _items_in_play(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, float]:
+def _by_content(posterior: Posterior | Mixture) -> Ints:
+    """Return the numbers of the items in an order that depends on what is believed of them alone: by their means, then
+    by their variances and covariances."""
+    size = max(float(np.sqrt(posterior.cov.diagonal().max())), 1e-12)
+    keys = np.column_stack([posterior.mean / size, posterior.cov.diagonal() / size**2, posterior.cov.sum(1) / size**2])
+    return np.lexsort(keys.round(9).T[::-1]).astype(np.int64)
+
+
+def _items_in_play(posterior: Posterior | Mixture, goal: str, seed: int) -> tuple[Ints, float]:
     """Return the numbers of the items that simulations compare (rising, at most 40), and a factor: the number of
     questions that each simulated question stands for.
 
@@ -125,55 +154,44 @@ def _items_in_play(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, fl
         return np.sort(posterior.ranking()[spread]), n / PLAYED
     items = contenders(posterior)
     if items.size > PLAYED:
-        chances = posterior.of_items(items).best(1000, seed)
-        items = items[np.argsort(-chances, kind="stable")[:PLAYED]]
+        top = posterior.of_items(items).draws(1000, seed).argmax(axis=1)
+        items = items[np.argsort(-np.bincount(top, minlength=items.size), kind="stable")[:PLAYED]]
     return np.sort(items), 1.0
 
 
-def _plain_choices(seen: AnswerSites | None, items: Ints) -> AnswerSites | None:
-    """Return the answers `seen` with items renumbered by their place in `items`; None unless all are plain choices of
-    them.
-    """
-    if seen is None or seen.rows.size == 0 or seen.lapse > 0.0 or seen.width > 0.0:
-        return None
-    rows = seen.rows
-    if (rows.group >= 0).any() or (rows.times != 1.0).any() or not np.isin(rows.pairs, items).all():
-        return None
-    return seen._replace(rows=rows._replace(pairs=np.searchsorted(items, rows.pairs)))
-
-
-def _start(posterior: Posterior, seen: AnswerSites | None, futures: int, rng: np.random.Generator) -> _Rollouts:
+def _start(posterior: Posterior | Mixture, futures: int, rng: np.random.Generator) -> _Rollouts:
     """Return `futures` simulations of future answers, before their first question.
 
-    Each has utilities of its own, which are taken as true. They are drawn from the Gaussian `posterior` or, if the
-    answers `seen` are given, from the exact posterior after these answers, by importance sampling.
-    """
-    truth = posterior.draws(futures if seen is None else 2000, int(rng.integers(2**31)))
-    pairs, tau, nu = np.empty((0, 2), np.int64), np.empty(0), np.empty(0)
-    if seen is not None:
-        truth = truth[rng.choice(len(truth), futures, p=weights(truth, seen))]
-        pairs, tau, nu = seen.rows.pairs, seen.sites.tau, seen.sites.nu
-
-    columns: list[Any] = [posterior.mean, posterior.cov, pairs[:, 0], pairs[:, 1], tau, nu]
-    return _Rollouts(np.arange(futures), truth, *(np.repeat(x[None], futures, axis=0) for x in columns))
+    Each has utilities of its own, drawn from the `posterior`, which are taken as true; those of every other one are
+    opposite to those before, around their mean."""
+    parts = [(w, part) for w, part in posterior.components() if w >= LEAST_WEIGHT] or posterior.components()[:1]
+    weights = np.array([w for w, _ in parts])
+    half = (futures + 1) // 2
+    which = np.searchsorted(np.cumsum(weights / weights.sum()), (np.arange(half) + rng.random()) / half)
+    truth = np.empty((2 * half, posterior.mean.size))
+    for k, (_, part) in enumerate(parts):
+        at = np.flatnonzero(which == k)
+        truth[2 * at] = part.draws(at.size, int(rng.integers(2**31)))
+        truth[2 * at + 1] = 2.0 * part.mean - truth[2 * at]
+    mean, cov = (np.array([getattr(part, name) for _, part in parts]) for name in ("mean", "cov"))
+    columns: list[Any] = [np.repeat(x[None], futures, axis=0) for x in (np.log(weights), mean, cov)]
+    return _Rollouts(np.arange(futures), truth[:futures], *columns)
 
 
 def _counts(played: _Rollouts, goal: str, rule: str, at: float, most: int, rng: np.random.Generator) -> Ints:
-    """Return the number of questions that each of F simulations needs (F,) to reach `goal` with probability `at`.
-
-    It is at most `most`. The goal is not checked after each question; the number is halfway between the last two
-    checks.
-    """
-    n = played.mean.shape[1]
+    """Return the number of questions that each of F simulations needs (F,) to reach `goal` with probability `at`; it is
+    at most `most`. It is halfway between the last two looks, which become rarer the longer it takes."""
+    n = played.mean.shape[2]
     a, b = np.triu_indices(n, 1)
-    normal = rng.standard_normal((DRAWS, n))
+    normal = rng.standard_normal((DRAWS, CLOSE + 1))
+    normal = np.concatenate([normal, -normal])
     counts, last = np.full(played.number.size, most), 0
     for t in range(1, most + 1):
         played = _ask(played, rule, a, b, rng)
-        if t - last >= max(1, t // 8):
-            sure = in_order(played.mean, played.cov) if goal == "ranking" else _best(played, normal)
-            counts[played.number[sure >= at]] = (last + 1 + t) // 2
-            played, last = played.of(sure < at), t
+        if t - last >= max(1, t // 8) or t == most:
+            done = _in_order(played) >= at if goal == "ranking" else _is_best(played, at, normal)
+            counts[played.number[done]] = (last + 1 + t) // 2
+            played, last = played.of(~done) if done.any() else played, t
             if not played.number.size:
                 break
     return counts
@@ -184,52 +202,76 @@ def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generato
 
     `rule`: acquisition rule; `a`, `b`: the items of the candidate pairs.
     """
-    number, truth, mean, cov = played[:4]
-    n, every = mean.shape[1], np.arange(number.size)
+    from scipy.special import log_ndtr
+
+    number, truth, weight, mean, cov = played
+    n, every = truth.shape[1], np.arange(number.size)
     if rule == "random":
         k = rng.integers(a.size, size=number.size)
     else:
-        var = cov[:, np.arange(n), np.arange(n)]
-        v = np.maximum(var[:, a] + var[:, b] - 2.0 * cov[:, a, b], 0.0)
-        k = acquisition_score(rule, mean[:, a], mean[:, b], v).argmax(axis=1)
+        w = played.shares()
+        whole = np.einsum("fg,fgn->fn", w, mean)
+        spread = np.einsum("fg,fgnm->fnm", w, cov)
+        if w.shape[1] > 1:
+            off = np.sqrt(w)[:, :, None] * (mean - whole[:, None])
+            spread += off.transpose(0, 2, 1) @ off
+        var = spread[:, np.arange(n), np.arange(n)]
+        v = np.maximum(var[:, a] + var[:, b] - 2.0 * spread[:, a, b], 0.0)
+        k = acquisition_score(rule, whole[:, a], whole[:, b], v).argmax(axis=1)
     first = truth[every, a[k]] - truth[every, b[k]] + rng.standard_normal(number.size) > 0.0
     winner, loser = np.where(first, a[k], b[k]), np.where(first, b[k], a[k])
-    along = cov[every, :, winner] - cov[every, :, loser]
-    gap, v = mean[every, winner] - mean[every, loser], np.maximum(along[every, winner] - along[every, loser], 0.0)
+    along = cov[every, :, winner] - cov[every, :, loser]  # F x g x n
+    gap = mean[every, :, winner] - mean[every, :, loser]
+    v = np.maximum(along[every, :, winner] - along[every, :, loser], 0.0)
     shift, shrink = expected_change(gap, v)
-    down = along * np.sqrt(shrink)[:, None]
-    left = np.maximum(1.0 - v * shrink, 1e-12)
+    down = along * np.sqrt(shrink)[:, :, None]
     return _Rollouts(
         number,
         truth,
-        mean + along * shift[:, None],
-        cov - down[:, :, None] * down[:, None, :],
-        np.column_stack([played.winner, winner]),
-        np.column_stack([played.loser, loser]),
-        np.column_stack([played.tau, shrink / left]),  # the site that changes the Gaussian by as much
-        np.column_stack([played.nu, (shift + gap * shrink) / left]),
+        weight + log_ndtr(gap / np.sqrt(1.0 + v)),
+        mean + along * shift[:, :, None],
+        cov - down[:, :, :, None] * down[:, :, None, :],
     )
 
 
-def _best(played: _Rollouts, normal: Array) -> Array:
-    """Return for each of F simulations (F,) the probability that some item is the best, for the item where it is
-    highest.
+def _in_order(played: _Rollouts) -> Array:
+    """Return for each of F simulations (F,) the expected fraction of pairs that its order of means puts right."""
+    F, g, n = played.mean.shape
+    each = in_order(played.mean.reshape(F * g, n), played.cov.reshape(F * g, n, n)).reshape(F, g)
+    found: Array = np.vecdot(played.shares(), each)
+    return found
 
-    It is a share of importance-weighted draws; `normal` (draws x n) are standard normal numbers for n items, the same
-    in all simulations.
-    """
+
+def _is_best(played: _Rollouts, at: float, normal: Array) -> npt.NDArray[np.bool_]:
+    """Return for each of F simulations (F,) whether some item is the best one with probability `at`.
+
+    P(an item is the best) is at most P(it is better than one other), and at least 1 less the sum of P(another one is
+    better). Only where these bounds do not decide is it a share of draws, of those items that may be the best;
+    `normal` (draws x n) are standard normal numbers for n items, the same in all simulations."""
     from scipy.special import ndtr
 
-    mean, cov = played.mean, played.cov
-    F, n = mean.shape
-    size = np.maximum(cov[:, np.arange(n), np.arange(n)].max(axis=1), 1e-12)
-    root = np.linalg.cholesky(cov + (1e-8 * size)[:, None, None] * np.eye(n))
-    f = mean[:, :, None] + root @ normal.T  # F x n x draws
-    every = np.arange(F)[:, None]
-    g = f[every, played.winner] - f[every, played.loser]  # F x (p + t) x draws
-    log_w = np.log(np.maximum(ndtr(g), 1e-300)) + g * (0.5 * g * played.tau[:, :, None] - played.nu[:, :, None])
-    log_w = log_w.sum(axis=1)
-    w = np.exp(log_w - log_w.max(axis=1, keepdims=True))
-    flat = (every * n + f.argmax(axis=1)).ravel()
-    shares = np.bincount(flat, w.ravel(), F * n).reshape(F, n) / w.sum(axis=1, keepdims=True)
-    return shares.max(axis=1)  # type: ignore[no-any-return]
+    mean, cov, w = played.mean, played.cov, played.shares()
+    n, every = mean.shape[2], np.arange(len(mean))
+    top = np.einsum("fg,fgn->fn", w, mean).argmax(axis=1)
+    var = cov[:, :, np.arange(n), np.arange(n)]
+    v = np.maximum(var[every, :, top][:, :, None] + var - 2.0 * cov[every, :, top], 1e-12)
+    over = ndtr((mean - mean[every, :, top][:, :, None]) / np.sqrt(v))  # F x g x n, P(an item is better than the top)
+    over[every, :, top] = 0.0
+    worse = np.einsum("fg,fgn->fn", w, over)
+    done: npt.NDArray[np.bool_] = worse.sum(axis=1) <= 1.0 - at
+    open_ = np.flatnonzero(~done & (worse.max(axis=1) <= 1.0 - at))
+    if not open_.size:
+        return done
+    worse, w, mean, cov = worse[open_], w[open_], mean[open_], cov[open_]
+    worse[np.arange(open_.size), top[open_]] = np.inf
+    order = np.argsort(-worse, axis=1, kind="stable")  # the top first, then those that are closest to it
+    items, far = order[:, : CLOSE + 1], order[:, CLOSE + 1 :]
+    m = np.take_along_axis(mean, items[:, None], axis=2)
+    S = np.take_along_axis(np.take_along_axis(cov, items[:, None, :, None], axis=2), items[:, None, None], axis=3)
+    size = items.shape[1]
+    scale = np.maximum(S[..., np.arange(size), np.arange(size)].max(axis=2), 1e-12)
+    root = np.linalg.cholesky(S + 1e-8 * scale[..., None, None] * np.eye(size))
+    f = m[..., None] + root @ normal[:, :size].T  # F x g x size x draws
+    best = np.vecdot(w, (f[:, :, 0] >= f[:, :, 1:].max(axis=2)).mean(axis=2))
+    done[open_] = best * np.prod(1.0 - np.take_along_axis(worse, far, axis=1), axis=1) >= at
+    return done

@@ -42,7 +42,7 @@ class Standing(msgspec.Struct):
 
 
 class Left(msgspec.Struct):
-    """An estimate of how many questions are left: the median and the quartiles."""
+    """A forecast of how many questions are left: from low to high with 80 % probability, and the median."""
 
     about: int
     low: int

@@ -52,18 +52,19 @@ class Standing(NamedTuple):
 
 
 class QuestionsLeft(NamedTuple):
-    """An estimate of how many more questions have to be asked until the ranking is certain enough."""
+    """A forecast of how many more questions have to be asked until the ranking is certain enough: from `low` to `high`
+    with 80 % probability."""
 
     about: int
-    """the median of the estimate"""
+    """the median: fewer are as likely as more"""
     low: int
-    """its lower quartile"""
+    """the least number of those 80 %"""
     high: int
-    """its upper quartile"""
+    """the greatest number of those 80 %"""
     most: int
     """the greatest number that is computed; a number equal to it means that many or more"""
     told: str
-    """the estimate as a sentence"""
+    """the forecast in words"""
 
 
 class Standings(NamedTuple):
@@ -131,7 +132,7 @@ def standings(projection: Projection, person: str | None, people: Sequence[str] 
     posterior = _mean_utilities(model, state, whose, numbers)
     found = standing(posterior, at=SURE)
     verdict = stop_at(posterior, goal, found, at=SURE)
-    left = estimate_remaining(posterior.whole(), goal, at=SURE, stop=verdict)
+    left = estimate_remaining(posterior, goal, at=SURE, stop=verdict)
     users, first = [one.state.user for one in whose], found.order.tolist()
     return Standings(
         state.version, goal, person, len(whose), sum(one.lessons for one in whose), verdict.stop, verdict.sure,
