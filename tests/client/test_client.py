@@ -228,7 +228,7 @@ def test_a_newer_server_may_say_more() -> None:
         {"grade": 2, "between": [None, 1.5]},
     )
     ranking = (Standing("a", 0.5, 0.1, 0.9, 1, 2, 3, False),)
-    left = QuestionsLeft(3, 1, 9, 99, "a few")
+    left = QuestionsLeft(1, 9, 99, "a few")
     standing = Standings(3, "best", None, 2, 7, False, 0.5, "a", left, ranking, (("a", "b"), ("b", "c")))
     for said in (report, explanation, standing):
         reply = messages.Reply(200, {}, msgspec.json.encode(more(plain(said))))

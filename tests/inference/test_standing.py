@@ -129,5 +129,5 @@ def test_a_verdict_is_that_of_stopping_and_the_goals_question(goal: str) -> None
         assert got.stop == plain
     assert got.next == next_question(posterior.whole(), {"best": "eubo", "ranking": "bald"}[goal])
     assert got.left is not None
-    assert (got.left.about == 0) == got.stop.stop
+    assert (got.left.high == 0) == got.stop.stop
     assert verdict(posterior, goal, places, ask=False).left is None

@@ -235,7 +235,7 @@ def test_nine_in_ten_is_nine_in_ten(goal: str, rule: str) -> None:
 
 def test_none_are_left_where_it_is_sure() -> None:
     sure = Posterior(np.array([5.0, 0.0, -5.0]), np.eye(3))
-    assert estimate_remaining(sure) == (0, 0, 0, 100)
+    assert estimate_remaining(sure) == (0, 0, 100)
     assert str(estimate_remaining(sure)) == "no questions left"
 
 
@@ -247,15 +247,14 @@ def test_a_matter_of_two_items_takes_what_can_be_reckoned() -> None:
         sure = 0.5 + math.asin(math.sqrt(v / (1.0 + v))) / math.pi
         assert (sure > 0.9) == one
         left = estimate_remaining(posterior, most=30)
-        assert (left.about == 1) == one
-        assert one or left.about == 30
+        assert left[:2] == ((1, 1) if one else (30, 30))
 
 
 @pytest.mark.slow
 def test_it_says_fewer_the_more_is_known() -> None:
     """Four items of sd 1, one of them ahead by a gap: from 200 futures."""
     ahead = (Posterior(np.array([gap, 0.0, 0.0, 0.0]), np.eye(4)) for gap in (0.0, 1.2, 2.2))
-    said = [estimate_remaining(posterior, futures=200).about for posterior in ahead]
+    said = [estimate_remaining(posterior, futures=200).high for posterior in ahead]
     assert said[0] > said[1] > said[2] >= 1
 
 
@@ -321,14 +320,11 @@ def test_futures_come_in_opposite_pairs_of_each_gaussian() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("goal", "rule"), [("best", "eubo"), ("ranking", "bald")])
-def test_it_says_about_as_many_as_it_takes(goal: str, rule: str) -> None:
-    """After 3 answers: 80 % of what it took is inside, and the middle of what was said not far from its middle; of
-    more, whose spread the model does not know, in bench/remaining.py."""
+def test_what_it_takes_is_within_what_is_said_in_four_of_five(goal: str, rule: str) -> None:
+    """After 3 answers 80 % of what it took is inside; of more, whose spread the model does not know, in
+    bench/remaining.py."""
     both = [(t - 3, left) for t, _, left in (study(goal, rule, seed, 50, ask=3) for seed in range(45)) if left]
-    took, said = np.median([t for t, _ in both]), np.median([left.about for _, left in both])
     assert len(both) > 25
-    assert took / 2.2 <= said <= 2.2 * took  # in futures answers are learned once, and not again with those after them
-    assert all(left.low <= left.about <= left.high for _, left in both)
     inside = float(np.mean([left.low <= t <= left.high for t, left in both]))
     assert abs(inside - 0.8) < 3.0 * math.sqrt(0.16 / len(both)) + 0.03
 
@@ -338,13 +334,13 @@ def test_many_items_are_played_with_a_few() -> None:
     posterior = Posterior(rng.standard_normal(90), 0.3 * np.eye(90))
     for goal in ("best", "ranking"):
         left = estimate_remaining(posterior, goal, most=12, futures=4)
-        assert 1 <= left.low <= left.about <= left.high <= 12
+        assert 1 <= left.low <= left.high <= 12
 
 
 def test_two_answers_that_agree() -> None:
     """Level, variance of the gap 3: one answer is .83 sure, by the orthant above, two that agree are more than .9."""
     for goal in ("best", "ranking"):
-        assert estimate_remaining(Posterior(np.zeros(2), 1.5 * np.eye(2)), goal, most=30)[:2] == (2, 2)
+        assert estimate_remaining(Posterior(np.zeros(2), 1.5 * np.eye(2)), goal, most=30).low == 2
 
 
 def test_twice_as_many_items_as_are_played_with_take_twice_as_many_questions() -> None:
@@ -352,15 +348,15 @@ def test_twice_as_many_items_as_are_played_with_take_twice_as_many_questions() -
         estimate_remaining(Posterior(np.zeros(n), 4.0 * np.eye(n)), "ranking", at=0.7, most=1000, futures=3)
         for n in (40, 80)
     )
-    assert 10 < once.about < 500
-    assert twice[:3] == tuple(2 * count for count in once[:3])
+    assert 10 < once.low <= once.high < 500
+    assert twice[:2] == (2 * once.low, 2 * once.high)
 
 
 def test_it_is_said_in_words() -> None:
-    assert str(RemainingQuestions(4, 3, 7, 100)) == "3 to 7 questions left (with 80 % probability)"
-    assert str(RemainingQuestions(1, 1, 1, 100)) == "1 question left"
-    assert str(RemainingQuestions(80, 60, 100, 100)) == "60 or more questions left (with 80 % probability)"
-    assert str(RemainingQuestions(100, 100, 100, 100)) == "100 questions left, or more"
+    assert str(RemainingQuestions(3, 7, 100)) == "3 to 7 questions left (with 80 % probability)"
+    assert str(RemainingQuestions(1, 1, 100)) == "1 question left"
+    assert str(RemainingQuestions(60, 100, 100)) == "60 or more questions left (with 80 % probability)"
+    assert str(RemainingQuestions(100, 100, 100)) == "100 questions left, or more"
 
 
 def test_where_nobody_knows_what_is_too_many_what_is_too_few_is_missed_by_one_in_five() -> None:
@@ -371,7 +367,7 @@ def test_where_nobody_knows_what_is_too_many_what_is_too_few_is_missed_by_one_in
         every = np.sort(_counts(_start(posterior, 99, rng), "best", "eubo", 0.9, 100, rng))
         assert (every[89] == 100) == open_
         left = estimate_remaining(posterior)
-        assert left[:3] == (every[49], every[19 if open_ else 9], every[89])
+        assert left[:2] == (every[19 if open_ else 9], every[89])
         assert (" or more " in str(left)) == open_
 
 

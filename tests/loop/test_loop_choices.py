@@ -97,7 +97,7 @@ def test_choices_find_the_best(folder: Path, spec: str) -> None:
         assert not ours.ranking[-1].level
         assert sum(each.utility for each in ours.ranking) == pytest.approx(0.0, abs=1e-9)
         before = loop.projection.log.counts()
-        assert (ours.stop, ours.left.about == 0) == (ours.sure >= 0.9, ours.stop)
+        assert (ours.stop, ours.left.high == 0) == (ours.sure >= 0.9, ours.stop)
         assert ours.left.told == "no questions left" or not ours.stop
         assert loop.projection.log.counts() == before  # a look is not logged
 
@@ -138,7 +138,7 @@ def test_how_things_stand_is_of_what_is_believed(folder: Path, spec: str) -> Non
             ]
             assert told.sure == max(row.best for row in told.ranking)
             assert told.favourite == max(told.ranking, key=lambda row: row.best).item
-            assert told.stop == (told.left.about == 0) == (told.sure >= 0.9 and stopping(part).stop)
+            assert told.stop == (told.left.high == 0) == (told.sure >= 0.9 and stopping(part).stop)
         alone = loop.standing("p1")
         assert alone.sure != loop.standing().sure
 

@@ -1344,10 +1344,9 @@ export interface components {
         };
         /**
          * Left
-         * @description A forecast of how many questions are left: from low to high with 80 % probability, and the median.
+         * @description A forecast of how many questions are left: from low to high with 80 % probability.
          */
         Left: {
-            about: number;
             low: number;
             high: number;
             /** @description where a number is this, it is that many or more */

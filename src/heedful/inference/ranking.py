@@ -189,9 +189,7 @@ class PreferenceRanking(NamedTuple):
             "stop": verdict.stop.stop,
             "probability": verdict.stop.sure,
             "first": self.names[verdict.stop.item],
-            "questions_left": None
-            if left is None
-            else {"about": left.about, "from": left.low, "to": left.high, "most": left.most},
+            "questions_left": None if left is None else {"from": left.low, "to": left.high, "most": left.most},
             "next": [self.names[verdict.next.first], self.names[verdict.next.second]],
             "next_for": None if of_all else choices.people[one],
             "settings": {

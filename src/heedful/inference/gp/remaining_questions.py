@@ -31,19 +31,18 @@ LEAST_WEIGHT = 0.05
 
 
 class RemainingQuestions(NamedTuple):
-    """How many questions are left: from `low` to `high` with probability HOLDS (80 %); `about` is the median.
+    """How many questions are left: from `low` to `high` with probability HOLDS (80 %); 0 and 0 if none is.
 
     Rollouts end after `most` questions, so a value equal to `most` stands for that many or more. Where `high` is less,
     fewer questions are as likely as more.
     """
 
-    about: int
     low: int
     high: int
     most: int
 
     def __str__(self) -> str:
-        if self.about == 0:
+        if self.high == 0:
             return "no questions left"
         if self.low >= self.most:
             return f"{self.most} questions left, or more"
@@ -111,11 +110,11 @@ def estimate_remaining(
         check_count(name, number, least=least)
     stop = stopping(posterior, goal, at=at, seed=seed) if stop is None else stop
     if stop.stop:
-        return RemainingQuestions(0, 0, 0, most)
+        return RemainingQuestions(0, 0, most)
     posterior = posterior.of_items(_by_content(posterior))
     items, times = _items_in_play(posterior, goal, seed)
     if items.size < 2:
-        return RemainingQuestions(1, 1, 1, most)
+        return RemainingQuestions(1, 1, most)
     rng, posterior = np.random.default_rng(seed), posterior.of_items(items)
     if futures is None:
         size = items.size**2 * len(posterior.components())
@@ -125,10 +124,10 @@ def estimate_remaining(
     # One more count than these F is less than the k-th of them, or more than the k-th last, with probability
     # k / (F + 1) each. Where it cannot be said what is too many, what is too few may be missed twice as often.
     k = max(int((futures + 1) * (1.0 - HOLDS) / 2.0 + 1e-9), 1)
-    low, about, high = every[[k - 1, (futures - 1) // 2, futures - k]].tolist()
+    low, high = every[[k - 1, futures - k]].tolist()
     if high == most:
         low = int(every[min(2 * k, futures) - 1])
-    return RemainingQuestions(max(about, low), low, high, most)
+    return RemainingQuestions(low, high, most)
 
 
 def _by_content(posterior: Posterior | Mixture) -> Ints:

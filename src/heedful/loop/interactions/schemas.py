@@ -42,9 +42,8 @@ class Standing(msgspec.Struct):
 
 
 class Left(msgspec.Struct):
-    """A forecast of how many questions are left: from low to high with 80 % probability, and the median."""
+    """A forecast of how many questions are left: from low to high with 80 % probability."""
 
-    about: int
     low: int
     high: int
     most: Annotated[int, Meta(description="where a number is this, it is that many or more")]

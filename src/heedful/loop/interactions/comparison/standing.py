@@ -55,8 +55,6 @@ class QuestionsLeft(NamedTuple):
     """A forecast of how many more questions have to be asked until the ranking is certain enough: from `low` to `high`
     with 80 % probability."""
 
-    about: int
-    """the median: fewer are as likely as more"""
     low: int
     """the least number of those 80 %"""
     high: int
@@ -136,7 +134,7 @@ def standings(projection: Projection, person: str | None, people: Sequence[str] 
     users, first = [one.state.user for one in whose], found.order.tolist()
     return Standings(
         state.version, goal, person, len(whose), sum(one.lessons for one in whose), verdict.stop, verdict.sure,
-        names[verdict.item], QuestionsLeft(left.about, left.low, left.high, left.most, str(left)),
+        names[verdict.item], QuestionsLeft(left.low, left.high, left.most, str(left)),
         _standings(found, names, _count_pairs(model, state, users, numbers)),
         tuple([tuple([names[i] for i in first[a : b + 1]]) for a, b in found.alike]),
     )  # fmt: skip
