@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +11,24 @@ import numpy as np
 import pytest
 
 from heedful import Loop, Settings
-from heedful.loop.arms import compare_arms
+from heedful.evaluation.interleaving import Match
+from heedful.loop.arms import arm_difference
 from heedful.loop.cluster_robust import difference
 from heedful.loop.report import Arm
-from loops import choice_loop, rating_loop, small_loop
+from loops import choice_loop, rating_loop, set_clock, small_loop
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]
-HOUR = 3_600_000_000
 START = 1_700_000_000_000_000
 
 
-def page(folder: Path, n: int = 120, nones: str = "", **settings: Any) -> Loop:
+@pytest.fixture
+def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten minutes pass between two events, and two hours until a list counts as not answered."""
+    times = count(START, 600_000_000)
+    set_clock(monkeypatch, lambda: next(times))
+
+
+def page(folder: Path, n: int = 60, nones: str = "", **settings: Any) -> Loop:
     """A loop whose page reports clicks: on 4 of 5 learned lists and on 1 of 5 in the caller's order, at any place.
 
     `nones` names the arms whose lists without a click are answered "none": "learned", "control" or both."""
@@ -37,6 +45,7 @@ def page(folder: Path, n: int = 120, nones: str = "", **settings: Any) -> Loop:
 # ---------------------------------------------------------------------------- one kind is answered less often
 
 
+@pytest.mark.usefixtures("slowly")
 def test_clicks_alone_are_told_as_shares_of_all_lists_and_not_compared_by_answers(tmp_path: Path) -> None:
     with page(tmp_path / "l") as loop:
         found = loop.report()
@@ -57,16 +66,19 @@ def test_clicks_alone_are_told_as_shares_of_all_lists_and_not_compared_by_answer
         assert "none_after" in found.unsaid
         told = loop.projection.interaction.findings(found)
         assert told.verdict.kind == "open"
-        text = " ".join([told.verdict.short, *told.verdict.more, *[s for each in told.sections for s in each.sentences]])
+        text = " ".join(
+            [told.verdict.short, *told.verdict.more, *[s for each in told.sections for s in each.sentences]]
+        )
         assert "Too early" not in text
         assert f"{by:+.3f}" in text
 
 
 @pytest.mark.parametrize("silent", ["learned", "control"])
+@pytest.mark.usefixtures("slowly")
 def test_there_is_no_verdict_where_one_arm_is_silent_without_a_click(tmp_path: Path, silent: str) -> None:
     """Clicks come as often in either arm; the lists of one arm without a click are never answered."""
     with small_loop(tmp_path / "l", "perceptron", control=0.5) as loop:
-        for i in range(120):
+        for i in range(75):
             d = loop.decide(FIVE, id=f"d{i}", person=f"p{i}")
             if i % 3 == 0:
                 loop.feedback(d.id, clicks=[d.shown[i % 2]])
@@ -81,6 +93,7 @@ def test_there_is_no_verdict_where_one_arm_is_silent_without_a_click(tmp_path: P
         assert health.evidence == pytest.approx(found.sample_ratio.e_value)
 
 
+@pytest.mark.usefixtures("slowly")
 def test_loops_that_are_answered_alike_are_compared_as_before(tmp_path: Path) -> None:
     """Where every list is answered, nothing is missing: the interval is that of the answers."""
     with page(tmp_path / "l", nones="learned control") as loop:
@@ -93,9 +106,10 @@ def test_loops_that_are_answered_alike_are_compared_as_before(tmp_path: Path) ->
         assert not any(each.alarm for each in loop.health().signals if each.name == "sample ratio")
 
 
+@pytest.mark.usefixtures("slowly")
 def test_thumbs_are_not_compared_where_one_kind_of_list_gets_fewer(tmp_path: Path) -> None:
     with small_loop(tmp_path / "l", "perceptron", control=0.5) as loop:
-        for i in range(120):
+        for i in range(60):
             d = loop.decide(FIVE, id=f"d{i}", person=f"p{i}")
             if d.arm == "learned" or i % 4 == 0:
                 loop.feedback(d.id, thumb="up" if i % 3 else "down")
@@ -114,6 +128,11 @@ def test_kinds_that_compare_no_arms_say_nothing_of_them(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------- silence is none after a deadline
 
 
+@pytest.fixture
+def at_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_clock(monkeypatch, lambda: START)
+
+
 def timed(folder: Path, minutes: list[tuple[int, int | None]], **settings: Any) -> Loop:
     """A loop with lists shown and clicked (None: never) so many minutes after the start; all in the model's order."""
     loop = small_loop(folder, "perceptron", control=0.0, **settings)
@@ -125,6 +144,7 @@ def timed(folder: Path, minutes: list[tuple[int, int | None]], **settings: Any) 
     return loop
 
 
+@pytest.mark.usefixtures("at_start")
 def test_silence_is_none_once_the_deadline_has_passed(tmp_path: Path) -> None:
     """By the times of the log alone, in whichever order the events came; what is younger does not count yet."""
     lists = [(0, 1), (0, None), (50, 51), (50, None), (100, None), (0, 119), (119, 120)]
@@ -161,14 +181,32 @@ def test_with_a_deadline_clicks_alone_get_a_verdict(tmp_path: Path) -> None:
         assert loop.projection.interaction.findings(found).verdict.kind == "good"
 
 
-def test_the_forgotten_and_the_undone_leave_no_silence_behind(tmp_path: Path) -> None:
-    lists = [(0, 1), (0, None), (120, 121)]
+@pytest.mark.usefixtures("at_start")
+def test_the_forgotten_leave_no_silence_behind(tmp_path: Path) -> None:
+    lists = [(0, 1), (0, None), (120, 120)]
     with timed(tmp_path / "l", lists, none_after=60.0) as loop:
         d = loop.decide(FIVE, id="ann", person="ann", deferred=True)
         loop.activate(d.id, time=START)
         assert loop.report().learned == Arm(4, 3, pytest.approx(1 / 3))
-        loop.forget("ann")
-        assert loop.report().learned == Arm(3, 2, pytest.approx(1 / 2))
+        loop.forget("ann")  # an event of today, so that the third is old enough by now
+        assert loop.report().learned == Arm(3, 3, pytest.approx(2 / 3))
+
+
+def test_lists_in_silence_count_where_a_log_is_evaluated(tmp_path: Path) -> None:
+    """Every second list of two, drawn at random, gets a click on its first item: a list is worth 1/2."""
+    settings: dict[str, Any] = {"control": 0.0, "sampled": 1.0, "temperature": 100.0, "none_after": 1e-6}
+    with small_loop(tmp_path / "l", "perceptron", **settings) as loop:
+        for i in range(80):
+            d = loop.decide(["i0", "i1"], id=f"d{i}", person=f"p{i}")
+            if i % 2:
+                loop.feedback(d.id, clicks=[d.shown[0]])
+        values = {each.measure: each for each in loop.evaluate("perceptron").learners[0].values}
+        pairs, lists = values["swapped pairs"], values["list value"]
+        assert (pairs.comparisons, lists.comparisons) == (40, 80)
+        assert lists.value is not None
+        assert lists.low is not None
+        assert lists.high is not None
+        assert lists.low < 0.5 < lists.high < 0.95
 
 
 def test_a_deadline_is_taken_where_none_says_something(tmp_path: Path) -> None:
@@ -193,19 +231,21 @@ def drawn(rng: np.random.Generator, n: int, share: float, missing: str, apart: f
     return click / rng.integers(1, 6, n), ~lost, ~control
 
 
-@pytest.mark.parametrize("missing", [f"{what} {arm}" for what in ("nones", "clicks", "") for arm in ("learned", "control")])
+@pytest.mark.parametrize(
+    "missing", [f"{what} {arm}" for what in ("nones", "clicks", "") for arm in ("learned", "control")]
+)
 def test_random_clicks_get_no_verdict_whatever_one_arm_loses(missing: str) -> None:
-    """At most .05 of 300 samples and three standard errors, also where the answered shares are not looked at."""
+    """At most .05 of 150 samples and three standard errors, also where the answered shares are not looked at."""
     rng, wrong, of_answers = np.random.default_rng(5), 0, 0
-    for _ in range(300):
+    for _ in range(150):
         scores, answered, learned = drawn(rng, 400, 0.3, missing)
-        found = compare_arms(scores, answered, learned, np.arange(400))
+        found = arm_difference(scores, answered, learned, np.arange(400))
         assert found is not None
         wrong += found.low > 0.0 or found.high < 0.0
         among = difference(scores[answered], learned[answered], np.arange(answered.sum()))
         of_answers += among is not None and (among.low > 0.0 or among.high < 0.0)
-    assert wrong <= 300 * 0.05 + 3.0 * math.sqrt(300 * 0.05 * 0.95)
-    assert of_answers > 60 or missing.strip() in ("learned", "control")  # of what was answered it would
+    assert wrong <= 150 * 0.05 + 3.0 * math.sqrt(150 * 0.05 * 0.95)
+    assert of_answers > 30 or missing.strip() in ("learned", "control")  # of what was answered it would
 
 
 def test_a_small_control_without_a_click_does_not_make_a_verdict() -> None:
@@ -214,6 +254,20 @@ def test_a_small_control_without_a_click_does_not_make_a_verdict() -> None:
     for _ in range(300):
         scores, _, learned = drawn(rng, 300, 0.05, "")
         scores = scores * (rng.random(300) < 0.3)
-        found = compare_arms(scores, np.ones(300, bool), learned, np.arange(300))
+        found = arm_difference(scores, np.ones(300, bool), learned, np.arange(300))
         wrong += found is not None and (found.low > 0.0 or found.high < 0.0)
     assert wrong <= 300 * 0.05 + 3.0 * math.sqrt(300 * 0.05 * 0.95)
+
+
+@pytest.mark.parametrize("kept", ["clicks", "some", "all"])
+def test_answers_that_are_lost_do_not_decide_an_experiment(kept: str) -> None:
+    """Both learners are in the same list, so what is lost is lost to both; silence is a tie, which moves nothing."""
+    rng, decided, match = np.random.default_rng(7), 0, Match(0.05)
+    for _ in range(30):
+        state = match.init()
+        for person in range(40):
+            won = 0.5 if rng.random() < 0.6 else float(rng.random() < 0.5)
+            if kept == "all" or (won != 0.5 if kept == "clicks" else rng.random() < 0.3):
+                match.update(state, person, won)
+        decided += match.verdict(state).verdict != "undecided"
+    assert decided <= 30 * 0.05 + 3.0 * math.sqrt(30 * 0.05 * 0.95)
