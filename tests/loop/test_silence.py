@@ -15,6 +15,7 @@ from heedful.evaluation.interleaving import Match
 from heedful.loop.arms import arm_difference
 from heedful.loop.cluster_robust import difference
 from heedful.loop.report import Arm
+from heedful.loop.silence import silent_steps
 from loops import choice_loop, rating_loop, set_clock, small_loop
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]
@@ -207,6 +208,21 @@ def test_lists_in_silence_count_where_a_log_is_evaluated(tmp_path: Path) -> None
         assert lists.low is not None
         assert lists.high is not None
         assert lists.low < 0.5 < lists.high < 0.95
+
+
+@pytest.mark.usefixtures("at_start")
+def test_an_imported_log_of_clicks_is_silent_by_its_own_times(tmp_path: Path) -> None:
+    """Shown two hours before: answered; not; the answer undone; half an hour before: not yet; made ahead, not shown."""
+    hour = 3_600_000_000
+    with small_loop(tmp_path / "l", "perceptron", control=0.0, none_after=3600.0) as loop:
+        for id in ("clicked", "silent", "undone", "young"):
+            loop.record(FIVE, FIVE, id=id, time=START - (hour // 2 if id == "young" else 2 * hour))
+        loop.decide(FIVE, id="ahead", deferred=True)
+        loop.feedback("clicked", clicks=["i1"], time=START - hour)
+        loop.feedback("undone", id="e", clicks=["i1"], time=START - hour)
+        loop.undo("e")
+        found = list(silent_steps(loop.projection))
+        assert [(step[1].id, step[2].form) for step in found] == [("silent", "none"), ("undone", "none")]
 
 
 def test_a_deadline_is_taken_where_none_says_something(tmp_path: Path) -> None:

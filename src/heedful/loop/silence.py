@@ -27,11 +27,11 @@ def is_over(none_after: float | None, shown: int, until: int) -> bool:
 
 
 def silent_steps(projection: Projection) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-    """Yield (event, decision, the answer "none") for each decision of this loop whose silence is an answer by now, in
-    the log's order; nothing without the setting `none_after`.
+    """Yield (event, decision, the answer "none") for each decision whose silence is an answer by now, in the log's
+    order; nothing without the setting `none_after`.
 
     The event is that of the feedback that there would be, at the decision's place in the log (`projection` is the log
-    with its model). Now is the time of the log's last event."""
+    with its model). Now is the time of the log's latest event. Imported decisions bring their own times."""
     none_after, log = projection.settings.none_after, projection.log
     if none_after is None:
         return
@@ -44,7 +44,7 @@ def silent_steps(projection: Projection) -> Iterator[tuple[Event, LoggedDecision
         decision = projection.decision(event)
         record = decision.record
         shown = activated.get(event.seq) if record.deferred else event.time
-        theirs = record.arm in ("imported", "imitated") or not record.shown
-        if not theirs and shown is not None and is_over(none_after, shown, until):
+        asks = record.shown and record.arm != "imitated"  # whose order teaches, whatever is said of it
+        if asks and shown is not None and is_over(none_after, shown, until):
             answer = event._replace(kind="feedback", target=event.seq, subject=None, payload="", arrays=None)
             yield answer, decision, NONE
