@@ -20,7 +20,7 @@ truth is that there is no difference: by the answers alone, by the interval of a
 of the sample ratio; and how often that test, looked at ten times, ever says that the arms are not answered alike. In
 the last cells clicks come twice as often in learned lists, and nothing is lost: how often the report says so, and how
 often the interval of the click-through, or of the scores, misses the truth. It writes bench/results/arms/CELL.json and
-skips cells that are there; `--table` prints them.
+skips cells that are there; `--logs N` takes N logs a cell, `--table` prints what there is.
 """
 
 from __future__ import annotations
@@ -203,13 +203,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the runs; nothing is written")
     parser.add_argument("--arms", action="store_true", help="compare learned lists with a control instead")
+    parser.add_argument("--logs", type=int, metavar="N", default=1_000, help="with --arms: so many logs a cell")
     parser.add_argument("--table", action="store_true", help="print what there is of that")
     given = parser.parse_args()
     quick = given.quick
     runs = 100 if quick else 1_000
     if given.arms or given.table:
         if not given.table:
-            compare_arms(runs // 10 if quick else runs, write=not quick)
+            compare_arms(given.logs // 10 if quick else given.logs, write=not quick)
         Console(width=180).print(arms_table())
         return
     results: dict[str, dict[str, Any]] = {}
