@@ -2,7 +2,8 @@
 
 A page and a command render the same `Findings`. They consist of two comparisons: lists by the model with lists of the
 control (`compare_arms`), and predictions with a baseline (`prediction_section`). The control is the caller's own order,
-shown for a share of requests."""
+shown for a share of requests. The file is long because both comparisons, of lists and of predictions, share
+their words and pictures."""
 
 from __future__ import annotations
 
