@@ -143,7 +143,8 @@ def sample_ratio(
     alpha: float = ALPHA,
     noun: str = "an answer",
 ) -> SampleRatio | None:
-    """Return whether learned and control `lists` are answered equally often; None if the `settings` have no control.
+    """Return whether learned and control `lists` are answered equally often; None if there are none, or the `settings`
+    have no control.
 
     A list counts as not answered after twice the setting `late_after` without an answer. `until` is the time of the
     last event, in microseconds since 1970. `silent` says whether silence could be an answer in this kind of loop, if
@@ -152,6 +153,8 @@ def sample_ratio(
     if not 0.0 < c < 1.0:
         return None
     kept = sorted((each for each in lists if each.drawn), key=lambda each: each.time)
+    if not kept:
+        return None
     numbers: dict[str | int, int] = {}
     people = np.array([numbers.setdefault(each.person, len(numbers)) for each in kept], np.int64)
     shown = np.array([each.time for each in kept], np.float64)
@@ -165,9 +168,9 @@ def sample_ratio(
         for share, arm, name in zip(shares, (~control, control), ("learned", "control"))
         if share is not None
     )
-    told += f" have {noun} (evidence of a difference {e_value:.3g}; {1.0 / alpha:.4g} suffices)" if told else ""
+    told += f" have {noun} (evidence of a difference {e_value:.3g}; {1.0 / alpha:.4g} suffices)"
     differs = e_value >= 1.0 / alpha
-    said = f"{told}, {WHY}{SILENT if silent else ''}" if differs else told or "no list was shown so far"
+    said = f"{told}, {WHY}{SILENT if silent else ''}" if differs else told
     compared, n = int(order.size), int(np.unique(people[order]).size)
     return SampleRatio(shares[0], shares[1], compared, n, e_value, alpha, differs, said)
 
