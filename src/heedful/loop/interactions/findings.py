@@ -293,12 +293,10 @@ def compare(report: Report, card: Card, control: float) -> Verdict:
     if apart.high < 0.0:
         return Verdict("bad", "No: what was learned does worse than the control.", (compared, between, MISTAKES))
     more = "More answers make the interval narrower."
-    ratio = report.sample_ratio
-    if ratio is not None and ratio.lists > report.learned.answered + report.control.answered:
-        more = (
-            f"The interval allows for lost answers: {report.learned.answered + report.control.answered:,} of "
-            f"{report.learned.shown + report.control.shown:,} {card.shown}s have one. {more}"
-        )
+    answered = report.learned.answered + report.control.answered
+    shown = report.learned.shown + report.control.shown
+    if report.none_after is None and answered < shown:
+        more = f"It allows for lost answers, as {answered:,} of {shown:,} {card.shown}s have one. {more}"
     return Verdict("open", "No difference can be shown yet.", (compared, between, more))
 
 
