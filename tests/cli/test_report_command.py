@@ -95,23 +95,24 @@ def test_thumbs_are_counted_by_arm_with_an_interval() -> None:
         thumbs = loop.report().thumbs
     assert thumbs is not None
     for share, ups in ((thumbs.learned, given["learned"]), (thumbs.control, given["control"])):
-        assert (share.thumbs, share.up) == (len(ups), sum(up for _, up in ups))
-        assert share.share == pytest.approx(share.up / share.thumbs)
+        assert (share.total, share.yes) == (len(ups), sum(up for _, up in ups))
+        assert share.share == pytest.approx(share.yes / share.total)
         assert share.low is not None
         assert share.high is not None
         assert 0.0 <= share.low < share.share < share.high <= 1.0
     people, up = (np.array(each) for each in zip(*given["learned"]))
-    by_hand = paired_difference(up, people.astype(np.int64))
+    more, of_nobody = [*up, 0.0, 0.0, 1.0, 1.0], [*people, 1001, 1002, 1003, 1004]  # two of either, of nobody
+    by_hand = paired_difference(np.array(more), np.array(of_nobody, np.int64))
     assert by_hand is not None
     assert (thumbs.learned.low, thumbs.learned.high) == pytest.approx((max(by_hand.low, 0.0), by_hand.high))
     apart = thumbs.difference
     assert apart is not None
     assert apart.by == pytest.approx(
-        thumbs.learned.up / thumbs.learned.thumbs - thumbs.control.up / thumbs.control.thumbs
+        thumbs.learned.yes / thumbs.learned.total - thumbs.control.yes / thumbs.control.total
     )
     out = told(heedful("report cars"))
     up, low = 100.0 * thumbs.learned.share, 100.0 * thumbs.learned.low
-    assert f"Thumbs up: {up:.3g} % of {thumbs.learned.thumbs} (from {low:.3g} % to" in out
+    assert f"Thumbs up: {up:.3g} % of {thumbs.learned.total} (from {low:.3g} % to" in out
     assert f"of your order (control); the difference is {apart.by:+.3f}, from {apart.low:+.3f} to" in out
     assert "(20 people): learning helps." in out
     assert heedful("report cars --json").json["thumbs"] == plain(thumbs)
@@ -125,9 +126,9 @@ def test_thumbs_of_one_person_alone_or_all_alike_tell_no_interval() -> None:
             loop.feedback(f"d{i}", thumb="up" if i % 3 else "down")
         thumbs = loop.report().thumbs
     assert thumbs is not None
-    assert thumbs.learned.thumbs + thumbs.control.thumbs == 30
+    assert thumbs.learned.total + thumbs.control.total == 30
     assert (thumbs.learned.low, thumbs.control.high, thumbs.difference) == (None, None, None)
-    assert "Whether learning helps they cannot say: it takes thumbs of two people" in told(heedful("report cars"))
+    assert "Whether learning helps they cannot say: it takes those of two people" in told(heedful("report cars"))
 
 
 def test_as_json() -> None:

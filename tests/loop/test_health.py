@@ -47,9 +47,9 @@ def test_every_kind_says_how_healthy_its_feedback_is(kind: Kind, tmp_path: Path)
         assert found.largest.feedback == pytest.approx(1 / 3)
         assert 1 / 3 <= found.largest.movement < 1.0
         assert [each.name for each in found.signals] == [
-            "unanswered", "late", "empty", "contradictory", "one person", "error",
+            "unanswered", "late", "empty", "contradictory", "one person", "error", "sample ratio",
         ]  # fmt: skip
-        assert all(each.error_rate == pytest.approx(0.1 / 6) for each in found.signals)
+        assert all(each.error_rate == pytest.approx(0.1 / 7) for each in found.signals)
         assert signal(found, "error").values >= 20
         assert all(0.0 <= (each.error or 0.0) <= 1.0 for each in found.windows)
         assert (found.corrections is None) == bool(found.uncorrected)

@@ -384,7 +384,11 @@ def test_the_report_has_it_by_person(tmp_path: Path) -> None:
             y.append(1 / (1 + place))
             learned.append(shown.arm == "learned")
             people.append(i % 7 if i % 3 else 1000 + i)
-        by, variance, freedom = by_matrices(np.array(y), np.array(learned), np.array(people))
+        arms = np.array(learned)
+        by = np.array(y)[arms].mean() - np.array(y)[~arms].mean()
+        # Either arm has two lists more, of nobody, one with each end of the scores.
+        more, of_nobody = [*learned, True, True, False, False], [*people, 2001, 2002, 2003, 2004]
+        middle, variance, freedom = by_matrices(np.array([*y, 0, 1, 0, 1]), np.array(more), np.array(of_nobody))
         found = loop.report()
         assert found.difference is not None
         assert (found.difference.by, found.difference.people) == (pytest.approx(by), 40 + 7)
@@ -392,7 +396,7 @@ def test_the_report_has_it_by_person(tmp_path: Path) -> None:
         assert found.difference.low < by < found.difference.high
         from scipy.special import stdtrit
 
-        assert found.difference.high == pytest.approx(by + stdtrit(freedom, 0.975) * math.sqrt(variance))
+        assert found.difference.high == pytest.approx(middle + stdtrit(freedom, 0.975) * math.sqrt(variance))
 
 
 @pytest.mark.parametrize(

@@ -1470,11 +1470,17 @@ export interface components {
             /** @description where answers are predicted */
             prediction?: components["schemas"]["PredictionReport"];
             /** @description where thumbs were given */
-            thumbs?: components["schemas"]["Approval"];
+            thumbs?: components["schemas"]["Shares"];
             /** @description decisions that were asked about something that was not on offer */
             unknown?: number;
             /** @description in a loop with the setting apprentice */
             apprentice?: components["schemas"]["Apprentice"];
+            /** @description where lists are compared and silence is no answer */
+            sample_ratio?: components["schemas"]["SampleRatio"];
+            /** @description the share of all lists in which something was clicked, if anything was */
+            click_through?: components["schemas"]["Shares"];
+            /** @description seconds after which silence is the answer none: the setting none_after */
+            none_after?: number;
         };
         /**
          * Arm
@@ -1589,26 +1595,49 @@ export interface components {
             baseline: number;
         };
         /**
-         * Approval
-         * @description The share of thumbs up, on learned lists and on control lists (in the caller's order).
+         * Shares
+         * @description A share of learned lists and of control lists (in the caller's order).
          */
-        Approval: {
+        Shares: {
             learned: components["schemas"]["Share"];
             control: components["schemas"]["Share"];
             /** @description of the shares: learned less control */
             difference: components["schemas"]["Difference"] | null;
+            /** @description why there is no difference; empty where there is one */
+            unsaid: string;
         };
         /**
          * Share
-         * @description The thumbs on learned lists, or on control lists (in the caller's order), and the share of thumbs up.
+         * @description Learned lists, or control lists (in the caller's order), and the share of them with a click; or the thumbs on
+         *         them, and the share of thumbs up.
          */
         Share: {
-            thumbs: number;
-            up: number;
+            total: number;
+            yes: number;
             share: number | null;
             /** @description of the 95 % interval; null where chance cannot be told */
             low: number | null;
             high: number | null;
+        };
+        /**
+         * SampleRatio
+         * @description Whether learned and control lists are answered equally often. If they are not (`differs`), what was answered is
+         *         not compared.
+         *
+         *         `learned` and `control` are the shares of lists with an answer; `lists` is how many lists are compared, shown to
+         *         `people` people.
+         */
+        SampleRatio: {
+            learned: number | null;
+            control: number | null;
+            lists: number;
+            people: number;
+            /** @description reaches 1 / alpha with probability alpha at most, ever, if they are answered alike */
+            e_value: number;
+            alpha: number;
+            differs: boolean;
+            /** @description the shares in words and, if they differ, why that matters and what to do */
+            said: string;
         };
         /**
          * FeedbackHealth
@@ -1684,7 +1713,7 @@ export interface components {
          */
         Signal: {
             /** @enum {unknown} */
-            name: "contradictory" | "empty" | "error" | "late" | "one person" | "unanswered";
+            name: "contradictory" | "empty" | "error" | "late" | "one person" | "sample ratio" | "unanswered";
             alarm: boolean;
             /** @description what is compared */
             about: string;

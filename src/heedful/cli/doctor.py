@@ -93,7 +93,7 @@ def _inspect(folder: Place, own: Sequence[str] | None) -> Iterator[Finding]:
         return
     with loop:
         told = set[str]()
-        for look in (_log, _segments, _snapshots, _learners, _incoming, _settings):
+        for look in (_log, _segments, _snapshots, _learners, _incoming, _arms, _settings):
             try:
                 for finding in look(loop):
                     told.add(finding.told)
@@ -358,6 +358,16 @@ class _Counts:
             yield Finding("clock", "warning", told, hint)
         if not self.early and not self.backwards:
             yield Finding("clock", "ok", "time never ran backwards")
+
+
+def _arms(loop: Loop) -> Iterator[Finding]:
+    """Yield whether learned and control lists are answered equally often; nothing if they are not compared."""
+    ratio = loop.report(last=2**62).sample_ratio
+    if ratio is not None and ratio.differs:
+        told, _, hint = ratio.said.partition(". ")
+        yield Finding("sample ratio", "warning", told, f"{hint}.")
+    elif ratio is not None:
+        yield Finding("sample ratio", "ok", ratio.said)
 
 
 def _settings(loop: Loop) -> Iterator[Finding]:

@@ -156,6 +156,15 @@ def init(
             metavar="WHAT", help="What is written to disk before it is answered: each decision, or only feedback."
         ),
     ] = "decision",
+    none_after: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="After how many seconds a list without an answer counts as answered with none, for pages that report "
+            "clicks alone.",
+            show_default="silence says nothing",
+        ),
+    ] = None,
     texts: Annotated[
         bool, typer.Option("--texts", help="Rank texts that come with each request; there is no FILE.")
     ] = False,
@@ -202,7 +211,7 @@ def init(
         {"k": k, "control": control, "exploration": exploration, "shrink": people, "store_text": not no_text}
         | {"keep_unshown": not only_shown, "strict": strict, "durable": durable}
         | {"repeats": repeats, "sampled": sampled, "temperature": temperature}
-        | {"apprentice": apprentice, "agreement": agreement}
+        | {"apprentice": apprentice, "agreement": agreement, "none_after": none_after}
         | ({"actions": weights} if weights else {})
         | dict(chosen.settings),
         chosen.context,

@@ -13,11 +13,11 @@ from heedful.cli.console import check_extra, console, note, print_json, reading_
 from heedful.cli.output import check_path
 from heedful.cli.parts import print_parts
 from heedful.core.formatting import short
-from heedful.core.wording import count, percent, share_of
+from heedful.core.wording import count, share_of
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
-    from heedful.loop.approval import Approval
+    from heedful.loop.arms import Shares
     from heedful.loop.interactions.findings import Findings, Picture
     from heedful.loop.report import Report
 
@@ -80,24 +80,16 @@ def _show(loop: Loop, found: Report, told: Findings, title: str) -> None:
     screen.print(_views(found), soft_wrap=True)
 
 
-def _thumbs(thumbs: Approval, other: str) -> str:
+def _thumbs(thumbs: Shares, other: str) -> str:
     """Return a sentence on the share of thumbs up, for learned lists and for control lists; `other` names the
     latter."""
-    told = []
-    for arm, what in ((thumbs.learned, "of learned lists"), (thumbs.control, f"of {other}")):
-        if arm.share is not None:
-            between = (
-                "" if arm.low is None or arm.high is None else f" (from {percent(arm.low)} to {percent(arm.high)})"
-            )
-            told.append(f"{percent(arm.share)} of {arm.thumbs:,}{between} {what}")
-    line = f"Thumbs up: {', '.join(told)}"
-    apart = thumbs.difference
+    from heedful.loop.interactions.findings import shares_sentence
+
+    line, apart = shares_sentence("Thumbs up", thumbs, "learned lists", other), thumbs.difference
     if apart is None:
-        takes = "it takes thumbs of two people on either kind of list, not all alike"
-        return f"{line}, with 95 % confidence. Whether learning helps they cannot say: {takes}."
+        return f"{line}, with 95 % confidence. Whether learning helps they cannot say: {thumbs.unsaid}."
     better = "learning helps" if apart.low > 0.0 else "learning does harm" if apart.high < 0.0 else "it may be chance"
-    line += f"; the difference is {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f}, with 95 % confidence"
-    return f"{line} ({apart.people:,} people): {better}."
+    return f"{line}: {better}."
 
 
 def _feedback(found: Report) -> str:

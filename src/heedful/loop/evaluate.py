@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from heapq import merge
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from heedful.loop.growing import Column, GrowingTable, Marks, People
 from heedful.loop.interactions.measure import Compared, Measure, PositionBias
 from heedful.loop.interactions.protocol import Interaction, LoopModel, Step
 from heedful.loop.records import check_time
+from heedful.loop.silence import silent_steps
 
 if TYPE_CHECKING:
     from heedful.loop.projection import Projection
@@ -197,7 +199,8 @@ def evaluate(
     harvest = _Harvest(interaction.measures()[0].most_weight)
     lists, places = _Lists(interaction, len(folds), least_probability), _Places(interaction, len(folds))
     models = [fold.model for fold in folds]
-    for event, decision, feedback in projection.steps(models, spans=[fold.span for fold in folds]):
+    steps = projection.steps(models, spans=[fold.span for fold in folds])
+    for event, decision, feedback in merge(steps, silent_steps(projection), key=lambda each: each[0].seq):
         if up_to is not None and event.seq > up_to:
             break
         step = projection.step(event, decision, feedback)

@@ -23,16 +23,18 @@ from heedful.core.notebooks import table
 from heedful.core.validation import check_between
 from heedful.data.frames import frame_of
 from heedful.evaluation.change import interval
+from heedful.loop.arms import DrawnArms, SampleRatio, ShownList, sample_ratio
 from heedful.loop.interactions.protocol import LoopModel, Step
 from heedful.loop.projection import Projection
-from heedful.loop.signals import Signal, Valued, WatchedLoop, one_person, rise_signal
+from heedful.loop.records import DecisionRecord
+from heedful.loop.signals import Signal, Valued, WatchedLoop, one_person, ratio_signal, rise_signal
 from heedful.loop.windows import windows
 
 Array = npt.NDArray[np.float64]
 
 WINDOWS = 10
 """The most windows of time."""
-SIGNALS = 6
+SIGNALS = 7
 """The number of things that may be wrong, each of which has its share of alpha."""
 BINS = 5
 """How many intervals of equal length predictions are sorted into."""
@@ -280,29 +282,38 @@ class _Reading:
         """sequence number of a decision -> its index in `shown`"""
         self.shown: list[ShownDecision] = []
         self.given: list[GivenFeedback] = []
+        self._drawn = DrawnArms(projection.log)
+        self.lists: dict[int, ShownList] = {}
+        """learned and control lists, by the sequence number of their decision"""
+        self._until = 0
 
     def read(self) -> None:
         projection, waiting = self._projection, dict[int, str | None]()
-        head = projection.log.last()[0]
+        head, deferred = projection.log.last()[0], dict[int, DecisionRecord]()
         others = ((event, None, None) for event in projection.log.events(kinds=["decision", "activate"]))
         for event, decision, feedback in merge(
             projection.steps([self._model], 0, head), others, key=lambda each: each[0].seq
         ):
             if event.seq > head:
                 break
+            self._until = max(self._until, event.time)
             if decision is not None and feedback is not None:
                 self._take(projection.step(event, decision, feedback))
             elif event.kind == "activate":
                 if event.target in waiting:
-                    self._show(event.target, event.time, waiting.pop(event.target))
+                    person = waiting.pop(event.target)
+                    self._show(event.target, event.time, person, deferred.pop(event.target))
             else:
                 record = projection.decision(event).record
                 if record.deferred:
-                    waiting[event.seq] = event.subject
+                    waiting[event.seq], deferred[event.seq] = event.subject, record
                 elif record.shown:
-                    self._show(event.seq, event.time, event.subject)
+                    self._show(event.seq, event.time, event.subject, record)
 
-    def _show(self, seq: int, when: int, person: str | None) -> None:
+    def _show(self, seq: int, when: int, person: str | None, record: DecisionRecord) -> None:
+        if record.shown and record.arm in ("learned", "control"):
+            who, drawn = (seq if person is None else person), self._drawn.drawn(record, person)
+            self.lists[seq] = ShownList(when, record.arm == "learned", who, None, drawn)
         self._rows[seq] = len(self.shown)
         self.shown.append(ShownDecision(when, person))
 
@@ -314,6 +325,10 @@ class _Reading:
         decision = self.shown[row]
         decision.first = event.time if decision.first is None else min(decision.first, event.time)
         interaction, model = self._interaction, self._model
+        shown = self.lists.get(step.decision.seq)
+        earlier = shown is not None and (shown.answered is None or event.time < shown.answered)
+        if shown is not None and earlier and interaction.score(step.decision, [step.feedback]) is not None:
+            self.lists[step.decision.seq] = shown._replace(answered=event.time)
         try:
             empty = model.lesson(step.context, step.feedback, step.extra) is None
             error = interaction.error(model, step)
@@ -370,13 +385,22 @@ class _Reading:
             late_after,
             float(np.quantile(delays, 0.95)) if delays else None,
             self._windows(until or 0, None if corrections is None else corrections.alpha),
-            signals(shown, given, until or 0, watched),
+            (*signals(shown, given, until or 0, watched), ratio_signal(self._ratio(alpha / SIGNALS), watched)),
             corrections,
             "" if corrections is not None else NO_CORRECTIONS if self._interaction.corrects_lists else NO_GAINS,
             bins,
             uncalibrated,
             self._largest(),
         )
+
+    def _ratio(self, error_rate: float) -> SampleRatio | None:
+        """Return whether learned and control lists are answered equally often; None if they are not compared, or if
+        silence is an answer."""
+        projection, interaction = self._projection, self._interaction
+        if not interaction.compares_arms or projection.settings.none_after is not None:
+            return None
+        lists = list(self.lists.values())
+        return sample_ratio(lists, projection.settings, self._until, interaction.scores_none, error_rate)
 
     def _windows(self, until: int, alpha: float | None) -> tuple[Window, ...]:
         of: list[list[GivenFeedback]] = [[] for _ in self.shown]
@@ -461,8 +485,8 @@ class _Reading:
 def signals(
     shown: Sequence[ShownDecision], given: Sequence[GivenFeedback], until: int, watched: WatchedLoop
 ) -> tuple[Signal, ...]:
-    """Run the six tests of the feedback (such as whether more of it is missing or late than before); return each with
-    its evidence.
+    """Run the tests of whether the feedback has changed (such as whether more of it is missing or late than before);
+    return each with its evidence.
 
     `shown` are the decisions that were shown and `given` the pieces of feedback on them, both in order; the last event
     of the log was at `until`, in microseconds since 1970; `watched` names the loop and the error rate of each test."""

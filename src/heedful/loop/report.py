@@ -3,33 +3,44 @@ itself.
 
 A learned list is in the order of the model; a control list is in the caller's own order (or a random one), shown to a
 share of requests for comparison. The loop's interaction scores a list by the answers to it (`Interaction.score`), and
-says whether the two arms can be compared at all.
+says whether the two arms can be compared at all. The file is long because a report is described field by field, and
+one pass over the log collects all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from heedful.core.notebooks import table
-from heedful.core.wording import count, share
+from heedful.core.wording import count
 from heedful.data.frames import frame_of
 from heedful.loop import apprentice, records
 from heedful.loop.apprentice import Apprentice
-from heedful.loop.approval import Approval, ApprovalCounter
-from heedful.loop.cluster_robust import Difference, difference
-from heedful.loop.interactions.findings import interval, prediction_sentences, sentence
-from heedful.loop.interactions.protocol import Step
+from heedful.loop.arms import DrawnArms, SampleRatio, Shares, ShownList, arm_difference, compare_shares, sample_ratio
+from heedful.loop.cluster_robust import Difference
+from heedful.loop.interactions.findings import (
+    CLICK_THROUGH,
+    interval,
+    prediction_sentences,
+    sentence,
+    shares_sentence,
+)
+from heedful.loop.interactions.protocol import Interaction, Step
 from heedful.loop.log import Event
 from heedful.loop.model import own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import PredictionReport
 from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
+from heedful.loop.silence import NONE, is_over
 from heedful.loop.simulation import MeasuredRegret, SimulatedAnswer, Simulation, Truth
 from heedful.loop.windows import windows
+
+CLICKS = ("clicks", "action", "actions")
+"""The forms of feedback that say that something in a list was chosen, by the way, without judging the list."""
 
 
 class Arm(NamedTuple):
@@ -41,7 +52,8 @@ class Arm(NamedTuple):
     shown: int
     """how many lists of this arm were shown"""
     answered: int
-    """how many of them have feedback that says which item was preferred, or that none was"""
+    """how many of them have feedback that says which item was preferred, or that none was; with the setting
+    `none_after` all that are so old, as those without feedback count as answered with none"""
     mean: float | None
     """the mean score of those answered, by `Interaction.score` (for lists by features 1 / the position of the preferred
     item); None if there are none"""
@@ -92,6 +104,8 @@ class Report(NamedTuple):
     - `learned`, `control`, `difference`: lists in the model's order, lists in the caller's own order, and their
       difference with its interval; `unsaid` says why that is missing.
     - `series`: both over time. `feedback`: counts of the feedback.
+    - `sample_ratio`, `click_through`: whether both kinds of list are answered equally often, and the share of them in
+      which something was clicked. `none_after`: after how many seconds silence counts as an answer.
     - `prediction`, `thumbs`, `simulation`, `apprentice`: what only some loops have, None in others."""
 
     version: int
@@ -111,7 +125,9 @@ class Report(NamedTuple):
     control: Arm
     """the lists that were left in the caller's own order, for comparison"""
     difference: Difference | None
-    """mean score of learned lists minus that of control lists, with its 95 % interval; None if it cannot be computed"""
+    """mean score of learned lists minus that of control lists, with a 95 % interval that holds although one of the two
+    loses answers (`heedful.loop.arms`); None if it cannot be computed, or if one is answered less often
+    (`sample_ratio`)"""
     unsaid: str
     """why there is no difference, in words; "" if there is one"""
     series: tuple[Window, ...]
@@ -122,13 +138,21 @@ class Report(NamedTuple):
     """the regret and its bound, if a simulated person teaches the loop; otherwise None"""
     prediction: PredictionReport | None = None
     """how well answers were predicted; None if this kind of feedback predicts nothing"""
-    thumbs: Approval | None = None
+    thumbs: Shares | None = None
     """the share of thumbs up on learned and on control lists; None if there was no thumb"""
     unknown: int | None = None
     """how many of the decisions were on candidates some of which were not on offer; None if none was"""
     apprentice: Apprentice | None = None
     """how well the learner imitates the caller's order, and whether it may serve; None in a loop without the setting
     `apprentice`"""
+    sample_ratio: SampleRatio | None = None
+    """whether learned lists and control lists are answered equally often, as they have to be to be compared; None if
+    they are not compared, or if silence is an answer (`none_after`)"""
+    click_through: Shares | None = None
+    """the share of learned lists and of control lists in which something was clicked or acted on in its favour, whether
+    they have an answer or not; None if nothing ever was"""
+    none_after: float | None = None
+    """after how many seconds a list without an answer counts as answered with none: the setting `none_after`"""
 
     def to_frame(self, package: str = "pandas") -> Any:
         """Return the series as a data frame of `package` ("pandas", "polars" or "pyarrow"): a row for each window of
@@ -149,8 +173,9 @@ class Report(NamedTuple):
         title, columns = f"Report on {count(self.decisions, 'decision')}", ["arm", "shown", "answered", "mean"]
         told = sentence(self.unsaid) if self.difference is None else interval(self.difference)
         if self.thumbs is not None:
-            shares = {"learned": self.thumbs.learned.share, "control": self.thumbs.control.share}
-            told += f" Thumbs up: {', '.join(f'{name} {share(x)}' for name, x in shares.items() if x is not None)}."
+            told += f" {shares_sentence('Thumbs up', self.thumbs, 'learned', 'control')}."
+        if self.click_through is not None:
+            told += f" {shares_sentence(CLICK_THROUGH, self.click_through, 'learned', 'control')}."
         counts = self.feedback
         given = f"Feedback: {counts.given:,}, of them {counts.empty:,} with nothing to learn from, "
         given += f"{counts.contradictory:,} against what the model says by now, {counts.late:,} late; "
@@ -168,6 +193,21 @@ class _ScoredList(NamedTuple):
     learned: bool
     person: str | None
     score: float | None
+    answered: int | None
+    """when the first answer that says something came, in microseconds since 1970; None if there is none"""
+    clicked: bool
+    """whether something in it was clicked, or acted on in its favour"""
+    thumbs: tuple[tuple[int, float], ...]
+    """(when, 1 for up or 0 for down) of each thumb, in order"""
+    drawn: bool
+    """whether its arm was drawn for it alone"""
+
+    @property
+    def who(self) -> str | int:
+        return self.seq if self.person is None else self.person
+
+    def shown(self, answered: int | None) -> ShownList:
+        return ShownList(self.time, self.learned, self.who, answered, self.drawn)
 
 
 def report(projection: Projection, last: int) -> Report:
@@ -180,9 +220,19 @@ def report(projection: Projection, last: int) -> Report:
             looked.whole = False
             break
         looked.at(event)
-    lists, interaction = looked.lists[::-1], projection.interaction
-    found = _difference(lists, *interaction.span()) if interaction.compares_arms else None
+    interaction, settings = projection.interaction, projection.settings
+    ratio = thumb_ratio = None
+    if interaction.compares_arms:
+        if settings.none_after is None:
+            answered = [each.shown(each.answered) for each in looked.lists]
+            ratio = sample_ratio(answered, settings, looked.until, interaction.scores_none)
+        given = [each.shown(each.thumbs[0][0] if each.thumbs else None) for each in looked.lists]
+        thumb_ratio = sample_ratio(given, settings, looked.until, False, noun="a thumb")
+    lists = _with_silence(looked.lists[::-1], settings.none_after, looked.until)
     learned, control = _arm(lists, True), _arm(lists, False)
+    unequal = ratio.said if ratio is not None and ratio.differs else ""
+    counted = lists if settings.none_after is None else [each for each in lists if each.score is not None]
+    found = _difference(counted, *interaction.span()) if interaction.compares_arms and not unequal else None
     return Report(
         projection.published.version,
         looked.decisions,
@@ -193,14 +243,19 @@ def report(projection: Projection, last: int) -> Report:
         learned,
         control,
         found,
-        "" if found is not None else interaction.why_not_compared(learned, control, _level(lists), looked.forms),
+        ""
+        if found is not None
+        else unequal or interaction.why_not_compared(learned, control, _level(lists), looked.forms),
         _series(lists),
         Counts(**looked.counts),
         None if looked.truth is None else looked.truth.regret(looked.whole),
         prediction=None if looked.tally is None else looked.tally.report(),
-        thumbs=None if interaction.scores_thumbs else looked.approved.approval(),
+        thumbs=None if interaction.scores_thumbs else _thumbs(looked.lists[::-1], thumb_ratio),
         unknown=looked.unknown or None,
         apprentice=apprentice.look(projection),
+        sample_ratio=ratio,
+        click_through=_click_through(counted) if interaction.compares_arms else None,
+        none_after=settings.none_after,
     )
 
 
@@ -214,7 +269,9 @@ class _Look:
         self._state = projection.published
         self.tally = projection.interaction.tally()
         self._reader = projection.interaction.order_reader()
-        self.approved = ApprovalCounter()
+        self._drawn = DrawnArms(projection.log)
+        self.until = 0
+        """when the last event was, in microseconds since 1970"""
         self._retractions = projection.log.retractions()
         self._activated: dict[int | None, int] = {}
         self._answers: dict[int | None, list[Event]] = {}
@@ -229,6 +286,7 @@ class _Look:
         self.truth = None if simulation is None else Truth(projection, simulation)
 
     def at(self, event: Event) -> None:
+        self.until = max(self.until, event.time)
         if event.kind == "activate":
             self._activated[event.target] = event.time
         elif event.kind == "feedback":
@@ -254,9 +312,26 @@ class _Look:
             self.imported += 1
         elif record.shown and record.arm in ("learned", "control"):  # unknown items alone say nothing of either arm
             self.forms |= {feedback.form for _, feedback in given}
-            self.approved.take(record.arm == "learned", decision.person or event.seq, given)
-            score = self._ledger.interaction.score(decision, [feedback for _, feedback in given])
-            self.lists.append(_ScoredList(event.seq, when, record.arm == "learned", decision.person, score))
+            self.lists.append(self._scored(event, decision, when, given))
+
+    def _scored(
+        self, event: Event, decision: LoggedDecision, when: int, given: list[tuple[Event, FeedbackRecord]]
+    ) -> _ScoredList:
+        interaction, record, person = self._ledger.interaction, decision.record, decision.person
+        score = interaction.score(decision, [feedback for _, feedback in given])
+        answered = None if score is None else answered_at(interaction, decision, given)
+        clicked = any(
+            feedback.form in CLICKS
+            and any(value > 0.0 for value in (interaction.credit(decision, feedback) or {}).values())
+            for _, feedback in given
+        )
+        thumbs = [(each.time, float(feedback.values[0] > 0.0)) for each, feedback in given if feedback.form == "thumb"]
+        drawn = self._drawn.drawn(record, person)
+        if not given and self._ledger.settings.none_after is not None:
+            score = interaction.score(decision, [NONE])
+        return _ScoredList(
+            event.seq, when, record.arm == "learned", person, score, answered, clicked, tuple(thumbs), drawn
+        )
 
     def _count(
         self, undone: int, given: list[tuple[Event, FeedbackRecord]], decision: LoggedDecision, when: int
@@ -293,6 +368,36 @@ class _Look:
 # ---------------------------------------------------------------------------- the arms
 
 
+def answered_at(
+    interaction: Interaction[Any], decision: LoggedDecision, given: Iterable[tuple[Event, FeedbackRecord]]
+) -> int | None:
+    """Return when the first of the feedback `given` on `decision` came that says how good its list was, in microseconds
+    since 1970; None if none does."""
+    times = (event.time for event, feedback in given if interaction.score(decision, [feedback]) is not None)
+    return min(times, default=None)
+
+
+def _with_silence(lists: Sequence[_ScoredList], none_after: float | None, until: int) -> list[_ScoredList]:
+    """Return `lists` as they count: if silence is an answer after `none_after` seconds, younger ones are not scored.
+
+    A list that is old enough has the score of its answers, or that of none; a younger one does not count even if it is
+    answered, as those like it that will not be have not said so yet."""
+    return [each if is_over(none_after, each.time, until) else each._replace(score=None) for each in lists]
+
+
+def _thumbs(lists: Sequence[_ScoredList], ratio: SampleRatio | None) -> Shares | None:
+    """Return the share of thumbs up on learned lists and on control lists; None if there is no thumb."""
+    rows = [(each.learned, each.who, up) for each in lists for _, up in each.thumbs or ((0, None),)]
+    return compare_shares(rows, ratio.said if ratio is not None and ratio.differs else "")
+
+
+def _click_through(lists: Sequence[_ScoredList]) -> Shares | None:
+    """Return the share of learned lists and of control lists with a click; None if no list has one."""
+    if not any(each.clicked for each in lists):
+        return None
+    return compare_shares([(each.learned, each.who, float(each.clicked)) for each in lists])
+
+
 def _arm(lists: Sequence[_ScoredList], learned: bool) -> Arm:
     arm = [each for each in lists if each.learned == learned]
     scores = [each.score for each in arm if each.score is not None]
@@ -310,14 +415,15 @@ def _difference(lists: Sequence[_ScoredList], low: float, high: float) -> Differ
     computed.
 
     Scores lie between `low` and `high`; lists that were not answered do not count."""
-    answered = [(each.score, each.learned, each.person) for each in lists if each.score is not None]
-    if not answered:
+    if not lists:
         return None
-    scores, learned, names = zip(*answered)
     numbers: dict[str | int, int] = {}
-    people = [numbers.setdefault(i if name is None else name, len(numbers)) for i, name in enumerate(names)]
+    people = np.array([numbers.setdefault(each.who, len(numbers)) for each in lists], np.int64)
+    learned = np.array([each.learned for each in lists], bool)
+    answered = np.array([each.score is not None for each in lists], bool)
     span = high - low
-    found = difference((np.array(scores) - low) / span, np.array(learned), np.array(people, np.int64))
+    scores = np.array([0.0 if each.score is None else (each.score - low) / span for each in lists])
+    found = arm_difference(scores, answered, learned, people)
     return None if found is None else Difference(found.by * span, found.low * span, found.high * span, found.people)
 
 

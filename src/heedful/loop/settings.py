@@ -66,6 +66,10 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     those that are on offer are ranked"""
     late_after: float = 3600.0
     """how many seconds after a decision was shown feedback counts as late; it is learned all the same"""
+    none_after: float | None = None
+    """how many seconds after a list was shown silence is an answer: a list without feedback then counts as answered
+    with none where lists are compared, such as in a report. For pages that report clicks alone. It is no event and
+    teaches nothing. None: silence says nothing; only where lists are ordered by features"""
     store_text: bool = True
     """whether the log keeps texts, and attributes that come with requests, as they were given; otherwise only their
     features, and of items the numbers and categories"""
@@ -97,6 +101,9 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             check_share("exploration", self.exploration, 0.5)
         check_share("shrink", self.shrink, 1e9)
         check_share("late_after", self.late_after, 1e12)
+        if self.none_after is not None and not (is_number(self.none_after, int, float) and 0 < self.none_after <= 1e12):
+            got = describe(self.none_after)
+            raise ValueError(f"none_after: expected none, or a number of seconds above 0, at most 1e12, got {got}")
         if not is_number(self.agreement, int, float) or not 0.5 < self.agreement <= 1.0:
             raise ValueError(f"agreement: expected a number above 0.5, at most 1, got {describe(self.agreement)}")
         for name in ("store_text", "keep_unshown", "repeats", "strict", "apprentice"):

@@ -6,13 +6,16 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from shlex import quote
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.wording import count, percent
 from heedful.evaluation.change import Change, excess, rise
+
+if TYPE_CHECKING:
+    from heedful.loop.arms import SampleRatio
 
 Array = npt.NDArray[np.float64]
 
@@ -25,7 +28,7 @@ LARGE, LEAST = 20, 10
 class Signal(NamedTuple):
     """One test of the feedback: what was compared, with what evidence, and what to do next.
 
-    - `name`: "unanswered", "late", "empty", "contradictory", "one person" or "error".
+    - `name`: "unanswered", "late", "empty", "contradictory", "one person", "error" or "sample ratio".
     - `alarm`, `evidence`, `error_rate`: an alarm is raised if `evidence`, an e-value, reaches 1 / `error_rate`, the
       probability of a false alarm at most.
     - `about`, `said`, `remedy`: what is compared, what was found and what to do next, in sentences.
@@ -34,7 +37,7 @@ class Signal(NamedTuple):
     """
 
     name: str
-    """what it is: "unanswered", "late", "empty", "contradictory", "one person" or "error\""""
+    """what it is: "unanswered", "late", "empty", "contradictory", "one person", "error" or "sample ratio\""""
     alarm: bool
     """whether the evidence suffices for an alarm: `evidence` >= 1 / `error_rate`"""
     about: str
@@ -237,6 +240,21 @@ def one_person(given: Sequence[tuple[str | None, int]], watched: WatchedLoop) ->
         since,
         remedy,
     )
+
+
+def ratio_signal(found: SampleRatio | None, watched: WatchedLoop) -> Signal:
+    """Return `found`, whether learned and control lists are answered equally often, as a test of the feedback; None if
+    the two are not compared, or silence is an answer."""
+    about = "The share of learned lists with an answer next to that of control lists, whose arm is drawn by chance."
+    remedy = f"heedful report {watched.loop} compares the two only if they are answered alike."
+    if found is None or not found.lists:
+        said = "no list is old enough" if found is not None else "no lists are compared, or silence is an answer"
+        said = f"Nothing can be said: {said}."
+        return Signal("sample ratio", False, about, said, 1.0, watched.error_rate, 0, 0, None, None, None, remedy)
+    return Signal(
+        "sample ratio", found.differs, about, f"{found.said[:1].upper()}{found.said[1:]}.", found.e_value,
+        watched.error_rate, found.lists, found.people, None, None, None, remedy,
+    )  # fmt: skip
 
 
 def _evidence_text(change: Change, rate: float) -> str:

@@ -585,21 +585,42 @@ class Measured(msgspec.Struct):
 
 
 class Share(msgspec.Struct):
-    """The thumbs on learned lists, or on control lists (in the caller's order), and the share of thumbs up."""
+    """Learned lists, or control lists (in the caller's order), and the share of them with a click; or the thumbs on
+    them, and the share of thumbs up."""
 
-    thumbs: int
-    up: int
+    total: int
+    yes: int
     share: float | None
     low: Annotated[float | None, Meta(description="of the 95 % interval; null where chance cannot be told")]
     high: float | None
 
 
-class Approval(msgspec.Struct):
-    """The share of thumbs up, on learned lists and on control lists (in the caller's order)."""
+class Shares(msgspec.Struct):
+    """A share of learned lists and of control lists (in the caller's order)."""
 
     learned: Share
     control: Share
     difference: Annotated[Difference | None, Meta(description="of the shares: learned less control")]
+    unsaid: Annotated[str, Meta(description="why there is no difference; empty where there is one")]
+
+
+class SampleRatio(msgspec.Struct):
+    """Whether learned and control lists are answered equally often. If they are not (`differs`), what was answered is
+    not compared.
+
+    `learned` and `control` are the shares of lists with an answer; `lists` is how many lists are compared, shown to
+    `people` people."""
+
+    learned: float | None
+    control: float | None
+    lists: int
+    people: int
+    e_value: Annotated[
+        float, Meta(description="reaches 1 / alpha with probability alpha at most, ever, if they are answered alike")
+    ]
+    alpha: float
+    differs: bool
+    said: Annotated[str, Meta(description="the shares in words and, if they differ, why that matters and what to do")]
 
 
 class PredictionWindow(msgspec.Struct):
@@ -660,11 +681,20 @@ class Report(msgspec.Struct, kw_only=True):
     feedback: Counts
     simulation: Measured | None
     prediction: Annotated[PredictionReport | UnsetType, Meta(description="where answers are predicted")] = UNSET
-    thumbs: Annotated[Approval | UnsetType, Meta(description="where thumbs were given")] = UNSET
+    thumbs: Annotated[Shares | UnsetType, Meta(description="where thumbs were given")] = UNSET
     unknown: Annotated[
         int | UnsetType, Meta(description="decisions that were asked about something that was not on offer")
     ] = UNSET
     apprentice: Annotated[Apprentice | UnsetType, Meta(description="in a loop with the setting apprentice")] = UNSET
+    sample_ratio: Annotated[
+        SampleRatio | UnsetType, Meta(description="where lists are compared and silence is no answer")
+    ] = UNSET
+    click_through: Annotated[
+        Shares | UnsetType, Meta(description="the share of all lists in which something was clicked, if anything was")
+    ] = UNSET
+    none_after: Annotated[
+        float | UnsetType, Meta(description="seconds after which silence is the answer none: the setting none_after")
+    ] = UNSET
 
 
 Moment = Annotated[int | None, Meta(description="in microseconds since 1970")]
@@ -700,7 +730,7 @@ class Signal(msgspec.Struct, kw_only=True):
     `people` is how many people the values come from; `after` is the mean since the likeliest change, or over all if
     there is none."""
 
-    name: Literal["unanswered", "late", "empty", "contradictory", "one person", "error"]
+    name: Literal["unanswered", "late", "empty", "contradictory", "one person", "error", "sample ratio"]
     alarm: bool
     about: Annotated[str, Meta(description="what is compared")]
     said: Annotated[str, Meta(description="what was found")]

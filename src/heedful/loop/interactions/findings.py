@@ -2,7 +2,8 @@
 
 A page and a command render the same `Findings`. They consist of two comparisons: lists by the model with lists of the
 control (`compare_arms`), and predictions with a baseline (`prediction_section`). The control is the caller's own order,
-shown for a share of requests."""
+shown for a share of requests. The file is long because both comparisons, of lists and of predictions, share
+their words and pictures."""
 
 from __future__ import annotations
 
@@ -12,8 +13,11 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.wording import count as count
+from heedful.core.wording import percent
+from heedful.loop.signals import duration
 
 if TYPE_CHECKING:
+    from heedful.loop.arms import Shares
     from heedful.loop.cluster_robust import Difference
     from heedful.loop.interactions.card import Card
     from heedful.loop.prediction_report import PredictionReport
@@ -25,6 +29,8 @@ EACH = 8
 """The fewest answered lists behind each point of a line over time; with fewer, one sees only noise."""
 BY_THE_PAGE = "put in order by the page itself after a lesson, or imported"
 """Who made the lists that belong to neither arm; follows the number of such lists."""
+CLICK_THROUGH = "With a click"
+"""What the share of lists is called in which something was clicked."""
 MISTAKES = "Look at the lessons below: some may be mistakes. Each can be undone."
 
 
@@ -110,6 +116,10 @@ class Findings(NamedTuple):
     notes: tuple[str, ...] = ()
     """sentences on how it was measured"""
 
+    def with_section(self, section: Section) -> Findings:
+        """Return these findings with a `section` more at the end."""
+        return self._replace(sections=(*self.sections, section))
+
 
 # ---------------------------------------------------------------------------- words
 
@@ -146,6 +156,37 @@ def lists_sentence(report: Report, noun: str = "list") -> str:
     if report.since is not None:
         since = f", since {datetime.fromtimestamp(report.since // 1_000_000, UTC):%Y-%m-%d %H:%M:%S UTC}"
     return f"Looked at: {'all' if report.whole else 'the newest'} {count(report.decisions, noun)}{since}."
+
+
+def shares_sentence(what: str, found: Shares, learned: str, control: str) -> str:
+    """Return in words, without a full stop, a share of either kind of list, with intervals, and their difference.
+
+    `what` is what the share is of, `learned` and `control` are the names of the two kinds."""
+    told = []
+    for each, name in ((found.learned, learned), (found.control, control)):
+        if each.share is not None:
+            between = ""
+            if each.low is not None and each.high is not None:
+                between = f" (from {percent(each.low)} to {percent(each.high)})"
+            told.append(f"{percent(each.share)} of {each.total:,}{between} of {name}")
+    line = f"{what}: {', '.join(told)}"
+    if (apart := found.difference) is None:
+        return line
+    line += f"; the difference is {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f}, with 95 % confidence"
+    return f"{line} ({count(apart.people, 'person', 'people')})"
+
+
+def click_section(report: Report, card: Card) -> tuple[Section, ...]:
+    """Return a section on the share of either kind of list in which something was clicked; () if nothing was."""
+    found = report.click_through
+    if found is None:
+        return ()
+    told = [f"{shares_sentence(CLICK_THROUGH, found, *card.arms)}."]
+    if found.difference is None:
+        told.append(sentence(f"how much they differ cannot be said: {found.unsaid}"))
+    if report.none_after is None:
+        told.append(f"Every {card.shown} counts, with an answer or without, so clicks of one kind must not be lost.")
+    return (Section("How many got a click?", tuple(told)),)
 
 
 def clusters(apart: Difference | None, answers: str = "Answers", noun: str = "list") -> tuple[str, ...]:
@@ -207,8 +248,22 @@ def compare_arms(
         tuple(rows) if any(row.shown for row in rows) else (),
         arms_picture(report, card, axis),
         excluded_sentence(report, imported, card.shown),
-        notes=(lists_sentence(report, card.shown), *notes, *clusters(report.difference, noun=card.shown)),
+        click_section(report, card),
+        notes=(
+            lists_sentence(report, card.shown),
+            *notes,
+            *silence_sentence(report, card.shown),
+            *clusters(report.difference, noun=card.shown),
+        ),
     )
+
+
+def silence_sentence(report: Report, noun: str) -> tuple[str, ...]:
+    """Return a sentence on when silence counts as an answer, if it does; `noun` is what the loop calls a list."""
+    if report.none_after is None:
+        return ()
+    after = duration(report.none_after)
+    return (f"A {noun} without an answer counts as answered with none after {after}; younger ones do not count yet.",)
 
 
 def compare(report: Report, card: Card, control: float) -> Verdict:
@@ -221,6 +276,10 @@ def compare(report: Report, card: Card, control: float) -> Verdict:
         why = sentence(report.unsaid)
         if not card.compares_arms:
             return Verdict("open", "That cannot be told here.", (why,))
+        if report.sample_ratio is not None and report.sample_ratio.differs:
+            return Verdict(
+                "open", f"No verdict: one kind of {card.shown} is answered less often than the other.", (why,)
+            )
         if control == 0.0:
             more = "The share of the control is set when a loop is made: with --control 0.05 it is one"
             return Verdict("open", "That cannot be known here.", (why, f"{more} {card.shown} in 20."))
@@ -234,6 +293,10 @@ def compare(report: Report, card: Card, control: float) -> Verdict:
     if apart.high < 0.0:
         return Verdict("bad", "No: what was learned does worse than the control.", (compared, between, MISTAKES))
     more = "More answers make the interval narrower."
+    answered = report.learned.answered + report.control.answered
+    shown = report.learned.shown + report.control.shown
+    if report.none_after is None and answered < shown:
+        more = f"It allows for lost answers, as {answered:,} of {shown:,} {card.shown}s have one. {more}"
     return Verdict("open", "No difference can be shown yet.", (compared, between, more))
 
 

@@ -368,6 +368,9 @@ class Interaction(Protocol[M]):
     compares_arms: bool = True
     """whether a report can compare the model's lists with those of the control (the caller's order, or random
     lists)"""
+    scores_none: bool = False
+    """whether `score` takes the answer none for a judgement of the list, so that silence may stand for it (setting
+    `none_after`)"""
     scores_thumbs: bool = False
     """whether `score` counts thumbs, so that a report does not count them apart"""
     policies: tuple[str, ...] = ()
@@ -440,6 +443,9 @@ class Interaction(Protocol[M]):
         The manifest holds the learner's name, the encodings of items and requests, and the settings."""
         if manifest.settings.sampled > 0.0 and not cls.samples_lists:
             raise ValueError(f"sampled: expected 0 in {cls.loop}, got {manifest.settings.sampled:g}")
+        if manifest.settings.none_after is not None and not cls.scores_none:
+            got = f"{manifest.settings.none_after:g}"
+            raise ValueError(f"none_after: expected none in {cls.loop}, in which none is no judgement, got {got}")
         if manifest.settings.apprentice and not cls.imitates:
             raise ValueError(
                 f"apprentice: expected false in {cls.loop}, which has no caller's order to imitate, got true"
@@ -579,7 +585,7 @@ class Interaction(Protocol[M]):
         It compares the model's lists with lists in the caller's order (the control), and predictions with a baseline if
         there are predictions."""
         told = compare_arms(found, self.describe(), self.manifest.settings.control, self.span())
-        return told if found.prediction is None else told._replace(sections=(prediction_section(found.prediction),))
+        return told if found.prediction is None else told.with_section(prediction_section(found.prediction))
 
     # ------------------------------------------------------------------------ the fold
 

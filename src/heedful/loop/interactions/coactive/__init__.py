@@ -72,7 +72,7 @@ class Coactive(Interaction[Model]):
     loop = "a loop of rankings"
     forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
     model_type = Model
-    samples_lists = interleaves = linear = corrects_lists = imitates = True
+    samples_lists = interleaves = linear = corrects_lists = imitates = scores_none = True
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)

@@ -196,7 +196,7 @@ class Comparison(Interaction[ChoiceModel]):
         """Return the report `found` in words: how often people chose the item predicted as likeliest, and how often
         they chose none."""
         told = super().findings(found)
-        return told if found.prediction is None else told._replace(sections=(texts.section(found.prediction),))
+        return told if found.prediction is None else told.with_section(texts.section(found.prediction))
 
     # ------------------------------------------------------------------------ the fold
 

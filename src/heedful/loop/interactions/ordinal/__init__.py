@@ -75,7 +75,7 @@ class Ordinal(Interaction[GradingModel]):
     loop = "a loop of grades"
     forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
-    samples_lists = interleaves = imitates = True
+    samples_lists = interleaves = imitates = scores_none = True
     default_learner = "averaged-prank"
     options = (LoopOption("grades", "Predict the grade of each item, 1 to K, and learn from grades.", int, "K"),)
 

@@ -87,4 +87,4 @@ def findings(report: Report, found: PredictionReport, card: Card, control: float
         mean = f"What was shown is rated {number(found.details['mean'])} on average, on a scale from {scale}, by {by}."
         told = told._replace(verdict=told.verdict._replace(more=(mean, *told.verdict.more)))
     picked = () if found.details["picked"] is None else (_pick_sentences(found.details["picked"]),)
-    return told._replace(sections=(prediction_section(found, picked),) if found.answers else ())
+    return told.with_section(prediction_section(found, picked)) if found.answers else told

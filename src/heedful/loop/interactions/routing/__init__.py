@@ -68,7 +68,7 @@ class Routing(Coactive):
     forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
     model_type: type[Any] = RouteModel
     arranges = True
-    takes_prior = interleaves = corrects_lists = imitates = linear = False
+    takes_prior = interleaves = corrects_lists = imitates = linear = scores_none = False
     scores_thumbs = True
     policies = (f"{ALWAYS}MODEL", CHEAPEST, f"{COST_WEIGHT}W")
     options = (
@@ -272,7 +272,7 @@ class Routing(Coactive):
             "model times the cost weight of the request. Choices between two answers teach, and are not counted.",
         )
         told = compare_arms(found, self.describe(), self.manifest.settings.control, self.span(), notes)
-        return told if found.prediction is None else told._replace(sections=(prediction_section(found.prediction),))
+        return told if found.prediction is None else told.with_section(prediction_section(found.prediction))
 
     # ------------------------------------------------------------------------ the fold
 
