@@ -53,6 +53,12 @@ NARROW = 0.05
 """The variance of a difference, in logits squared, up to which its votes are taken by their curvature."""
 MANY_PEOPLE = 500.0
 """With so many people, in effect, their gradients tell how they differ; with fewer a model of tastes does."""
+USUAL = 0.25
+"""The variance of tastes that is usual, as a part of that of scores."""
+PRIOR_DEGREES = 1.0
+"""The degrees of freedom for which that counts."""
+MOST_SPREADS = 300
+"""The greatest number of models for which the spread of scores is integrated out: more tell it well."""
 FADES = 6.0
 """Spreads of scores whose density is lower by so many nats than the greatest are left out."""
 QUANTILE, NORMAL = 0.95, 1.6448536269514722
@@ -82,11 +88,15 @@ class ParameterPosterior(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """The Gaussian for one spread of scores: `mean` (P,), `cov` (P, P), and `log`, the log density of the spread."""
+    """The Gaussian for one spread of scores: `mean` (P,), `cov` (P, P), and `log`, the log density of the spread.
+
+    `few` is whether votes were too few to be taken by their curvature.
+    """
 
     log: float
     mean: Array
     cov: Array
+    few: bool
 
 
 class _Excess(NamedTuple):
@@ -130,7 +140,8 @@ def _nodes(n: int, cells: Cells, found: Fit) -> list[_Node]:
     # votes tell of as many scores as there is variance gone; what all have in common they never tell
     told = max(float(n - first.cov.diagonal()[:n].sum() / found.sd**2), 0.0)
     step = 1.0 / np.sqrt(1.0 / LOG_SD**2 + 2.0 * told)
-    if 2.0 * step * float(Posterior(first.mean[:n], first.cov[:n, :n]).sd().max()) / found.sd <= MATTERS:
+    unsure = float(Posterior(first.mean[:n], first.cov[:n, :n]).sd().max())
+    if n > MOST_SPREADS or not (first.few or 2.0 * step * unsure / found.sd > MATTERS):
         return [first]
     nodes = [first]
     for way in (step, -step):
@@ -187,7 +198,7 @@ def _gaussian(n: int, cells: Cells, at: Fit) -> _Node:
     scores = theta[:n]
     evidence = float(log.sum() - 0.5 * precision * scores @ scores) - n * np.log(at.sd)
     evidence += 0.5 * float(np.linalg.slogdet(cov)[1]) + log_prior(at.sd)
-    return _Node(evidence, theta, cov)
+    return _Node(evidence, theta, cov, bool(few.size))
 
 
 def _inverse(H: Array) -> Array:
@@ -281,23 +292,17 @@ def _excess(n: int, cells: Cells, found: Fit, people: People | None) -> _Excess:
     eta = found.scores[cells.first] - found.scores[cells.second] + cells.z @ found.gamma
     got = terms(found.model, eta, found.tie, cells.outcome)
     design = _Design(n, cells, found.tied, rows, cell, who.size)
-    S = design.people(times * got.eta[cell], times * got.tie[cell])
+    slopes = design.people(times * got.eta[cell], times * got.tie[cell])
     if effective_people(people) >= MANY_PEOPLE:
-        return _Excess([(who.size / (who.size - 1.0), S)], False, who.size)
+        return _Excess([(who.size / (who.size - 1.0), slopes)], False, who.size)
     # Hessians of each person's votes: columns of scores one below the other, then one for each covariate
     by = times * got.eta_eta[cell], times * got.eta_tie[cell]
-    G = [
-        design.models(*by),
-        *(design.people(*(each * cells.z[cell, k] for each in by)) for k in range(cells.z.shape[1])),
-    ]
-    share = np.bincount(rows, times, who.size) / times.sum()
-    left, degrees = _freedom(share)
-    v = _tastes(n, cells, found.tied, S, G, cell, times, got.eta, got.eta_eta)
+    hessians = [design.models(*by), *(design.people(*(each * z for each in by)) for z in cells.z[cell].T)]
+    v, degrees = _tastes(design, slopes, hessians, times, got.eta, got.eta_eta, found.sd)
     from scipy.special import stdtrit
 
-    df = np.array([degrees * (n - 1), *[degrees] * (len(G) - 1)])
-    scale = v / left * (stdtrit(df, QUANTILE) / NORMAL) ** 2
-    return _Excess([(float(each), R) for each, R in zip(scale, G) if each > 0.0], True, who.size)
+    scale = v * (stdtrit(degrees, QUANTILE) / NORMAL) ** 2
+    return _Excess([(float(each), R) for each, R in zip(scale, hessians) if each > 0.0], True, who.size)
 
 
 class _Design(NamedTuple):
@@ -320,9 +325,13 @@ class _Design(NamedTuple):
         first, second = (each[self.cell] for each in (self.cells.first, self.cells.second))
         key = np.concatenate([self.rows * self.n + first, self.rows * self.n + second])
         _, at = np.unique(key, return_inverse=True)
-        half = self.rows.size
         doubled = self._replace(cell=np.tile(self.cell, 2))
-        return doubled._sum(at, int(at.max()) + 1, *(np.concatenate([each[:half], -each]) for each in (eta, tie)))
+        return doubled._sum(at, int(at.max()) + 1, *(np.concatenate([each, -each]) for each in (eta, tie)))
+
+    def owners(self) -> Ints:
+        """Return the person of each row of `models`."""
+        first, second = (each[self.cell] for each in (self.cells.first, self.cells.second))
+        return np.unique(np.concatenate([self.rows * self.n + first, self.rows * self.n + second])) // self.n
 
     def _sum(self, at: Ints, count: int, eta: Array, tie: Array) -> Any:
         from scipy.sparse import coo_matrix, csr_matrix, hstack
@@ -336,37 +345,53 @@ class _Design(NamedTuple):
 
 
 def _tastes(
-    n: int, cells: Cells, tied: bool, S: Any, G: list[Any], cell: Ints, times: Array, slope: Array, curve: Array
-) -> Array:
-    """Return the variances v (1 + q,) of people's scores, and of their q coefficients, by the method of moments.
+    design: _Design, slopes: Any, hessians: list[Any], times: Array, slope: Array, curve: Array, sd: float
+) -> tuple[Array, Array]:
+    """Return the variances v (1 + q,) of people's scores, and of their q coefficients, with their degrees of freedom
+    (1 + q,).
 
-    Products of the gradients of two votes of one person have the mean curve curve' x' V x', so sums over pairs of votes
-    give one equation for each v. `S` has the gradients of people, `G` their Hessians; `slope` and `curve` (K,) are the
-    derivatives of votes.
+    By the method of moments: the product of the gradients of two votes of one person has the mean curve curve' x' V x',
+    so sums over pairs of votes give an equation for each v. `slopes` has the gradients of people, `hessians` their
+    Hessians; `slope` and `curve` (K,) are the derivatives of one vote of each cell, and `sd` is that of scores. A
+    person who gave the share pi of all votes has moved the board by as much, which is allowed for as if people had
+    voted on the same pairs.
     """
     from scipy.optimize import nnls
 
-    parts = [slice(0, n), *(slice(k, k + 1) for k in range(n + tied, S.shape[1]))]
-    length = np.column_stack([np.full(cells.first.size, 2.0), cells.z**2])[cell]  # of each vote's row, squared
-    seen = np.array([S[:, part].power(2).sum() for part in parts]) - (times * slope[cell] ** 2) @ length
-    mean = np.array([[R[:, part].power(2).sum() for part in parts] for R in G])
-    mean -= length.T @ ((times * curve[cell] ** 2)[:, None] * length)
+    n, rows, cell, U = design.n, design.rows, design.cell, design.U
+    parts = [slice(0, n), *(slice(k, k + 1) for k in range(n + design.tied, slopes.shape[1]))]
+    length = np.column_stack([np.full(cell.size, 2.0), design.cells.z[cell] ** 2])  # of each vote's row, squared
+    owners = [design.owners(), *[np.arange(U)] * (len(parts) - 1)]
+    share = np.bincount(rows, times, U) / times.sum()
+    # a person of whom much is known counts no more than their own taste tells
+    weight = 1.0 / (1.0 + USUAL * sd * sd * np.bincount(rows, times * curve[cell], U) * 2.0 / n) ** 2
+    alone = times * slope[cell] ** 2
+    both = times * curve[cell] ** 2
+    spread = share @ share
+    seen, mean = np.zeros(len(parts)), np.zeros((len(parts), len(parts)))
+    for k, part in enumerate(parts):
+        each = np.asarray(slopes[:, part].power(2).sum(axis=1)).ravel()
+        seen[k] = weight @ (each - (1.0 - share) * np.bincount(rows, alone * length[:, k], U))
+        for m, (R, owner) in enumerate(zip(hessians, owners)):
+            each = np.bincount(owner, np.asarray(R[:, part].power(2).sum(axis=1)).ravel(), U)
+            each -= np.bincount(rows, both * length[:, k] * length[:, m], U)
+            mean[k, m] = weight * (1.0 - 2.0 * share + spread) @ each
     unit = np.maximum(mean.diagonal(), 1e-12)
-    return np.asarray(nnls(mean.T / unit[:, None], seen / unit)[0], np.float64)
+    v = np.asarray(nnls(mean / unit[:, None], seen / unit)[0], np.float64)
+    degrees = _degrees(share, weight * share * share) * np.array([n - 1, *[1] * (len(parts) - 1)])
+    usual = USUAL * sd * sd * np.array([1.0, *[0.0] * (len(parts) - 1)])
+    return (degrees * v + PRIOR_DEGREES * usual) / (degrees + PRIOR_DEGREES), degrees + PRIOR_DEGREES
 
 
-def _freedom(share: Array) -> tuple[float, float]:
-    """Return (the share that is left of the squared differences between people if they are from the mean of all, the
-    degrees of freedom of their sum) for people who gave these shares of votes.
-
-    That is of sum share^2 (d - mean)^2, where the mean is weighted by shares as well: a quadratic form x'Ax.
-    """
-    d = share * share
-    total, cubed, fourth = float(d.sum()), float(d @ share), float(d @ d)
-    trace = total - 2.0 * cubed + total * total
-    diagonal = total * d - 2.0 * share * d
-    low_rank = 2.0 * total * fourth + 2.0 * cubed**2 + total**4 - 4.0 * total * total * cubed
-    return trace / total, trace**2 / max(fourth + 2.0 * float(d @ diagonal) + low_rank, 1e-300)
+def _degrees(share: Array, weight: Array) -> float:
+    """Return the degrees of freedom of sum weight (d - mean)^2 over people, the mean being weighted by `share`: of the
+    quadratic form d'Ad by Satterthwaite, tr(A)^2 / tr(A^2)."""
+    total, square = float(weight.sum()), float(share @ share)
+    across, own = float(share @ weight), float(weight @ weight)
+    trace = total - 2.0 * across + total * square
+    diagonal = total * share * share - 2.0 * share * weight
+    rest = 2.0 * square * own + 2.0 * across**2 + (total * square) ** 2 - 4.0 * total * square * across
+    return trace**2 / max(own + 2.0 * float(weight @ diagonal) + rest, 1e-300)
 
 
 # ---------------------------------------------------------------------------- draws
