@@ -80,7 +80,7 @@ def test_what_is_printed(votes: Path) -> None:
     assert f"Note: {bad} ties are 'both bad': counted as equally good." in said
     assert re.search(r"length, \d+(\.\d+)? more \(one standard deviation\): \+\d+\.\d points", said)
     assert re.search(r"To be shown first: [+-]\d", said)
-    turned = r"Without (at most )?\d+ votes? of 600 (\(at least \d+\) )?\w+ would be first, not large: "
+    turned = r"Without (at most )?\d+ votes? of 600 (\(at least \d+\) )?\w+ would be first, or level with large: "
     assert re.search(turned + r"\d+ wins? of large over", said)
     assert re.search(r"code: \d+ votes", said)
     assert re.search(r"prose: \d+ votes", said)
@@ -189,7 +189,7 @@ def test_the_board_as_a_page_that_needs_nothing_else(votes: Path, tmp_path: Path
     [cell] = [about for _, about in page.tags if about.get("title") == f"{won:,} won, {ties:,} tied, {lost:,} lost"]
     assert cell["class"]
     assert f"{100 * (won + ties / 2) / (won + lost + ties):.0f}" in words
-    assert "would be first, not large" in words
+    assert "would be first, or level with large" in words
     assert "What else sways a vote" in words
     for name, board in told["categories"].items():
         assert f"{name}: {board['answers']} votes" in words

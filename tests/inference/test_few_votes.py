@@ -12,6 +12,7 @@ import pytest
 from scipy.special import expit, log_expit
 from scipy.stats import norm
 
+from heedful.inference.board_words import influence as influence_told
 from heedful.inference.leaderboard import POINTS, Leaderboard, leaderboard
 from heedful.inference.ranking import rank
 
@@ -134,6 +135,7 @@ def test_intervals_of_few_people_allow_for_tastes(activity: str) -> None:
         want = 1000.0 + POINTS * truth[at] * 0.9  # people who differ look as if scores were nearer
         inside.append(((board.low <= want) & (want <= board.high)).mean())
         assert board.clusters == 8
+        assert ["intervals are wider" in each.message for each in board.remarks] == [True]
     assert np.mean(inside) > 0.75
 
 
@@ -141,7 +143,8 @@ def test_one_person_is_said_to_speak_for_themselves() -> None:
     rows = [{**row, "judge": "p"} for row in wins("ab", "bc", "ac", times=3)]
     board = leaderboard(rows)
     assert board.clusters == 0
-    assert "few_people" in {each.kind for each in board.remarks}
+    [remark] = board.remarks
+    assert remark.message.startswith("Only 1 person voted: intervals are about this person alone")
     nobody = leaderboard(wins("ab", "bc", "ac", times=3))
     assert board.sd == pytest.approx(nobody.sd)
 
@@ -158,3 +161,17 @@ def test_agreement_of_people_leaves_intervals_as_they_are() -> None:
     nameless = leaderboard([{k: v for k, v in row.items() if k != "judge"} for row in rows], influence=False)
     assert (named.sd >= nameless.sd * (1.0 - 1e-9)).all()
     assert (named.sd < 1.5 * nameless.sd).all()
+
+
+def test_the_sentence_on_the_votes_that_decide_is_true_of_the_board_without_them() -> None:
+    """Without a's win over b the two have both won against c alone: they are level, and the place was open before."""
+    rows = wins("ab", "ac", "bc")
+    assert influence_told(leaderboard(rows)) == [
+        "Whether a or b is better cannot be told, so the first place is open. Without 1 vote of 3 b would be first, or "
+        "level with a: 1 win of a over b."
+    ]
+    without = leaderboard(rows[1:])
+    assert without.better[0] == pytest.approx(0.5)
+    clear = [*wins("ab", "ac", times=30), *wins("ba", "ca", "bc", "cb", times=10)]
+    [told] = influence_told(leaderboard(clear))
+    assert told.startswith("Without ")

@@ -527,4 +527,4 @@ def test_between_two_models_that_are_level_no_vote_decides() -> None:
     board = leaderboard([{"model_a": a, "model_b": b, "winner": "model_a"} for a, b in ("xy", "yx")])
     assert board.influence is not None
     assert board.influence.votes == 0
-    assert influence_told(board) == ["x and y have the same score: neither is first."]
+    assert influence_told(board) == ["x and y are level: no vote decides which is first."]

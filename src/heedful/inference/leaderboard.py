@@ -31,7 +31,7 @@ from heedful.inference.gp.mixture import Mixture, interval, mixture
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.influence import Influence, find_influence
 from heedful.inference.random_voters import RandomVoters, find_random_voters
-from heedful.inference.score_posterior import DRAWS, ParameterPosterior, infer_scores
+from heedful.inference.score_posterior import DRAWS, ParameterPosterior, effective_people, infer_scores
 from heedful.inference.standing import alike, runs
 from heedful.inference.tie_models import TIE_MODELS, TieModel, probabilities
 from heedful.jit.kernel import Ints
@@ -42,6 +42,8 @@ POINTS = 400.0 / math.log(10.0)
 """Elo points of a logit, 173.7."""
 LEVEL = 0.9
 """The probability with which intervals hold."""
+FEW_PEOPLE = 50.0
+"""With fewer people, in effect, a note says that intervals are wider for it."""
 MATRIX = 200
 """The greatest number of models for which `Leaderboard.to_dict` includes the matrix of wins."""
 MOST_SCORE = 1e6
@@ -182,6 +184,13 @@ class Leaderboard(NamedTuple):
             win, _, loss = probabilities(self.tie_model, flat, self.tie)
             out += weight * win / (win + loss)
         return out
+
+    def told_apart(self, a: int, b: int) -> bool:
+        """Return whether the model with the number `a` is better than that with `b` with probability `sure`."""
+        if self.posterior is not None:
+            return bool(self.posterior.better(a, b) >= self.sure)
+        low, high = sorted((int(self.place[a]) - 1, int(self.place[b]) - 1))
+        return not any(start <= low and high <= end for start, end in self.alike)
 
     def alike_names(self) -> list[list[str]]:
         """Return groups of neighbours, best first, in which no model is better than another with probability
@@ -698,11 +707,13 @@ def _remarks(
     if (cells.outcome == 1).all():
         told = "Every vote is a tie: scores are equal, and how many points apart models could still be is hardly known"
         out.append(Remark("all_ties", f"{told}, however many ties there are."))
-    elif people is not None and not off.clusters:
-        who = np.unique(people[0]).size
-        some = "Only 1 person voted" if who == 1 else f"Only {who:,} people voted, or a few gave most votes"
-        told = f"{some}: intervals are about {'this person' if who == 1 else 'these people'} alone"
-        out.append(Remark("few_people", f"{told}, not about what others would say."))
+    elif people is not None and (alike := effective_people(people)) < FEW_PEOPLE:
+        if off.clusters:
+            told = f"The votes are worth those of {count(round(alike), 'person', 'people')} who vote equally often"
+            told += ": intervals are wider for it, as others may prefer other models."
+        else:
+            told = "Only 1 person voted: intervals are about this person alone, not about what others would say."
+        out.append(Remark("few_people", told))
     if n > MOST_DENSE:
         out.append(Remark("draws", f"With more than {MOST_DENSE:,} models, intervals come from {DRAWS} draws."))
     if suspects is not None and suspects.found:
