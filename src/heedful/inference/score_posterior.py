@@ -4,8 +4,8 @@ Given the standard deviation s of scores, the posterior is a Gaussian. Where vot
 of its error is at most NARROW) it is that of the fit, with the covariance H^-1 of the negated Hessian H. Other cells of
 votes are taken as they are by expectation propagation: their factors have the curvature with which a Gaussian would
 have the mean and variance that it has with the votes themselves. So a model that won every vote may be far better than
-the fit says, and hardly worse. Where it matters, s is integrated out over a grid, with the prior that `rank` has, and
-the posterior is a mixture.
+the fit says, and hardly worse; the tie parameter stays that of the fit. Where it matters, s is integrated out over a
+grid, with the prior that `rank` has, and the posterior is a mixture.
 
 People differ. With many of them the gradient's covariance M is estimated from the gradients of each person's votes, and
 errors have the covariance H^-1 (M + 1 / s^2) H^-1 (Liang and Zeger, Biometrika 1986). Of fewer than MANY_PEOPLE, in
@@ -42,7 +42,7 @@ from heedful.inference.bradley_terry import (
 from heedful.inference.gp.hyperparameters import LOG_SD, MATTERS
 from heedful.inference.gp.mixture import Mixture, mixture
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.tie_models import LEAST_WIDTH, TieModel, terms
+from heedful.inference.tie_models import TieModel, terms
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -65,6 +65,10 @@ QUANTILE, NORMAL = 0.95, 1.6448536269514722
 """The probability up to which errors of few people are matched, and the normal distribution's quantile of it."""
 MOST_STEPS, DAMPED = 60, 0.8
 """The greatest number of steps of expectation propagation, and the part of each that is taken."""
+LEAST_CURVE = 1e-9
+"""The least curvature of a factor."""
+NARROWS = 0.2
+"""The least fraction of its standard deviation to which a difference narrows in a step: less falls between points."""
 _STEP = 0.35
 _GRID = _STEP * np.arange(-20, 21)
 _AT_ONCE = 2_000
@@ -166,33 +170,31 @@ def _gaussian(n: int, cells: Cells, at: Fit) -> _Node:
     few = np.flatnonzero(var > NARROW)
     outcome, times = cells.outcome[few], w[few]
     got = terms(at.model, eta, at.tie, cells.outcome)
-    factors = _Factors.of(times, eta[few], got.eta[few], got.eta_eta[few])
+    curve = np.maximum(times * got.eta_eta[few], LEAST_CURVE)
+    factors = _Factors(curve, times * got.eta[few] + curve * eta[few], np.zeros(few.size))
+    by_tie, none = w * got.tie_tie, np.zeros(w.size)
     for _ in range(MOST_STEPS if few.size else 0):
-        tie = float(theta[n]) if tied else at.tie
-        got = terms(at.model, eta, tie, cells.outcome)
-        new = _match(at.model, tie, outcome, times, eta[few], var[few], factors)
+        got = terms(at.model, eta, at.tie, cells.outcome)
+        new = _match(at.model, at.tie, outcome, times, eta[few], var[few], factors)
         moved = float((np.abs(new.curve - factors.curve) / (factors.curve + 0.01)).max())
         factors = new._replace(
             curve=factors.curve + DAMPED * (new.curve - factors.curve),
             centre=factors.centre + DAMPED * (new.centre - factors.centre),
         )
-        got = got._replace(**{name: w * value for name, value in got._asdict().items()})
-        got.eta[few], got.tie[few] = factors.centre - factors.curve * eta[few], new.tie
-        got.eta_eta[few], got.eta_tie[few], got.tie_tie[few] = factors.curve, new.eta_tie, new.tie_tie
-        H = add_prior(assemble(n, cells, got.eta_eta, got.eta_tie, got.tie_tie, tied), n, precision)
+        slope, curves = w * got.eta, w * got.eta_eta
+        slope[few], curves[few] = factors.centre - factors.curve * eta[few], factors.curve
+        H = add_prior(assemble(n, cells, curves, none, by_tie, tied), n, precision)
         if at.gamma.size:
             H = add_tail(H, n + tied)
-        g = gradient(n, cells, got.eta, got.tie, tied)
+        g = gradient(n, cells, slope, none, tied)
         g[:n] -= precision * theta[:n]
         cov = _inverse(H)
         step = cov @ g
         theta = theta + step
-        if tied and at.model == "threshold":
-            theta[n] = max(theta[n], LEAST_WIDTH)
         eta, var = _of_cells(n, cells, theta, cov, tied)
         if moved < 0.02 and float((np.abs(step) / np.sqrt(cov.diagonal())).max()) < 0.005:
             break
-    log = w * terms(at.model, eta, float(theta[n]) if tied else at.tie, cells.outcome).log
+    log = w * terms(at.model, eta, at.tie, cells.outcome).log
     if few.size:
         log[few] = factors.const + factors.centre * eta[few] - 0.5 * factors.curve * eta[few] ** 2
     scores = theta[:n]
@@ -221,21 +223,11 @@ def _of_cells(n: int, cells: Cells, theta: Array, cov: Array, tied: bool) -> tup
 
 
 class _Factors(NamedTuple):
-    """Gaussian factors exp(const + centre eta - curve eta^2 / 2) of all votes of each of k cells, and the expected
-    derivatives of their likelihood by the tie parameter, each (k,)."""
+    """Gaussian factors exp(const + centre eta - curve eta^2 / 2) of all votes of each of k cells, each (k,)."""
 
     curve: Array
     centre: Array
     const: Array
-    tie: Array
-    eta_tie: Array
-    tie_tie: Array
-
-    @classmethod
-    def of(cls, times: Array, eta: Array, slope: Array, curve: Array) -> _Factors:
-        """Return those with the derivatives of the likelihood of one vote at `eta`, `times` votes each."""
-        curve = np.maximum(times * curve, 1e-9)
-        return cls(curve, times * slope + curve * eta, *np.zeros((4, eta.size)))
 
 
 def _match(
@@ -254,22 +246,20 @@ def _match(
         rest = np.maximum(1.0 / v - factors.curve[at], 1e-9)  # precision without the cell
         pull = m / v - factors.centre[at]
         x = m[:, None] + sd[:, None] * _GRID
-        got = terms(model, x.ravel(), tie, np.repeat(outcome[at], _GRID.size))
-        log = times[at, None] * got.log.reshape(x.shape) + pull[:, None] * x - 0.5 * rest[:, None] * x * x
+        each = terms(model, x.ravel(), tie, np.repeat(outcome[at], _GRID.size)).log.reshape(x.shape)
+        log = times[at, None] * each + pull[:, None] * x - 0.5 * rest[:, None] * x * x
         top = log.max(axis=1)
         p = np.exp(log - top[:, None])
         total = p.sum(axis=1)
         p /= total[:, None]
         mean = np.vecdot(p, x)
-        inner = 1.0 / np.vecdot(p, (x - mean[:, None]) ** 2)
-        curve = np.maximum(inner - rest, 1e-9)
+        inner = 1.0 / np.maximum(np.vecdot(p, (x - mean[:, None]) ** 2), (NARROWS * sd) ** 2)
+        curve = np.maximum(inner - rest, LEAST_CURVE)
         inner, centre = rest + curve, mean * inner - pull
         out.curve[at], out.centre[at] = curve, centre
         # both integrals, that of the votes and that of the factor, over the same rest
         peak = (pull + centre) / inner
         out.const[at] = np.log(total * sd * _STEP) + top - 0.5 * (np.log(2.0 * np.pi / inner) + peak * peak * inner)
-        for whole, values in zip(out[3:], (got.tie, got.eta_tie, got.tie_tie)):
-            whole[at] = times[at] * np.vecdot(p, values.reshape(x.shape))
     return out
 
 
