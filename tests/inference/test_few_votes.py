@@ -15,6 +15,7 @@ from scipy.stats import norm
 from heedful.inference.board_words import influence as influence_told
 from heedful.inference.leaderboard import POINTS, Leaderboard, leaderboard
 from heedful.inference.ranking import rank
+from heedful.inference.tie_models import probabilities
 
 LOGIT = math.sqrt(8.0 / math.pi)
 """A unit of utility in logits, where matches are nearly equal."""
@@ -175,3 +176,18 @@ def test_the_sentence_on_the_votes_that_decide_is_true_of_the_board_without_them
     clear = [*wins("ab", "ac", times=30), *wins("ba", "ca", "bc", "cb", times=10)]
     [told] = influence_told(leaderboard(clear))
     assert told.startswith("Without ")
+
+
+@pytest.mark.parametrize("ties", ["threshold", "odds", "constant"])
+def test_few_votes_with_ties_leave_much_open(ties: str) -> None:
+    """Exactly so by integration over the gap, with the fitted tie parameter."""
+    tie = {"model_a": "a", "model_b": "b", "winner": "tie", "times": 3}
+    board = leaderboard([*wins("ab"), tie], ties=ties)
+    gap = np.linspace(-60.0, 60.0, 6_001)
+    win, equal, _ = probabilities(board.tie_model, gap, board.tie)
+    sd = LOGIT * np.exp(np.linspace(-4.0, 4.0, 161))[:, None] * math.sqrt(2.0)
+    share = win * equal**3 * (norm.pdf(np.linspace(-4.0, 4.0, 161)) @ (norm.pdf(gap / sd) / sd))
+    share /= share.sum()
+    assert board.items == ("a", "b")
+    assert board.better[0] == pytest.approx(share[gap > 0.0].sum(), abs=0.05)
+    assert board.score[0] - board.score[1] == pytest.approx(POINTS * (share @ gap), abs=0.4 * POINTS * (share @ gap))

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from scipy.special import log_expit
 from scipy.stats import norm
 
-from heedful.inference import bradley_terry, score_posterior
+from heedful.inference import bradley_terry, tastes
 from heedful.inference import leaderboard as board_module
 from heedful.inference.board_words import influence as influence_told
 from heedful.inference.bradley_terry import Cells, count_cells, fit
@@ -95,7 +95,7 @@ def test_scores_are_those_of_a_logistic_bradley_terry() -> None:
 def test_intervals_are_those_of_the_curvature_or_of_the_sandwich_of_many_people(
     people: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(score_posterior, "MANY_PEOPLE", 50)
+    monkeypatch.setattr(tastes, "MANY_PEOPLE", 50)
     rows, _ = votes(5, 2_500, 2, people=people)
     board = leaderboard(rows)
     assert board.clusters == people
@@ -362,7 +362,7 @@ def chances(model: str, eta: Any, t: float) -> tuple[Any, Any, Any]:
 def test_scores_with_ties_are_those_of_the_likelihood_and_so_are_their_errors(
     model: TieModel, people: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(score_posterior, "MANY_PEOPLE", 50)
+    monkeypatch.setattr(tastes, "MANY_PEOPLE", 50)
     rows, _ = votes(5, 1_500, 21, ties=model, people=people)
     board = leaderboard(rows, ties=model)
     assert board.tie_model == model

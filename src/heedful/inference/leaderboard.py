@@ -31,8 +31,9 @@ from heedful.inference.gp.mixture import Mixture, interval, mixture
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.influence import Influence, find_influence
 from heedful.inference.random_voters import RandomVoters, find_random_voters
-from heedful.inference.score_posterior import DRAWS, ParameterPosterior, effective_people, infer_scores
+from heedful.inference.score_posterior import DRAWS, ParameterPosterior, infer_scores
 from heedful.inference.standing import alike, runs
+from heedful.inference.tastes import effective_people
 from heedful.inference.tie_models import TIE_MODELS, TieModel, probabilities
 from heedful.jit.kernel import Ints
 
