@@ -135,7 +135,7 @@ def study(cell: Cell, number: int) -> dict[str, float]:
     want = POINTS * truth + MIDDLE
     inside = (board.low <= want) & (want <= board.high)
     pairs = np.triu_indices(MODELS, 1)
-    sd = np.sqrt(board.cov[pairs[0], pairs[0]] + board.cov[pairs[1], pairs[1]] - 2.0 * board.cov[pairs])  # type: ignore[index]
+    sd = np.sqrt(board.posterior.whole().gap(*pairs)[1])  # type: ignore[union-attr]
     gap = (board.score - want)[pairs[0]] - (board.score - want)[pairs[1]]
     return {
         "intervals": float(inside.mean()),

@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.special import log_expit
+from scipy.stats import norm
 
-from heedful.inference import bradley_terry
+from heedful.inference import bradley_terry, tastes
 from heedful.inference import leaderboard as board_module
 from heedful.inference.board_words import influence as influence_told
-from heedful.inference.bradley_terry import Cells, count_cells, errors, fit
+from heedful.inference.bradley_terry import Cells, count_cells, fit
 from heedful.inference.leaderboard import POINTS, Leaderboard, leaderboard
+from heedful.inference.score_posterior import infer_scores
 from heedful.inference.tie_models import TIE_MODELS, TieModel, initial_tie, probabilities, terms
 
 SAID = {2: "model_a", 1: "tie", 0: "model_b"}
@@ -63,13 +66,14 @@ def sd_of(rows: list[dict[str, Any]], board: Leaderboard) -> float:
 
 
 def test_three_wins_of_four_are_the_logit_of_three_quarters() -> None:
-    cells = Cells(np.array([0, 1]), np.array([1, 0]), np.array([2, 2]), np.array([30.0, 10.0]), np.empty((2, 0)))
+    cells = Cells(np.array([0, 1]), np.array([1, 0]), np.array([2, 2]), np.array([3_000.0, 1_000.0]), np.empty((2, 0)))
     found = fit(2, cells, "half", sd=20.0)
     assert found.scores[0] - found.scores[1] == pytest.approx(math.log(3.0), abs=1e-3)
-    cov = errors(2, cells, found, None).cov
-    assert cov is not None
+    posterior = infer_scores(2, cells, found, None).gaussians
+    assert posterior is not None
+    cov = posterior.cov
     # the variance of a logit is 1 / (n p (1 - p))
-    assert cov[0, 0] + cov[1, 1] - 2.0 * cov[0, 1] == pytest.approx(1.0 / (40 * 0.75 * 0.25), rel=0.01)
+    assert cov[0, 0] + cov[1, 1] - 2.0 * cov[0, 1] == pytest.approx(1.0 / (4_000 * 0.75 * 0.25), rel=0.01)
 
 
 def test_scores_are_those_of_a_logistic_bradley_terry() -> None:
@@ -89,8 +93,11 @@ def test_scores_are_those_of_a_logistic_bradley_terry() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("people", [0, 60])
-def test_intervals_are_those_of_the_sandwich_of_votes_or_of_people(people: int) -> None:
-    rows, _ = votes(5, 900, 2, people=people)
+def test_intervals_are_those_of_the_curvature_or_of_the_sandwich_of_many_people(
+    people: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tastes, "MANY_PEOPLE", 50)
+    rows, _ = votes(5, 2_500, 2, people=people)
     board = leaderboard(rows)
     assert board.clusters == people
     first, second, outcome = numbers(rows, board)
@@ -104,7 +111,7 @@ def test_intervals_are_those_of_the_sandwich_of_votes_or_of_people(people: int) 
         who = np.array([int(row["judge"][1:]) for row in rows])
         s = np.array([s[who == k].sum(axis=0) for k in range(people)]) * math.sqrt(people / (people - 1))
     bread = np.linalg.inv(X.T @ ((p * (1 - p))[:, None] * X) + np.eye(n) / sd**2)
-    cov = bread @ (s.T @ s + np.eye(n) / sd**2) @ bread
+    cov = bread @ (s.T @ s + np.eye(n) / sd**2) @ bread if people else bread
     centre = np.eye(n) - 1.0 / n
     half = 1.6448536 * POINTS * np.sqrt((centre @ cov @ centre).diagonal())
     assert board.high - board.score == pytest.approx(half, rel=1e-3)
@@ -190,7 +197,7 @@ def test_many_models_are_fitted_sparsely_with_draws(monkeypatch: pytest.MonkeyPa
     assert got.side is not None
     assert want.side is not None
     assert got.side.points == pytest.approx(want.side.points, abs=0.5)
-    assert got.cov is None
+    assert got.posterior is None
     assert {each.kind for each in got.remarks} >= {"draws"}
     assert abs(got.place_low - want.place_low).max() <= 1
 
@@ -213,12 +220,12 @@ def test_scores_at_equal_length_and_the_side_shown() -> None:
     want = minimize(loss, np.zeros(6), method="BFGS", options={"gtol": 1e-6}).x
     [length] = board.effects
     assert (length.name, length.unit) == ("length", pytest.approx(unit))
-    assert length.points == pytest.approx(POINTS * want[4], abs=0.05)
+    assert length.points == pytest.approx(POINTS * want[4], abs=0.5)  # a mean, not a mode
     assert board.side is not None
-    assert board.side.points == pytest.approx(POINTS * want[5], abs=0.05)
+    assert board.side.points == pytest.approx(POINTS * want[5], abs=0.5)
     assert length.low < POINTS * 0.5 * unit < length.high
     assert board.side.low < POINTS * 0.4 < board.side.high
-    assert board.score - 1000.0 == pytest.approx(POINTS * (want[:4] - want[:4].mean()), abs=0.05)
+    assert board.score - 1000.0 == pytest.approx(POINTS * (want[:4] - want[:4].mean()), abs=0.5)
 
 
 @pytest.mark.slow
@@ -268,8 +275,8 @@ def test_an_anchor_has_its_score_and_the_others_their_distance_to_it() -> None:
     i = fixed.models.index("m2")
     assert (fixed.score[i], fixed.low[i], fixed.high[i]) == (1500.0, 1500.0, 1500.0)
     assert fixed.score - free.score == pytest.approx(1500.0 - free.score[i])
-    assert free.cov is not None
-    cov = free.cov
+    assert free.posterior is not None
+    cov = free.posterior.cov
     want = np.sqrt(np.maximum(cov.diagonal() + cov[i, i] - 2 * cov[i], 0.0))
     assert fixed.sd == pytest.approx(want, abs=1e-6)
 
@@ -306,8 +313,8 @@ def test_places_come_from_the_joint_distribution() -> None:
     assert (board.place <= board.place_high).all()
     assert board.best.sum() == pytest.approx(1.0)
     assert sorted(board.place.tolist()) == list(range(1, 9))
-    assert board.cov is not None
-    draws = np.random.default_rng(0).multivariate_normal(board.score, board.cov, 20_000)
+    assert board.posterior is not None
+    draws = np.random.default_rng(0).multivariate_normal(board.score, board.posterior.cov, 20_000)
     place = (-draws).argsort(axis=1).argsort(axis=1) + 1
     for i in range(8):
         low, high = np.quantile(place[:, i], [0.05, 0.95], method="inverted_cdf")
@@ -356,7 +363,10 @@ def chances(model: str, eta: Any, t: float) -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("people", [0, 70])
 @pytest.mark.parametrize("model", TIE_MODELS)
-def test_scores_with_ties_are_those_of_the_likelihood_and_so_are_their_errors(model: TieModel, people: int) -> None:
+def test_scores_with_ties_are_those_of_the_likelihood_and_so_are_their_errors(
+    model: TieModel, people: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tastes, "MANY_PEOPLE", 50)
     rows, _ = votes(5, 1_500, 21, ties=model, people=people)
     board = leaderboard(rows, ties=model)
     assert board.tie_model == model
@@ -379,7 +389,7 @@ def test_scores_with_ties_are_those_of_the_likelihood_and_so_are_their_errors(mo
     ).x
     assert board.score - 1000.0 == pytest.approx(POINTS * (v[:5] - v[:5].mean()), abs=0.05)
     assert board.tie == pytest.approx(v[5], abs=1e-3)
-    # the sandwich, with derivatives by differences
+    # the curvature, and the sandwich of people, with derivatives by differences
     h, units = 1e-4, np.eye(6)
     s = np.stack([(each(v + h * e) - each(v - h * e)) / (2 * h) for e in units], axis=1)
     H = -np.array(
@@ -398,7 +408,7 @@ def test_scores_with_ties_are_those_of_the_likelihood_and_so_are_their_errors(mo
         count = len(set(who.tolist()))
         s = np.array([s[who == k].sum(axis=0) for k in sorted(set(who.tolist()))]) * math.sqrt(count / (count - 1))
     bread = np.linalg.inv(H + prior)
-    cov = (bread @ (s.T @ s + prior) @ bread)[:5, :5]
+    cov = (bread @ (s.T @ s + prior) @ bread if people else bread)[:5, :5]
     centre = np.eye(5) - 0.2
     assert board.sd == pytest.approx(POINTS * np.sqrt((centre @ cov @ centre).diagonal()), rel=2e-3)
 
@@ -467,29 +477,34 @@ def test_intervals_of_ties_alone_do_not_narrow_as_ties_become_many() -> None:
     widths = [half_width(all_tied(count)) for count in (1, 10, 100, 10_000, 1_000_000)]
     assert widths == sorted(widths, reverse=True)
     assert widths[-2] == pytest.approx(widths[-1], rel=1e-3)
-    assert widths[0] < 1.5 * widths[-1]
+    assert widths[0] < 2.0 * widths[-1]
     wins = [{"model_a": a, "model_b": b, "winner": "model_a"} for a, b in ("xy", "yx")]
     assert half_width(2 * wins) < widths[-1]  # two wins each say more
 
 
+def exact_half_width(log: Any) -> float:
+    """Half of the 90 % interval of the score of one of two models, in points, by numerical integration; `log` is the
+    log-likelihood of their gap. The spread of scores is log-normal around a unit of utility, by a factor e."""
+    gap, log_sd = np.linspace(-60.0, 60.0, 6_001), np.linspace(-4.0, 4.0, 161)
+    sd = math.sqrt(8.0 / math.pi) * np.exp(log_sd)[:, None] * math.sqrt(2.0)
+    prior = norm.pdf(log_sd) @ (norm.pdf(gap / sd) / sd)
+    share = np.exp(log(gap)) * prior
+    return float(0.5 * POINTS * np.interp(0.95, np.cumsum(share) / share.sum(), gap))
+
+
 @pytest.mark.parametrize("model", TIE_MODELS)
 def test_intervals_of_ties_alone_are_those_of_the_posterior(model: TieModel) -> None:
-    """With the tie parameter at Jeffreys' estimate of the share, 10.5 / 11, and scores N(0, 2^2) a priori."""
-    tie, step = initial_tie(model, 10.5 / 11.0), 1e-3
-
-    def log(eta: float) -> float:
-        return 10.0 * math.log(float(probabilities(model, np.array([eta]), tie)[1][0])) - eta * eta / (2.0 * 8.0)
-
-    curve = (2.0 * log(0.0) - log(step) - log(-step)) / (step * step)  # of a difference, whose variance is 2 * 2^2
-    want = 1.6448536 * POINTS * 0.5 / math.sqrt(curve)
-    assert half_width(all_tied(10), ties=model) == pytest.approx(want, rel=1e-4)
-    assert half_width(all_tied(1, people=10), ties=model) == pytest.approx(want, rel=1e-4)
+    """With the tie parameter at Jeffreys' estimate of the share, 10.5 / 11."""
+    tie = initial_tie(model, 10.5 / 11.0)
+    want = exact_half_width(lambda gap: 10.0 * np.log(np.maximum(probabilities(model, gap, tie)[1], 1e-300)))
+    assert half_width(all_tied(10), ties=model) == pytest.approx(want, rel=0.05)
+    assert half_width(all_tied(1, people=10), ties=model) == pytest.approx(want, rel=0.05)
 
 
 def test_ties_alone_as_half_wins_narrow_as_wins_do() -> None:
-    """100 ties are then 50 wins each: of 100 votes at 1/2 a logit has the variance 4 / 100."""
-    want = 1.6448536 * POINTS * 0.5 / math.sqrt(25.0 + 1.0 / 8.0)
-    assert half_width(all_tied(100), ties="half") == pytest.approx(want, rel=1e-4)
+    """100 ties are then 50 wins each."""
+    want = exact_half_width(lambda gap: 50.0 * (log_expit(gap) + log_expit(-gap)))
+    assert half_width(all_tied(100), ties="half") == pytest.approx(want, rel=0.1)
 
 
 def test_ties_alone_by_many_people_and_about_many_models_are_said_to_tell_little(
@@ -505,7 +520,7 @@ def test_ties_alone_by_many_people_and_about_many_models_are_said_to_tell_little
     monkeypatch.setattr(bradley_terry, "MOST_DENSE", 5)
     monkeypatch.setattr(board_module, "MOST_DENSE", 5)
     drawn = leaderboard(rows)
-    assert drawn.sd == pytest.approx(board.sd, rel=0.15)  # of 400 draws
+    assert drawn.sd == pytest.approx(board.sd, rel=0.3)  # of 400 draws, for one spread of scores
 
 
 def test_the_first_win_among_ties_leaves_a_board_that_is_as_unsure() -> None:
@@ -518,4 +533,4 @@ def test_between_two_models_that_are_level_no_vote_decides() -> None:
     board = leaderboard([{"model_a": a, "model_b": b, "winner": "model_a"} for a, b in ("xy", "yx")])
     assert board.influence is not None
     assert board.influence.votes == 0
-    assert influence_told(board) == ["x and y have the same score: neither is first."]
+    assert influence_told(board) == ["x and y are level: no vote decides which is first."]

@@ -39,7 +39,7 @@ def influence(found: Leaderboard) -> list[str]:
     if got.votes is None:
         return [f"No set of votes was found without which {first} would not be first."]
     if not got.votes:
-        return [f"{first} and {second} have the same score: neither is first."]
+        return [f"{first} and {second} are level: no vote decides which is first."]
     kinds = []
     for a, b, outcome, number in got.left_out[:FEW]:
         what, over = ("tie", "with") if outcome == 1 else ("win", "over")
@@ -50,7 +50,10 @@ def influence(found: Leaderboard) -> list[str]:
     if not got.exact:
         votes = f"at most {votes} (at least {got.at_least:,})" if got.at_least > 1 else f"at most {votes}"
     which = ", ".join(kinds) + more
-    return [f"Without {votes} {second} would be first, not {first}: {which}."]
+    turned = f"ithout {votes} {second} would be first, or level with {first}: {which}."
+    if found.told_apart(got.first, got.second):
+        return [f"W{turned}"]
+    return [f"Whether {first} or {second} is better cannot be told, so the first place is open. W{turned}"]
 
 
 def effects(found: Leaderboard) -> list[str]:

@@ -1,27 +1,25 @@
-"""Bradley-Terry scores of many models from many votes: the fit, and a covariance that survives votes of one person that
-agree.
+"""Bradley-Terry scores of many models from many votes: the most probable ones.
 
 Votes are counted by cell (first model, second model, outcome), so a million votes about 100 models are some 30,000
 cells. The scores lambda maximise sum log P(outcome | lambda_a - lambda_b + z' gamma, t) - |lambda|^2 / (2 s^2), where t
-is the tie parameter (`tie_models`), z are covariates, and the variance s^2 of the scores is estimated by EM. With the
-negated Hessian H of this sum and the covariance M of its gradient, estimated from the gradients of the votes of each
-person (or of each vote), errors have the covariance H^-1 (M + 1 / s^2) H^-1 (Liang and Zeger, Biometrika 1986).
+is the tie parameter (`tie_models`), z are covariates, and the standard deviation s of scores is the most probable one
+under the prior that `rank` has too, found by EM. How sure scores are is the work of `score_posterior`.
 
-Ties alone tell neither how wide "equal" is nor how far scores spread: their likelihood grows for ever with t, and at
-equal scores their gradients are all 0, so M would be 0. Then t is the one with which equal models tie with probability
-(p + 1/2) / (p + 1), for p votes (Jeffreys' prior of a share), s stays FIRST_SD, and the covariance of errors is H^-1.
+Ties alone do not tell how wide "equal" is: their likelihood grows for ever with t. Then t is the one with which equal
+models tie with probability (p + 1/2) / (p + 1), for p votes (Jeffreys' prior of a share).
 
-Up to MOST_DENSE models matrices are dense; beyond, they are sparse, and draws from the distribution of errors take the
-place of its covariance: each solves H x = noise by conjugate gradients.
+Up to MOST_DENSE models matrices are dense; beyond, they are sparse.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from heedful.inference.gp.hyperparameters import LOG_SD, MEDIAN
 from heedful.inference.tie_models import LEAST_WIDTH, Terms, TieModel, initial_tie, terms
 from heedful.jit.kernel import Ints
 
@@ -29,12 +27,11 @@ Array = npt.NDArray[np.float64]
 
 MOST_DENSE = 2_000
 """The greatest number of models for which covariances are computed; beyond, draws take their place."""
-DRAWS = 400
-"""The number of these draws."""
-LEAST_SD, MOST_SD = 0.02, 20.0
+TYPICAL_SD = MEDIAN * math.sqrt(8.0 / math.pi)
+"""Median of the log-normal prior of s, in logits: that of utilities, of which a unit is as many logits where matches
+are nearly equal. The logarithm of s has the standard deviation LOG_SD a priori."""
+LEAST_SD, MOST_SD = 0.02, 200.0
 """The bounds of the standard deviation s of scores, in logits."""
-FIRST_SD = 2.0
-"""The value of s with which EM begins."""
 LAST_STEP = 1e-7
 """A fit ends with a step of Newton's that is smaller than this in all parameters; what is left is about its square."""
 
@@ -89,8 +86,8 @@ def count_cells(n: int, first: Ints, second: Ints, outcome: Ints, times: Ints) -
 def fit(n: int, cells: Cells, model: TieModel, *, sd: float | None = None, start: Fit | None = None) -> Fit:
     """Fit the scores of n models to votes. With `sd` the standard deviation of scores is this, not an estimate.
 
-    `start` is a fit to begin from, of the same model and number of covariates. Of ties alone neither the tie parameter
-    nor the standard deviation is estimated.
+    `start` is a fit to begin from, of the same model and number of covariates. Of ties alone the tie parameter is not
+    estimated.
     """
     ties = cells.outcome == 1
     tied = model != "half" and bool(ties.any()) and not ties.all()
@@ -99,17 +96,16 @@ def fit(n: int, cells: Cells, model: TieModel, *, sd: float | None = None, start
     votes = float(cells.weight.sum())
     if start is None:
         share = min(max(float(cells.weight[ties].sum()) / votes, 1e-4), 0.99)
-        start = Fit(model, np.zeros(n), initial_tie(model, share), np.zeros(q), sd or FIRST_SD, 0.0, None, tied)
+        start = Fit(model, np.zeros(n), initial_tie(model, share), np.zeros(q), sd or TYPICAL_SD, 0.0, None, tied)
     now = start._replace(model=model, tied=tied, sd=sd or start.sd)
     if ties.all():
-        now = now._replace(tie=initial_tie(model, (votes + 0.5) / (votes + 1.0)), sd=sd or FIRST_SD)
-        return _newton(n, cells, now)
+        now = now._replace(tie=initial_tie(model, (votes + 0.5) / (votes + 1.0)))
     if sd is not None:
         return _newton(n, cells, now)
     for _ in range(60):
         now = _newton(n, cells, now)
         change = now.sd
-        now = now._replace(sd=float(np.clip(np.sqrt(_second_moment(n, now)), LEAST_SD, MOST_SD)))
+        now = now._replace(sd=_likeliest_sd(n, _squares(n, now)))
         if abs(now.sd / change - 1.0) < 1e-3:
             break
     return _newton(n, cells, now)
@@ -121,12 +117,29 @@ def fit_again(n: int, cells: Cells, start: Fit) -> Fit:
     return _newton(n, cells, start._replace(tied=False))
 
 
-def _second_moment(n: int, now: Fit) -> float:
-    """Return the mean of the squared scores under their posterior, given the fit."""
+def _squares(n: int, now: Fit) -> float:
+    """Return the sum of the squared scores, expected under their posterior given the fit."""
     # beyond 300 models little is lost by the reciprocals where every model met many others
     variances = np.linalg.inv(now.H).diagonal() if n <= min(300, MOST_DENSE) else 1.0 / now.H.diagonal()
-    left = variances[:n].sum()
-    return float((now.scores @ now.scores + left) / max(n - 1, 1))
+    return float(now.scores @ now.scores + variances[:n].sum())
+
+
+def log_prior(sd: float) -> float:
+    """Return the log density of log s at s = `sd`, up to a constant."""
+    return -0.5 * (math.log(sd / TYPICAL_SD) / LOG_SD) ** 2
+
+
+def _likeliest_sd(n: int, squares: float) -> float:
+    """Return the s at which the density of n scores with this sum of squares, times the prior, is greatest."""
+    # the derivative by log s falls from plus to minus infinity
+    low, high = math.log(LEAST_SD), math.log(MOST_SD)
+    for _ in range(50):
+        at = 0.5 * (low + high)
+        if squares * math.exp(-2.0 * at) - n - (at - math.log(TYPICAL_SD)) / LOG_SD**2 > 0.0:
+            low = at
+        else:
+            high = at
+    return math.exp(0.5 * (low + high))
 
 
 def _newton(n: int, cells: Cells, now: Fit) -> Fit:
@@ -145,8 +158,8 @@ def _newton(n: int, cells: Cells, now: Fit) -> Fit:
     def hessian(got: Terms) -> Any:
         w = cells.weight
         H = assemble(n, cells, w * got.eta_eta, w * got.eta_tie, w * got.tie_tie, tied)
-        H = _add_diagonal(H, n, precision)
-        return _add_tail(H, n + tied, 1e-9) if q else H
+        H = add_prior(H, n, precision)
+        return add_tail(H, n + tied) if q else H
 
     value, log, got = objective(now)
     for _ in range(100):
@@ -217,7 +230,8 @@ def assemble(n: int, cells: Cells, ee: Array, et: Array, tt: Array, tied: bool) 
     return bmat([[inner, border[:n]], [border[:n].T, border[n:]]], format="csr")
 
 
-def _add_diagonal(H: Any, n: int, value: float) -> Any:
+def add_prior(H: Any, n: int, value: float) -> Any:
+    """Add `value` to the diagonal at n scores, in place if H is dense."""
     if isinstance(H, np.ndarray):
         H[np.arange(n), np.arange(n)] += value
         return H
@@ -226,11 +240,11 @@ def _add_diagonal(H: Any, n: int, value: float) -> Any:
     return (H + diags(np.where(np.arange(H.shape[0]) < n, value, 0.0))).tocsr()
 
 
-def _add_tail(H: Any, start: int, value: float) -> Any:
+def add_tail(H: Any, start: int) -> Any:
     """Add a little to the diagonal from `start` on, so that a covariate that never varies has the coefficient 0."""
     if isinstance(H, np.ndarray):
         at = np.arange(start, len(H))
-        H[at, at] += value * (1.0 + H[at, at])
+        H[at, at] += 1e-9 * (1.0 + H[at, at])
     return H
 
 
@@ -251,10 +265,10 @@ def solve(H: Any, B: Array) -> Array:
             return cho_solve(cho_factor(H, check_finite=False), B, check_finite=False)  # type: ignore[no-any-return]
         except np.linalg.LinAlgError:
             return np.linalg.lstsq(H, B, rcond=None)[0].astype(np.float64)
-    return _conjugate_gradients(H, B)
+    return conjugate_gradients(H, B)
 
 
-def _conjugate_gradients(H: Any, B: Array, tolerance: float = 1e-8, most: int = 2_000) -> Array:
+def conjugate_gradients(H: Any, B: Array, tolerance: float = 1e-8, most: int = 2_000) -> Array:
     """Solve H x = b for all columns b of B at once, with the diagonal of H as preconditioner."""
     b = B.reshape(len(B), -1)
     scale = 1.0 / np.maximum(H.diagonal(), 1e-300)[:, None]
@@ -274,82 +288,3 @@ def _conjugate_gradients(H: Any, B: Array, tolerance: float = 1e-8, most: int = 
         rz, last = (r * z).sum(axis=0), rz
         p = z + (rz / np.maximum(last, 1e-300)) * p
     return x.reshape(B.shape)
-
-
-# ---------------------------------------------------------------------------- errors
-
-
-class Errors(NamedTuple):
-    """Distribution of the errors of a fit: the covariance `cov` of all its parameters, or draws of them.
-
-    One of the two is None. `clusters` is the number of people whose votes were taken together; 0 if each vote was taken
-    alone.
-    """
-
-    cov: Array | None
-    draws: Array | None
-    """(DRAWS, n + t + q) errors of the parameters"""
-    clusters: int
-
-
-def errors(n: int, cells: Cells, found: Fit, people: tuple[Ints, Ints, Array] | None, seed: int = 0) -> Errors:
-    """Return the distribution of the errors of a fit to these cells.
-
-    `people`: for p votes the number of the person, that of the cell, and how many votes (each (p,)); None takes all
-    votes for independent ones. Ties alone are always taken so.
-    """
-    eta = found.scores[cells.first] - found.scores[cells.second] + cells.z @ found.gamma
-    got = terms(found.model, eta, found.tie, cells.outcome)
-    if (cells.outcome == 1).all():
-        got, people = got._replace(eta=np.sqrt(got.eta_eta)), None  # so that M + 1 / s^2 is H
-    size, precision = found.H.shape[0], 1.0 / (found.sd * found.sd)
-    by_person = None if people is None else _scores_of_people(n, cells, got.eta, got.tie, found.tied, people, size)
-    clusters = 0 if by_person is None else by_person.shape[0]
-    inflate = clusters / max(clusters - 1.0, 1.0) if clusters else 1.0
-    if n <= MOST_DENSE:
-        if by_person is None:
-            w = cells.weight
-            M = assemble(n, cells, w * got.eta**2, w * got.eta * got.tie, w * got.tie**2, found.tied)
-        else:
-            M = inflate * (by_person.T @ by_person).toarray()
-        M[np.arange(n), np.arange(n)] += precision
-        half = solve(found.H, M)
-        cov = solve(found.H, half.T)
-        return Errors(0.5 * (cov + cov.T), None, clusters)
-    rng = np.random.default_rng(seed)
-    out = np.empty((DRAWS, size))
-    for low in range(0, DRAWS, 50):
-        if by_person is None:
-            noise = np.empty((size, 50))
-            for k in range(50):
-                xi = np.sqrt(cells.weight) * rng.standard_normal(cells.weight.size)
-                noise[:, k] = gradient(n, cells, xi * got.eta, xi * got.tie, found.tied)
-        else:
-            noise = np.sqrt(inflate) * (by_person.T @ rng.standard_normal((clusters, 50)))
-        noise[:n] += np.sqrt(precision) * rng.standard_normal((n, 50))
-        out[low : low + 50] = _conjugate_gradients(found.H, noise, 1e-5).T
-    return Errors(None, out, clusters)
-
-
-def _scores_of_people(
-    n: int, cells: Cells, eta: Array, tie: Array, tied: bool, people: tuple[Ints, Ints, Array], size: int
-) -> Any:
-    """Return the gradient of the log-likelihood of each person's votes, a sparse matrix (people x parameters)."""
-    from scipy.sparse import coo_matrix, csr_matrix, hstack
-
-    person, cell, times = people
-    who, rows = np.unique(person, return_inverse=True)
-    value = times * eta[cell]
-    count = who.size
-    models: Any = coo_matrix(
-        (
-            np.concatenate([value, -value]),
-            (np.concatenate([rows, rows]), np.concatenate([cells.first[cell], cells.second[cell]])),
-        ),
-        (count, n),
-    ).tocsr()
-    extra = []
-    if tied:
-        extra.append(np.bincount(rows, times * tie[cell], count))
-    extra += [np.bincount(rows, value * cells.z[cell, j], count) for j in range(cells.z.shape[1])]
-    return hstack([models, csr_matrix(np.column_stack(extra))], format="csr") if extra else models

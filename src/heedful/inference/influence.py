@@ -67,23 +67,26 @@ class _Board(NamedTuple):
     leader: int
 
 
-def find_influence(cells: Cells, found: Fit) -> Influence | None:
+def find_influence(cells: Cells, found: Fit, leader: int | None = None) -> Influence | None:
     """Return how few votes put another model first; None with one model.
 
-    `found` is the fit of the scores of n models to `cells`. Without votes the scores and the coefficients of covariates
-    are fitted again; the standard deviation of scores is kept, and the model of ties with its parameter.
+    `found` is the fit of the scores of n models to `cells`, `leader` the number of the model that is first on the
+    board, None for that of the fit. Without votes the scores and the coefficients of covariates are fitted again; the
+    standard deviation of scores is kept, and the model of ties with its parameter.
     """
     n = found.scores.size
     if n < 2:
         return None
     order: list[int] = (-found.scores).argsort(kind="stable").tolist()
-    if found.scores[order[0]] - found.scores[order[1]] < LEVEL:
-        return Influence(order[0], order[1], 0, 0.0, (), 0)
-    board = _Board(n, cells, fit_again(n, cells, found), order[0])
-    others = order[1:] if n <= EXACT else order[1 : 1 + CHALLENGERS]
+    leader = order[0] if leader is None else leader
+    others = [i for i in order if i != leader]
+    if found.scores[leader] - found.scores[others[0]] < LEVEL:
+        return Influence(leader, others[0], 0, 0.0, (), 0)
+    board = _Board(n, cells, fit_again(n, cells, found), leader)
+    others = others if n <= EXACT else others[:CHALLENGERS]
     got = _proved(board, others) or _greedy(board, others)
     if got is None:
-        return Influence(board.leader, order[1], None, 1.0, (), 1)
+        return Influence(leader, others[0], None, 1.0, (), 1)
     challenger, taken, at_least = got
     kinds = [
         (int(cells.first[k]), int(cells.second[k]), int(cells.outcome[k]), int(taken[k]))

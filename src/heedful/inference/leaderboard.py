@@ -22,15 +22,18 @@ from heedful.data.choices import LoadedPairs, open_pairs, pairs_in
 from heedful.data.comparisons import join_names
 from heedful.data.frames import Frame, frame_of, rows_in
 from heedful.data.votes import Votes, is_arena, votes_of
-from heedful.inference.bradley_terry import DRAWS, MOST_DENSE, Cells, Errors, Fit, count_cells, errors, fit
+from heedful.inference.bradley_terry import MOST_DENSE, Cells, Fit, count_cells, fit
 from heedful.inference.comparison_table import connected_labels
 from heedful.inference.data_quality import Remark
 from heedful.inference.elo import MIDDLE
 from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
+from heedful.inference.gp.mixture import Mixture, interval, mixture
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.influence import Influence, find_influence
 from heedful.inference.random_voters import RandomVoters, find_random_voters
+from heedful.inference.score_posterior import DRAWS, ParameterPosterior, infer_scores
 from heedful.inference.standing import alike, runs
+from heedful.inference.tastes import effective_people
 from heedful.inference.tie_models import TIE_MODELS, TieModel, probabilities
 from heedful.jit.kernel import Ints
 
@@ -38,10 +41,10 @@ Array = npt.NDArray[np.float64]
 
 POINTS = 400.0 / math.log(10.0)
 """Elo points of a logit, 173.7."""
-BAR = 1.6448536269514722
-"""A normal distribution has 90 % of its mass within this many standard deviations."""
-LEAST_CLUSTERS = 50.0
-"""With fewer people, in effect, their votes count as independent, so that intervals are about these people alone."""
+LEVEL = 0.9
+"""The probability with which intervals hold."""
+FEW_PEOPLE = 50.0
+"""With fewer people, in effect, a note says that intervals are wider for it."""
 MATRIX = 200
 """The greatest number of models for which `Leaderboard.to_dict` includes the matrix of wins."""
 MOST_SCORE = 1e6
@@ -142,8 +145,8 @@ class Leaderboard(NamedTuple):
     left_out: dict[str, int]
     """how many votes were left out, by reason"""
     remarks: tuple[Remark, ...]
-    cov: Array | None
-    """(n, n) covariance of the scores, in points; None with more than 2,000 models"""
+    posterior: Posterior | Mixture | None
+    """of the scores less their average, in points; None with more than 2,000 models"""
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -167,14 +170,28 @@ class Leaderboard(NamedTuple):
         return out
 
     def beats(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
-        """Return P(a wins against b in the next vote that is no tie), with the uncertainty of scores left aside.
+        """Return P(a wins against b in the next vote that is no tie); with more than 2,000 models the uncertainty of
+        scores is left aside.
 
         `a`, `b`: numbers of models, in arrays of one shape, which the result has.
         """
-        gap = (self.score[np.asarray(a)] - self.score[np.asarray(b)]) / POINTS
-        win, _, loss = probabilities(self.tie_model, np.asarray(gap, np.float64), self.tie)
-        out: Array = win / (win + loss)
+        a, b = np.asarray(a), np.asarray(b)
+        out: Array = np.zeros(np.broadcast_shapes(a.shape, b.shape))
+        parts = [] if self.posterior is None else self.posterior.components()
+        gaps: list[tuple[float, Array, Array]] = [(weight, *part.gap(a, b)) for weight, part in parts]
+        for weight, gap, var in gaps or [(1.0, self.score[a] - self.score[b], np.zeros(out.shape))]:
+            # the mean of a logistic function over a normal distribution (MacKay, Neural Computation 1992)
+            flat = np.asarray(gap / POINTS / np.sqrt(1.0 + math.pi / 8.0 * var / POINTS**2), np.float64)
+            win, _, loss = probabilities(self.tie_model, flat, self.tie)
+            out += weight * win / (win + loss)
         return out
+
+    def told_apart(self, a: int, b: int) -> bool:
+        """Return whether the model with the number `a` is better than that with `b` with probability `sure`."""
+        if self.posterior is not None:
+            return bool(self.posterior.better(a, b) >= self.sure)
+        low, high = sorted((int(self.place[a]) - 1, int(self.place[b]) - 1))
+        return not any(start <= low and high <= end for start, end in self.alike)
 
     def alike_names(self) -> list[list[str]]:
         """Return groups of neighbours, best first, in which no model is better than another with probability
@@ -440,30 +457,27 @@ def _board(
     plain, cell = count_cells(n, first, second, votes.outcome, votes.times)
     found, cells, cell, units = _fitted(votes, n, plain, cell, side, ties)
     people = _people(votes, cell)
-    clustered = people is not None and _effective(people) >= LEAST_CLUSTERS
-    off = errors(n, cells, found, people if clustered else None)
+    off = infer_scores(n, cells, found, people)
     fixed = None if anchor is None else (models.index(anchor[0]), float(anchor[1]))
-    centred = found.scores - (found.scores.mean() if fixed is None else found.scores[fixed[0]])
-    score = POINTS * centred + (MIDDLE if fixed is None else fixed[1])
-    order = (-found.scores).argsort(kind="stable")
+    scores = _points(n, off, fixed)
+    order = (-scores.mean.round(6)).argsort(kind="stable")  # what differs by rounding is equal
     place = np.empty(n, np.int64)
     place[order] = np.arange(1, n + 1)
-    draws, cov, sd = _draws(n, found, off, fixed)
-    low, high, best = _places(draws)
-    better, level = _apart(POINTS * found.scores, draws, cov, order, sure)
-    effects = _effects(n, votes, found, off, units, side)
+    low, high, best = _places(scores.draws)
+    better, level = _apart(scores.mean, scores.draws, scores.posterior, order, sure)
+    effects = _effects(n, votes, found.tied, off, units, side)
     tied = plain.outcome == 1
     unfit = np.flatnonzero(np.bincount(votes.person, minlength=1) > 0).size
     suspects = find_random_voters(cells, found, people, votes.people) if people is not None else None
-    turned = find_influence(cells, found) if influence else None
+    turned = find_influence(cells, found, int(order[0])) if influence else None
     return Leaderboard(
         file=name,
         read=votes.summary,
         models=models,
-        score=score,
-        low=score - BAR * sd,
-        high=score + BAR * sd,
-        sd=sd,
+        score=scores.score,
+        low=scores.low,
+        high=scores.high,
+        sd=scores.sd,
         order=order,
         place=place,
         place_low=low,
@@ -489,7 +503,7 @@ def _board(
         influence=turned,
         left_out=votes.left_out,
         remarks=tuple(_remarks(models, plain, votes, off, people, suspects)),
-        cov=cov,
+        posterior=scores.posterior,
     )
 
 
@@ -537,42 +551,71 @@ def _people(votes: Votes, cell: Ints) -> tuple[Ints, Ints, Array] | None:
     return votes.person, cell, votes.times.astype(np.float64)
 
 
-def _effective(people: tuple[Ints, Ints, Array]) -> float:
-    """Return the number of people who, with equally many votes each, would be as many as these are in effect."""
-    each = np.bincount(people[0], people[2])
-    return float(each.sum() ** 2 / (each @ each))
+class _Points(NamedTuple):
+    """Scores of n models in points, and how sure they are: `score` with its 90 % interval `low`, `high`, and `sd`, each
+    (n,) and less the average or the anchor's; `mean` (n,) less the average; `draws` (d, n) of these; and their
+    `posterior`, None with so many models that there are draws alone.
+    """
+
+    score: Array
+    low: Array
+    high: Array
+    sd: Array
+    mean: Array
+    draws: Array
+    posterior: Posterior | Mixture | None
 
 
-def _draws(n: int, found: Fit, off: Errors, fixed: tuple[int, float] | None) -> tuple[Array, Array | None, Array]:
-    """Return (draws of scores (d, n), their covariance (n, n) or None, the standard deviations of scores (n,)), all in
-    points. A score that is shown is less the average, or less the anchor's."""
-    if off.cov is not None:
-        cov = POINTS * POINTS * off.cov[:n, :n]
-        cov = cov - cov.mean(axis=0)
-        cov = cov - cov.mean(axis=1, keepdims=True)
-        draws = Posterior(POINTS * found.scores, cov).draws(10_000 if n <= 200 else 2_000)
-        if fixed is None:
-            return draws, cov, np.sqrt(np.maximum(cov.diagonal(), 0.0))
+def _points(n: int, off: ParameterPosterior, fixed: tuple[int, float] | None) -> _Points:
+    """Return the scores of n models in points; `fixed` is the number of the anchor and its score."""
+    at = MIDDLE if fixed is None else fixed[1]
+    mean = POINTS * (off.mean[:n] - off.mean[:n].mean())
+    score = at + mean - (0.0 if fixed is None else mean[fixed[0]])
+    if off.gaussians is None:
+        error = POINTS * off.errors[:, :n]  # type: ignore[index]
+        error = error - error.mean(axis=1, keepdims=True)
+        shown = error if fixed is None else error - error[:, fixed[0], None]
+        sd = np.sqrt((shown * shown).mean(axis=0))
+        bar = interval(np.ones(1), np.zeros((1, n)), sd[None], LEVEL)[1]
+        return _Points(score, score - bar, score + bar, sd, mean, mean + error, None)
+    parts = [(weight, _centred(part, n)) for weight, part in off.gaussians.components()]
+    posterior = mixture([weight for weight, _ in parts], [part for _, part in parts])
+    means, sds = (np.stack(each) for each in zip(*(_shown(part, fixed) for _, part in parts)))
+    low, high = interval(np.array([weight for weight, _ in parts]), means, sds, LEVEL)
+    _, sd = _shown(posterior.whole(), fixed)
+    draws = posterior.draws(10_000 if n <= 200 else 2_000)
+    return _Points(score, at + low, at + high, sd, mean, draws, posterior)
+
+
+def _centred(part: Posterior, n: int) -> Posterior:
+    """Return the distribution of n scores less their average, in points."""
+    mean, cov = POINTS * part.mean[:n], POINTS * POINTS * part.cov[:n, :n]
+    cov = cov - cov.mean(axis=0)
+    return Posterior(mean - mean.mean(), cov - cov.mean(axis=1, keepdims=True))
+
+
+def _shown(part: Posterior, fixed: tuple[int, float] | None) -> tuple[Array, Array]:
+    """Return means and standard deviations (n,) of scores less the average, or less that of the anchor `fixed`."""
+    mean, var = part.mean, part.cov.diagonal()
+    if fixed is not None:
         i = fixed[0]
-        return draws, cov, np.sqrt(np.maximum(cov.diagonal() + cov[i, i] - 2.0 * cov[i], 0.0))
-    error = POINTS * off.draws[:, :n]  # type: ignore[index]
-    error = error - (error.mean(axis=1) if fixed is None else error[:, fixed[0]])[:, None]
-    return POINTS * found.scores + error, None, np.sqrt((error * error).mean(axis=0))
+        mean, var = mean - mean[i], var + var[i] - 2.0 * part.cov[i]
+    return mean, np.sqrt(np.maximum(var, 0.0))
 
 
 def _apart(
-    points: Array, draws: Array, cov: Array | None, order: Ints, sure: float
+    mean: Array, draws: Array, posterior: Posterior | Mixture | None, order: Ints, sure: float
 ) -> tuple[Array, tuple[tuple[int, int], ...]]:
     """Return (P(the model at a place is better than the next) (n - 1,), runs of places that cannot be told apart).
 
-    `points` (n,) are the scores, `cov` their covariance; if that is None, the `draws` of scores (d, n) take its place.
+    `mean` (n,) are the scores and `posterior` their distribution; if that is None, `draws` of scores (d, n) take its
+    place.
     """
-    if cov is not None:
-        posterior = Posterior(points, cov)
+    if posterior is not None:
         return np.asarray(posterior.better(order[:-1], order[1:]), np.float64), alike(posterior, order, sure)
     from scipy.special import ndtr, ndtri
 
-    mean, error = points[order], np.ascontiguousarray((draws - points)[:, order].T)
+    means, error = mean[order], np.ascontiguousarray((draws - mean)[:, order].T)
     d = error.shape[1]
     square = np.einsum("ij,ij->i", error, error) / d
     least = float(ndtri(sure))
@@ -588,7 +631,7 @@ def _apart(
         nonlocal block
         if place >= block[2]:  # with 64 places at once, most of the work is one product of matrices
             end = min(place + 64, order.size)
-            gap = mean[start:end, None] - mean[None, place:end]
+            gap = means[start:end, None] - means[None, place:end]
             block = start, place, end, gap >= least * np.sqrt(variance(slice(start, end), slice(place, end)))
         low, first, _, better = block
         [found] = np.nonzero(better[start - low : place - low, place - first])
@@ -596,7 +639,7 @@ def _apart(
 
     both = np.einsum("ij,ij->i", error[:-1], error[1:]) / d
     sd = np.sqrt(np.maximum(square[:-1] + square[1:] - 2.0 * both, 1e-24))
-    return np.asarray(ndtr((mean[:-1] - mean[1:]) / sd), np.float64), runs(order.size, last_better)
+    return np.asarray(ndtr((means[:-1] - means[1:]) / sd), np.float64), runs(order.size, last_better)
 
 
 def _places(draws: Array) -> tuple[Ints, Ints, Array]:
@@ -612,15 +655,22 @@ def _places(draws: Array) -> tuple[Ints, Ints, Array]:
     return low.astype(np.int64), high.astype(np.int64), best
 
 
-def _effects(n: int, votes: Votes, found: Fit, off: Errors, units: list[float], side: bool) -> list[Effect]:
+def _effects(n: int, votes: Votes, tied: bool, off: ParameterPosterior, units: list[float], side: bool) -> list[Effect]:
     names = [*votes.covariates, *(["side"] if side else [])]
-    out = []
-    for k, (name, unit) in enumerate(zip(names, units)):
-        at = n + found.tied + k
-        var = float(off.cov[at, at] if off.cov is not None else (off.draws[:, at] ** 2).mean())  # type: ignore[index]
-        points, bar = POINTS * float(found.gamma[k]), BAR * POINTS * math.sqrt(max(var, 0.0))
-        out.append(Effect(name, points, points - bar, points + bar, unit))
-    return out
+    if not names:
+        return []
+    at = slice(n + tied, None)
+    if off.gaussians is not None:
+        parts = off.gaussians.components()
+        weights = np.array([weight for weight, _ in parts])
+        means = np.stack([part.mean[at] for _, part in parts])
+        sds = np.sqrt(np.stack([np.maximum(part.cov.diagonal()[at], 0.0) for _, part in parts]))
+    else:
+        weights, means = np.ones(1), off.mean[None, at]
+        sds = np.sqrt((off.errors[:, at] ** 2).mean(axis=0))[None]  # type: ignore[index]
+    low, high = interval(weights, means, sds, LEVEL)
+    of_all = (POINTS * np.stack([off.mean[at], low, high])).T.tolist()
+    return [Effect(name, at, low, high, unit) for name, (at, low, high), unit in zip(names, of_all, units)]
 
 
 def _pair_counts(n: int, cells: Cells) -> PairCounts:
@@ -638,7 +688,7 @@ def _remarks(
     models: tuple[str, ...],
     cells: Cells,
     votes: Votes,
-    off: Errors,
+    off: ParameterPosterior,
     people: tuple[Ints, Ints, Array] | None,
     suspects: RandomVoters | None,
 ) -> list[Remark]:
@@ -658,11 +708,13 @@ def _remarks(
     if (cells.outcome == 1).all():
         told = "Every vote is a tie: scores are equal, and how many points apart models could still be is hardly known"
         out.append(Remark("all_ties", f"{told}, however many ties there are."))
-    elif people is not None and not off.clusters:
-        who = np.unique(people[0]).size
-        some = "Only 1 person voted" if who == 1 else f"Only {who:,} people voted, or a few gave most votes"
-        told = f"{some}: intervals are about {'this person' if who == 1 else 'these people'} alone"
-        out.append(Remark("few_people", f"{told}, not about what others would say."))
+    elif people is not None and (alike := effective_people(people)) < FEW_PEOPLE:
+        if off.clusters:
+            told = f"The votes are worth those of {count(round(alike), 'person', 'people')} who vote equally often"
+            told += ": intervals are wider for it, as others may prefer other models."
+        else:
+            told = "Only 1 person voted: intervals are about this person alone, not about what others would say."
+        out.append(Remark("few_people", told))
     if n > MOST_DENSE:
         out.append(Remark("draws", f"With more than {MOST_DENSE:,} models, intervals come from {DRAWS} draws."))
     if suspects is not None and suspects.found:

@@ -102,3 +102,26 @@ def mixture(weights: Sequence[float], parts: Sequence[Posterior]) -> Posterior |
         off = part.mean - mean
         cov += w * (part.cov + np.multiply.outer(off, off))
     return Mixture(mean, cov, share, tuple(parts))
+
+
+def interval(weights: Array, mean: Array, sd: Array, level: float) -> tuple[Array, Array]:
+    """Return the central intervals (low, high), (n,) each, that hold `level` of n mixtures of g normal distributions.
+
+    `weights` (g,) sum to 1; `mean` and `sd` (g, n).
+    """
+    from scipy.special import ndtr, ndtri
+
+    tail = 0.5 * (1.0 - level)
+    reach = -float(ndtri(tail)) * sd
+    if len(weights) == 1:
+        return mean[0] - reach[0], mean[0] + reach[0]
+    ends = []
+    for side, share in ((-1.0, tail), (1.0, 1.0 - tail)):
+        each = mean + side * reach  # the mixture's quantile is between those of its parts
+        low, high = each.min(axis=0), each.max(axis=0)
+        for _ in range(50):
+            at = 0.5 * (low + high)
+            below = weights @ ndtr((at - mean) / np.maximum(sd, 1e-300)) < share
+            low, high = np.where(below, at, low), np.where(below, high, at)
+        ends.append(0.5 * (low + high))
+    return ends[0], ends[1]
