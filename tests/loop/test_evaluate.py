@@ -15,7 +15,7 @@ import pytest
 import heedful.loop.evaluate as evaluating
 from heedful import Loop
 from heedful.loop import growing
-from heedful.loop.evaluate import Evaluation, Value
+from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
 from heedful.loop.interactions.measure import Measure
 from heedful.loop.interactions.telling import value_texts
 from heedful.loop.packing import LoggedDecision
@@ -25,9 +25,14 @@ from loops import small_loop
 NAMES = [f"i{j}" for j in range(12)]
 
 
-def value(loop: Loop, learner: str = "", measure: int = 0) -> Value:
+def value(loop: Loop, learner: str = "", measure: str = "swapped pairs") -> Value:
     """Of a learner, the loop's own without one."""
-    return loop.evaluate(*([learner] if learner else [])).learners[-1].values[measure]
+    return named(loop.evaluate(*([learner] if learner else [])).learners[-1], measure)
+
+
+def named(found: LearnerEvaluation, measure: str) -> Value:
+    [value] = [each for each in found.values if each.measure == measure]
+    return value
 
 
 def search(loop: Loop, t: int, click: Callable[[int, int], bool], people: int = 20) -> list[str]:
@@ -126,10 +131,11 @@ def test_a_log_without_swaps_cannot_tell_and_says_what_would(tmp_path: Path) -> 
         assert "shown in either order at random" in mine.values[0].refused
         assert "heedful init --learner fair-pairs" in mine.values[0].remedy
         # The lists of another learner are not in a log that shows one list of each kind, with certainty.
-        assert mine.values[1].mean_weight == pytest.approx(1.0)
-        assert other.values[1].value is None
-        assert "is not in the log" in other.values[1].refused
-        assert "heedful init --sampled 0.01" in other.values[1].remedy
+        assert named(mine, "list value").mean_weight == pytest.approx(1.0)
+        lists = named(other, "list value")
+        assert lists.value is None
+        assert "is not in the log" in lists.refused
+        assert "heedful init --sampled 0.01" in lists.remedy
 
 
 # ---------------------------------------------------------------------------- lists
@@ -139,7 +145,7 @@ def test_a_learner_that_draws_its_lists_is_referred_to_an_experiment(tmp_path: P
     with small_loop(tmp_path / "l", "fair-pairs", k=4) as loop:
         for t in range(40):
             search(loop, t, lambda place, item: place == 1)
-        found = value(loop, "dueling-bandit", 1)
+        found = value(loop, "dueling-bandit", "list value")
         assert found.value is None
         assert found.refused == "it draws what it shows and does not say how likely"
         assert "heedful experiment NAME --start LEARNER --share 0.2" in found.remedy
@@ -157,7 +163,7 @@ def test_a_list_with_a_probability_next_to_0_does_not_hinder_the_others(tmp_path
             shown = ["i0", "i1"] if rare or rng.random() < 0.5 else ["i1", "i0"]
             loop.record(["i0", "i1"], shown, id=f"d{t}", prior=[2.0, 1.0], probability=1e-320 if rare else 0.5)
             loop.feedback(f"d{t}", id=f"e{t}", better=["i1", "i0"])
-        own, frozen = (each.values[1] for each in loop.evaluate(f"perceptron@{start}").learners)
+        own, frozen = (named(each, "list value") for each in loop.evaluate(f"perceptron@{start}").learners)
     assert frozen.refused.startswith("a logged probability is next to 0")
     assert own.refused == ""
     assert own.low is not None
@@ -176,7 +182,7 @@ def test_a_table_of_single_items_with_propensities_is_worth_what_weights_say(tmp
             prior = [1.0 if j == 3 else 0.0 for j in range(12)]
             loop.record(NAMES, [f"i{item}"], id=f"d{t}", prior=prior, probability=float(chances[item]))
             loop.feedback(f"d{t}", id=f"e{t}", clicks=[f"i{item}"] if clicked else [])
-        found = value(loop, f"perceptron@{start}", 1)
+        found = value(loop, f"perceptron@{start}", "list value")
         assert found.value == pytest.approx(gained / 1500)
         assert found.low is not None
         assert found.high is not None
@@ -194,7 +200,7 @@ def test_the_loops_own_lists_are_worth_what_they_were(tmp_path: Path) -> None:
     with small_loop(tmp_path / "l", "fair-pairs", k=3, control=0.3) as loop:
         for t in range(800):
             search(loop, t, lambda place, item: rng.random() < (0.8 if item < 4 else 0.2), 200)
-        found = value(loop, "", 1)
+        found = value(loop, "", "list value")
         learned = loop.report().learned.mean
         assert found.value is not None
         assert found.value == pytest.approx(learned, abs=0.06)
@@ -423,13 +429,13 @@ def test_places_are_told_where_lists_are_swapped_alone(kind: Kind, tmp_path: Pat
 def test_what_is_collected_of_a_decision_takes_few_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all decisions of a log, for nobody in particular, who would be a person each; apart from reading it."""
     taken = []
-    was = evaluating._Harvest.found
+    was = evaluating._Clicks.found
 
-    def found(self: evaluating._Harvest, alpha: float) -> Any:
+    def found(self: evaluating._Clicks, remedy: str) -> Any:
         taken.append(tracemalloc.get_traced_memory()[0])
-        return was(self, alpha)
+        return was(self, remedy)
 
-    monkeypatch.setattr(evaluating._Harvest, "found", found)
+    monkeypatch.setattr(evaluating._Clicks, "found", found)
     monkeypatch.setattr(growing, "MORE", 64)
     rng = np.random.default_rng(0)
     with small_loop(tmp_path / "l", "fair-pairs", k=4, control=0.0) as loop:

@@ -23,7 +23,7 @@ from heedful.evaluation.off_policy import estimate, importance
 from heedful.features import infer
 from heedful.io import import_lines
 from heedful.loop import Loop
-from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value, judge, weighted
+from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value, judge, needing, weighted
 from heedful.loop.interactions.measure import Measure
 from heedful.loop.settings import Settings
 
@@ -134,8 +134,8 @@ def evaluate_table(
     found = [LearnerEvaluation(name, 0, {}, (_value(w, log, measure, alpha),)) for name, w in weights.items()]
     found += _learn(log, measure, learners, alpha)
     own = found[0].values[0]
-    judged = [each._replace(values=(judge(each.values[0], own),)) for each in found[1:]]
-    return Evaluation((found[0], *judged), (measure,), alpha, 0, "the log as it is")
+    judged = [each._replace(values=(needing(judge(each.values[0], own), len(rows)),)) for each in found[1:]]
+    return Evaluation((found[0], *judged), (measure,), alpha, 0, "the log as it is", decisions=len(rows))
 
 
 def _value(weights: Array, log: BanditLog, measure: Measure, alpha: float) -> Value:
