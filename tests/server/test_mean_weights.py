@@ -40,7 +40,7 @@ def test_mean_weights_are_told_everywhere(
     frozen = record(tmp_path / "l.heedful", claimed)
     with Loop.open(tmp_path / "l.heedful") as loop:
         evaluation = loop.evaluate(frozen)
-    found = evaluation.learners[1].values[1]
+    found = evaluation.learners[1].values[2]
     assert found.mean_weight == pytest.approx(3.0 if wrong else 1.0, abs=0.9 if wrong else 0.3)
     assert ("logged probabilities are wrong" in found.warning) == bool(found.warning) == wrong
     assert (f"{frozen}, list value: {found.warning}" in evaluation._repr_html_()) == wrong
@@ -51,8 +51,8 @@ def test_mean_weights_are_told_everywhere(
         with Client(url) as client:
             by_client = client.loop("l").evaluate(frozen)
         page = visitor.get(f"/loops/l/proof?learner={quote(frozen)}")
-    assert by_client.learners[1].values[1] == found
-    value = answer["learners"][1]["values"][1]
+    assert by_client.learners[1].values[2] == found
+    value = answer["learners"][1]["values"][2]
     assert (value["mean_weight"], value["warning"]) == (found.mean_weight, found.warning)
     row = page.all("div[@id='told']//td[@data-label='Mean weight']")
     assert f"{found.mean_weight:.2f}" in [each.text for each in row]
@@ -66,4 +66,4 @@ def test_mean_weights_are_told_everywhere(
     [by_command] = [
         each for each in heedful(f"evaluate l --learner {frozen} --json").json["learners"] if each["learner"] == frozen
     ]
-    assert by_command["values"][1]["warning"] == found.warning
+    assert by_command["values"][2]["warning"] == found.warning

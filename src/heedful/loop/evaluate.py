@@ -496,7 +496,7 @@ class _Clicks:
 
     def __init__(self, learners: int) -> None:
         self._learners, self._counted, self._people = learners, Marks(), People()
-        self._lists: GrowingTable = GrowingTable(1)
+        self._lists = GrowingTable(1, small=True)
         """for each person, how many of their lists were answered"""
         self._decisions, self._who, self._rows = Column(), Column(), GrowingTable(3 + learners, small=True)
         """for each click: its decision, the person, and its place, its weights as the upper and as the lower one of two
