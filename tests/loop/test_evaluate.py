@@ -16,9 +16,11 @@ import heedful.loop.evaluate as evaluating
 from heedful import Loop
 from heedful.loop import growing
 from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
+from heedful.loop.interactions import telling
 from heedful.loop.interactions.measure import Measure
 from heedful.loop.interactions.telling import value_texts
 from heedful.loop.packing import LoggedDecision
+from heedful.server.pages.evaluation_view import evaluation_view
 from kinds import Kind, each_kind, teach
 from loops import small_loop
 
@@ -416,6 +418,31 @@ def test_how_many_decisions_it_would_take_to_tell(tmp_path: Path) -> None:
         gap = each.difference - each.difference_low if each.difference > 0 else each.difference_high - each.difference
         assert each.decisions_needed == int(np.ceil(150 * (gap / each.difference) ** 2))
         assert (each.decisions_needed > 150) == (each.verdict == "cannot be told")
+
+
+def two_measures(first: Value, second: Value) -> Evaluation:
+    """An evaluation of two learners by a first measure, which does not tell them apart, and by a second."""
+    measures = tuple(Measure(each.measure, "", "", "") for each in (first, second))
+    own = [each._replace(difference=None, verdict="", decisions_needed=None) for each in (first, second)]
+    learners = [LearnerEvaluation(name, 0, {}, tuple(found)) for name, found in (("a", own), ("b", (first, second)))]
+    return Evaluation(tuple(learners), measures, 0.05, 0, decisions=1000)
+
+
+def test_what_the_first_measure_cannot_tell_the_second_may_and_both_say_how_many_decisions_it_takes() -> None:
+    value = Value("pairs", 0.5, 0.4, 0.6, 900, 90, 900.0, 0.01, -0.05, 0.07, "cannot be told", "", "")
+    second = value._replace(measure="clicks", difference=0.1, difference_low=0.05, difference_high=0.15)
+    needs = value._replace(decisions_needed=36_000), second._replace(verdict="better", decisions_needed=250)
+    found = two_measures(*needs)
+    [(kind, verdict)] = evaluation_view(found).verdicts
+    assert kind == "open"
+    assert verdict.startswith("It cannot be told yet whether b is better than a: the difference in pairs is")
+    assert verdict.endswith("By clicks it is better.")
+    told = [part.text for part in telling.evaluation(found) if isinstance(part, telling.Line)]
+    for n in ("36,000", "250"):
+        says = "To tell the difference, if it stays as it was measured, takes about this many decisions: "
+        assert any(line.endswith(f"{says}{n} for b (answered so far: 1,000).") for line in told)
+    bases = [each.basis for each in evaluation_view(found).measures]
+    assert [basis in line for basis, line in zip(bases, [told[1], told[3]])] == [True, True]
 
 
 @each_kind
