@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from heedful.evaluation import examination
-from heedful.evaluation.examination import Clicks, estimate, interval, known_places, pair_clicks
+from heedful.evaluation.examination import Clicks, estimate, interval, known_places, neighbour_ratio, pair_clicks
 
 LOOKS, LIKED = (1.0, 0.6, 0.3), (0.2, 0.7, 0.5)
 """How likely people look at each place, and like each of three items when they see it."""
@@ -134,6 +134,21 @@ def test_errors_are_those_of_leaving_out_one_person_after_the_other(monkeypatch:
     assert found.gap_errors == pytest.approx(np.sqrt(shrunk * (gaps**2).sum(axis=0)))
     assert (found.people, found.clicks) == (people.size, clicks.place.size)
     assert found.freedom < people.size
+
+
+def test_a_ratio_of_neighbours_is_that_of_sums_with_an_error_by_people() -> None:
+    clicks = drawn(600, np.random.default_rng(4), 60)
+    value, low, high = neighbour_ratio(clicks, 0, 0.05)
+    sides = (clicks.upper * (clicks.place == 0), clicks.lower * (clicks.place == 1))
+    upper, lower = (np.bincount(clicks.person, side * clicks.weight, 60) for side in sides)
+    assert value == pytest.approx(lower.sum() / upper.sum())
+    assert low < LOOKS[1] < high
+    without = [np.log((lower.sum() - b) / (upper.sum() - a)) for a, b in zip(upper, lower) if a + b > 0.0]
+    jackknife = np.sqrt(np.sum((np.array(without) - np.log(value)) ** 2))
+    assert (np.log(high) - np.log(low)) / 2.0 == pytest.approx(2.0 * jackknife, rel=0.1)
+    assert np.log(high) + np.log(low) == pytest.approx(2.0 * np.log(value))
+    assert neighbour_ratio(clicks.at(clicks.person == 0), 0, 0.05)[1:] == (0.0, np.inf)
+    assert neighbour_ratio(clicks._replace(lower=0.0 * clicks.lower), 0, 0.05) == (0.0, 0.0, np.inf)
 
 
 def test_all_clicks_of_one_person_have_no_error() -> None:

@@ -17,11 +17,13 @@ examination is known: ranked among all candidates, a ranker would lose for the g
 It is wrong where the model is: where people stop after a good item (cascade), trust the top blindly, or look at the
 places of some lists otherwise than at those of others.
 
-Intervals are by a jackknife over people: the whole estimate, examination included, is made again without each of them.
+Intervals are by people, who are what was drawn at random, and hold at one look. That of a value is by a jackknife: the
+whole estimate, examination included, is made again without each of them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -103,6 +105,31 @@ def known_places(clicks: Clicks) -> int:
 
 def _by_place(clicks: Clicks, weight: Array) -> Array:
     return np.bincount(clicks.place, weight * clicks.weight, MOST_PLACES).astype(np.float64)
+
+
+def neighbour_ratio(clicks: Clicks, place: int, alpha: float) -> tuple[float, float, float]:
+    """Return (ratio, low, high): how much people look at the place after `place` for each time that they look at this
+    one, with an interval that misses with probability `alpha`.
+
+    The ratio is that of the two sums of weights of clicks where the two items there were shown in either order at
+    random. The error of its logarithm is by people: each moves it by the difference of their shares in the two sums.
+    Without clicks at one of the two places, or with those of a single person, the interval is (0, infinity)."""
+    who, number = np.unique(clicks.person, return_inverse=True)
+    sides = []
+    for at, side in ((place, clicks.upper), (place + 1, clicks.lower)):
+        weights = side * clicks.weight * (clicks.place == at)
+        sides.append(np.bincount(number, weights, who.size).astype(np.float64))
+    upper, lower = sides
+    sums = float(upper.sum()), float(lower.sum())
+    value = sums[1] / sums[0] if sums[0] > 0.0 else math.inf
+    both = upper + lower
+    n = int((both > 0.0).sum())
+    if min(sums) <= 0.0 or n < 2:
+        return value, 0.0, math.inf
+    moved = lower / sums[1] - upper / sums[0]
+    error = math.sqrt(float(moved @ moved) * n / (n - 1.0))
+    low, high = interval(math.log(value), error, max(float(both.sum() ** 2 / (both @ both)) - 1.0, 1.0), alpha)
+    return value, math.exp(low), math.exp(min(high, 700.0))
 
 
 def examination(upper: Array, lower: Array) -> Array:

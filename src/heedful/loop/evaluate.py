@@ -140,8 +140,8 @@ class Value(NamedTuple):
     """why the value should not be trusted; "" if there is no reason known"""
     decisions_needed: int | None = None
     """about how many decisions it takes, in all, until the interval of the difference leaves out 0, if the difference
-    stays as it was measured, which is a guess while it cannot be told; None without a difference, and if it takes more
-    than 1e9"""
+    stays as it was measured, which is a guess while it cannot be told; None without a difference, with an effective
+    sample size below 30, and if it takes more than 1e9"""
 
 
 class LearnerEvaluation(NamedTuple):
@@ -247,7 +247,7 @@ def evaluate(
         LearnerEvaluation(fold.spec, fold.lessons, fold.weights(), tuple(value[j] for value in values))
         for j, fold in enumerate(folds)
     ]
-    bias = clicks.bias(interaction.measures()[0].most_weight, alpha)
+    bias = clicks.bias(alpha)
     return Evaluation(tuple(found), tuple(each.measure for each in known), alpha, after, position_bias=bias,
                       decisions=answered.n)  # fmt: skip
 
@@ -534,28 +534,19 @@ class _Clicks:
         measure = CLICKS._replace(about=CLICKS.about.format(places=there), remedy=remedy)
         return [_ClickValue(measure, self._clicks, places)]
 
-    def bias(self, most: float, alpha: float) -> tuple[PositionBias, ...] | None:
+    def bias(self, alpha: float) -> tuple[PositionBias, ...] | None:
         """Return how much people look at each place compared with the one above it, for places with at least LEAST
         clicks on both; None if there is none.
 
-        `most` is the greatest weight of a click; each interval misses with probability `alpha` at most."""
+        Each interval misses with probability `alpha`."""
         if not self._rows.n:
             return None
-        clicks, found = self._clicks, list[PositionBias]()
-        for place, n in enumerate(examination.pair_clicks(clicks).tolist()):
-            if n < LEAST:
-                continue
-            upper, lower = np.array(
-                [
-                    np.bincount(clicks.person, weight * clicks.weight * (clicks.place == at), self._people.n)
-                    for at, weight in ((place, clicks.upper), (place + 1, clicks.lower))
-                ],
-                np.float64,
-            )
-            there = upper + lower > 0.0  # each person counts alike
-            ends = ratio(lower[there], (upper + lower)[there], 2.0 * most, alpha)
-            odds = [each / (1.0 - each) if each < 1.0 else math.inf for each in ends]
-            found.append(PositionBias(place + 1, odds[0], odds[1], odds[2], n))
+        tally = examination.pair_clicks(self._clicks).tolist()
+        found = [
+            PositionBias(place + 1, *examination.neighbour_ratio(self._clicks, place, alpha), n)
+            for place, n in enumerate(tally)
+            if n >= LEAST
+        ]
         return tuple(found) or None
 
 
@@ -663,7 +654,7 @@ def needing(value: Value, decisions: int) -> Value:
 
     An interval is as wide as 1 / sqrt(decisions), as long as these are by as many people in proportion."""
     gap, low, high = value.difference, value.difference_low, value.difference_high
-    if gap is None or low is None or high is None or abs(gap) < 1e-12:
+    if gap is None or low is None or high is None or abs(gap) < 1e-12 or value.effective < LEAST:
         return value
     half = gap - low if gap > 0.0 else high - gap
     needed = decisions * (half / gap) ** 2

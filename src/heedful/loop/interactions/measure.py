@@ -50,8 +50,7 @@ class PositionBias(NamedTuple):
     """the number of clicks at the lower place for each click at the upper one, where the same items stood at both;
     below 1 where people look less"""
     low: float
-    """the lower end of a confidence interval for `ratio`; `heedful.evaluation.ratio` says how often one may look at
-    it"""
+    """the lower end of a confidence interval for `ratio`, which holds at one look"""
     high: float
     """the upper end of that interval"""
     clicks: int

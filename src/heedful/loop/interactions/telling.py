@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 POSITION_BIAS = (
     "The ratio is how much people look at the lower of two positions for each time that they look at the upper one: "
     "the number of clicks at either, where the same items were shown at both in either order at random. It is 1 if the "
-    "position makes no difference, and 0.2 if people look at the upper position five times as often."
+    "position makes no difference, and 0.2 if people look at the upper position five times as often. Its intervals "
+    "hold at one look."
 )
 ROUNDING = 1e-12
 """A value or difference nearer to 0 is what rounding leaves of 0."""
