@@ -352,6 +352,27 @@ def test_clicks_that_come_one_by_one_count_as_those_that_come_together(tmp_path:
     assert together.position_bias is not None
 
 
+def test_places_that_are_clicked_one_by_one_are_all_clicked(tmp_path: Path) -> None:
+    """Item-position and cascade values are of all that would have been chosen, not of what was chosen first; and it is
+    said what the values rest on."""
+    values = []
+    for one_by_one in (False, True):
+        answers = []
+        with small_loop(tmp_path / f"{one_by_one}", "perceptron", n_items=3, k=3, sampled=1.0, **QUICK) as loop:
+            start = loop.version
+            for t in range(60):
+                shown = loop.decide(NAMES[:3], id=f"d{t}", person=f"p{t}", show=3).shown
+                clicks = list(shown[: 1 + t % 3])
+                for some in [[each] for each in clicks] if one_by_one else [clicks]:
+                    answers.append({"decision": f"d{t}", "clicks": some})
+            loop.feedback_many(answers)
+            found = loop.evaluate(f"perceptron@{start}")
+        values.append([named(found.learners[1], name) for name in ("item-position value", "cascade value")])
+        [line] = [each.text for each in telling.evaluation(found) if str(each[0]).startswith("It rests on 60 lists")]
+        assert "from 60 people" in line
+    assert values[0] == values[1]
+
+
 def test_examination_weighted_clicks_by_hand(tmp_path: Path) -> None:
     """Each click weighs 1 / (how much its place is looked at), and counts 1 / log2(1 + rank) of the rank that a learner
     gives to the item among those shown as far down as that is known; here to the second place."""
