@@ -1296,6 +1296,8 @@ export interface components {
             once: boolean;
             /** @description whether a learner that is better by it is the better one to serve */
             decisive: boolean;
+            /** @description what `comparisons` of a value counts, as a noun */
+            counts: string;
         };
         /**
          * PositionBias

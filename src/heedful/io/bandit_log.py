@@ -125,7 +125,7 @@ def evaluate_table(
     if not (learners or targets or always):
         always = [name for name, _ in counts.most_common()]
     low, high = min(0.0, float(log.reward.min())), max(1.0, float(log.reward.max()))
-    measure = Measure(MEASURE, ABOUT, "there are no rows", "", low, high, once=True)
+    measure = Measure(MEASURE, ABOUT, "there are no rows", "", low, high, once=True, counts="row")
     shown = np.array(log.actions)
     weights = {"as logged": np.ones(len(rows))} | {
         name: importance(log.targets[name], log.probability) for name in targets

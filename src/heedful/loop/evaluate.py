@@ -61,6 +61,7 @@ ITEM_PLACE = Measure(
     "drawn at random where the learner has the same item, each weighted by 1 over the probability of that item there.",
     NO_PLACES,
     EXPLORE,
+    counts="list",
 )
 CASCADE = Measure(
     "cascade value",
@@ -68,6 +69,7 @@ CASCADE = Measure(
     "drawn at random up to which the learner has the same items, weighted by 1 over the probability of these.",
     NO_PLACES,
     EXPLORE,
+    counts="list",
 )
 CLICKS = Measure(
     "examination-weighted clicks",
@@ -79,6 +81,7 @@ CLICKS = Measure(
     "hold at one look.",
     "too few items that were shown in either order at random at the first two places were clicked",
     "More clicks.",
+    counts="click",
 )
 MOST_DECISIONS = 10**9
 """More decisions than these are not said to be needed."""
@@ -110,7 +113,7 @@ class Value(NamedTuple):
     high: float | None
     """the upper end"""
     comparisons: int
-    """how many predictions were compared with answers"""
+    """how many predictions were compared with answers, or how many lists or clicks were weighted (`Measure.counts`)"""
     people: int
     """how many people gave those answers; each person counts alike, and a decision for nobody in particular counts as a
     person"""
@@ -393,7 +396,7 @@ class _Lists:
         low, high = interaction.span()
         own = interaction.list_measures()
         about = LISTS.format(score=interaction.describe().score)
-        self._measures = own or (Measure("list value", about, NO_LISTS, EXPLORE, low, high, once=True),)
+        self._measures = own or (Measure("list value", about, NO_LISTS, EXPLORE, low, high, once=True, counts="list"),)
         self._always = bool(own)
         """whether the measures are told of even if no list has a value"""
         self._interaction, self._learners = interaction, learners
@@ -588,29 +591,37 @@ class _Places:
 
     def __init__(self, interaction: Interaction[Any], learners: int) -> None:
         self._interaction, self._learners = interaction, learners
-        self._counted, self._people, self._who = Marks(), People(), Column()
+        self._people, self._who, self._decisions = People(), Column(), Column()
         self._each, self._so_far = GrowingTable(3 * learners), GrowingTable(3 * learners)
-        """for each decision, the weights of each learner at each place (L, 3)"""
+        """for each answer, the weights of each learner at each place (L, 3)"""
         self._chosen = GrowingTable(3)
 
     def add(self, who: str | int, models: Sequence[LoopModel], step: Step) -> None:
-        if step.decision.record.arm != "sampled" or step.decision.seq in self._counted:
+        if step.decision.record.arm != "sampled":
             return
         told = self._interaction.places(models, step)
         if told is None:
             return
-        self._counted.add(step.decision.seq)
+        self._decisions.append(step.decision.seq)
         self._who.append(self._people.number(who))
         for kept, part in zip((self._each, self._so_far, self._chosen), told):
             kept.append(part.ravel())
 
     def found(self) -> list[_PlaceValue]:
-        """Return both measures, if any list was drawn and answered."""
+        """Return both measures, if any list was drawn and answered.
+
+        Of a list that was answered several times, as clicks come one by one, all is chosen that any answer chose; the
+        weights are those of the first."""
         if not len(self._who):
             return []
-        chosen, pairs = self._chosen.rows, ((ITEM_PLACE, self._each), (CASCADE, self._so_far))
-        who, shape = self._who.numbers, (-1, self._learners, 3)
-        return [_PlaceValue(measure, weights.rows.reshape(shape), chosen, who) for measure, weights in pairs]
+        _, first, number = np.unique(self._decisions.numbers, return_index=True, return_inverse=True)
+        chosen = np.zeros((first.size, 3))
+        np.maximum.at(chosen, number, self._chosen.rows)
+        order = np.argsort(first)  # of arrival
+        first, chosen = first[order], chosen[order]
+        who, shape = self._who.numbers[first], (-1, self._learners, 3)
+        pairs = (ITEM_PLACE, self._each), (CASCADE, self._so_far)
+        return [_PlaceValue(measure, weights.rows[first].reshape(shape), chosen, who) for measure, weights in pairs]
 
 
 class _PlaceValue(NamedTuple):

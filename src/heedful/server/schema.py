@@ -461,6 +461,7 @@ class Measure(msgspec.Struct, kw_only=True):
     most_weight: float
     once: Annotated[bool, Meta(description="whether a decision counts with its first answer alone")]
     decisive: Annotated[bool, Meta(description="whether a learner that is better by it is the better one to serve")]
+    counts: Annotated[str, Meta(description="what `comparisons` of a value counts, as a noun")]
 
 
 class Value(msgspec.Struct, kw_only=True):

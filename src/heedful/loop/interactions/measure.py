@@ -33,6 +33,8 @@ class Measure(NamedTuple):
     decisive: bool = True
     """whether a learner that is better by it is the better one to serve; False for a part of what a loop is for, such
     as the cost alone"""
+    counts: str = "comparison"
+    """what a value rests on a number of, as a noun: "pair", "list" or "click", in the singular"""
 
     @property
     def is_share(self) -> bool:

@@ -211,7 +211,7 @@ def evaluation(found: Evaluation) -> list[Part]:
         title = measure.name.capitalize() + ("" if measure.more_is_better else " (lower is better)")
         parts.append(Table(title, columns, tuple(rows), (0, 2, 3, 4)))
         known = next(value for value in values if value.comparisons)
-        by = basis(known.comparisons, known.people)
+        by = basis(known.comparisons, known.people, measure.counts)
         weighed = f" (effective sample size {known.effective:,.0f})" if is_weighted(known) else ""
         parts += [Line(measure.about), Line(f"{by}{weighed}.{needed(found, j)}"), *untold]
         parts += _weights(found.learners, values)

@@ -200,14 +200,14 @@ def _measure(found: Evaluation, j: int) -> MeasureView:
     scale = _scale(ends, (measure.low, measure.high))
     difference = _scale([*apart, (0.0, 0.0)])
     rows = [_row(each.learner, value, measure, scale, difference) for each, value in zip(found.learners, values)]
-    rests_on = "" if known is None else f"{basis(known.comparisons, known.people)}.{needed(found, j)}"
+    by = "" if known is None else f"{basis(known.comparisons, known.people, measure.counts)}."
     return MeasureView(
         measure.name[:1].upper() + measure.name[1:],
         measure.about,
         "higher is better" if measure.more_is_better else "lower is better",
         tuple(rows) if known is not None else (),
         difference.place(0.0),
-        rests_on,
+        by and f"{by}{needed(found, j)}",
         any(value.mean_weight is not None for value in values),
         tuple([line.text for line in refusals(found, j)]),
         tuple([f"{each.learner}: {value.warning}." for each, value in zip(found.learners, values) if value.warning]),

@@ -329,7 +329,8 @@ class Coactive(Interaction[Model]):
         swaps = [swap for swap in map(self._swap, ("", *self.served)) if swap > 0.0]
         sampled = self.manifest.settings.sampled > 0.0
         most = max([0.5 / swap for swap in swaps] + [MOST_WEIGHT if sampled else 1.0])
-        return (Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, most_weight=most, once=True),)
+        about = texts.PAIRS, texts.NO_PAIRS, texts.SWAP
+        return (Measure("swapped pairs", *about, most_weight=most, once=True, counts="pair"),)
 
     def chances(self, models: Sequence[Model], step: Step) -> Floats | None:
         """Return the probability (L,) with which each of the L `models` would show exactly the list that was shown in
