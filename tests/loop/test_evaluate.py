@@ -358,7 +358,9 @@ def test_places_that_are_clicked_one_by_one_are_all_clicked(tmp_path: Path) -> N
     values = []
     for one_by_one in (False, True):
         answers = []
-        with small_loop(tmp_path / f"{one_by_one}", "perceptron", n_items=3, k=3, sampled=1.0, **QUICK) as loop:
+        with small_loop(
+            tmp_path / f"{one_by_one}", "perceptron", n_items=3, k=3, sampled=1.0, temperature=0.5, **QUICK
+        ) as loop:
             start = loop.version
             for t in range(60):
                 shown = loop.decide(NAMES[:3], id=f"d{t}", person=f"p{t}", show=3).shown
