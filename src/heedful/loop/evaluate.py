@@ -143,8 +143,8 @@ class Value(NamedTuple):
     """why the value should not be trusted; "" if there is no reason known"""
     decisions_needed: int | None = None
     """about how many decisions it takes, in all, until the interval of the difference leaves out 0, if the difference
-    stays as it was measured, which is a guess while it cannot be told; None without a difference, with an effective
-    sample size below 30, and if it takes more than 1e9"""
+    stays as it was measured, which is a guess while it cannot be told; None without a difference, with fewer than 30
+    people or an effective sample size below 30, and if it takes more than 1e9"""
 
 
 class LearnerEvaluation(NamedTuple):
@@ -665,7 +665,9 @@ def needing(value: Value, decisions: int) -> Value:
 
     An interval is as wide as 1 / sqrt(decisions), as long as these are by as many people in proportion."""
     gap, low, high = value.difference, value.difference_low, value.difference_high
-    if gap is None or low is None or high is None or abs(gap) < 1e-12 or value.effective < LEAST:
+    if gap is None or low is None or high is None or abs(gap) < 1e-12:
+        return value
+    if min(value.effective, value.people) < LEAST:
         return value
     half = gap - low if gap > 0.0 else high - gap
     needed = decisions * (half / gap) ** 2
