@@ -1418,7 +1418,7 @@ export interface components {
             fewer: number;
             /** @description how many could have gone the way that most went */
             occasions: number;
-            /** @description the median change of these, as a share */
+            /** @description the median change, as a share, over all edits with some of it in the draft */
             change: number | null;
             /** @description for the direction of most, at most 1e12; 1 is none */
             evidence: number;

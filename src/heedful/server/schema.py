@@ -776,7 +776,9 @@ class StyleStatement(msgspec.Struct, kw_only=True):
     more: Annotated[int, Meta(description="how many raised it")]
     fewer: Annotated[int, Meta(description="how many lowered it")]
     occasions: Annotated[int, Meta(description="how many could have gone the way that most went")]
-    change: Annotated[float | None, Meta(description="the median change of these, as a share")]
+    change: Annotated[
+        float | None, Meta(description="the median change, as a share, over all edits with some of it in the draft")
+    ]
     evidence: Annotated[float, Meta(description="for the direction of most, at most 1e12; 1 is none")]
     denied: Annotated[bool, Meta(description="whether it was denied by hand")]
 
