@@ -1,9 +1,10 @@
 """What a log says about four learners, and what the labels say: MQ2008, with clicks that favour the top.
 
 `python bench/evaluate.py FOLDER [--runs 20]` (FOLDER holds S1.txt.gz to S5.txt.gz of LETOR 4.0's MQ2008) writes
-bench/results/evaluate/SEARCHES.json. In each run a loop of fair pairs answers 5,000 searches, drawn from the queries of S1 to
-S4, for 500 people who look at position i with probability 1/i; the caller's order is by BM25. The log is evaluated for
-four learners (`Loop.evaluate`); what each of them ends with is scored by NDCG@10 on the queries of S5, by their labels.
+bench/results/evaluate/SEARCHES.json. In each run a loop of fair pairs answers 5,000 searches (`--searches`), drawn from
+the queries of S1 to S4, for 500 people who look at position i with probability 1/i; the caller's order is by BM25. The
+log is evaluated for four learners (`Loop.evaluate`); what each of them ends with is scored by NDCG@10 on the queries of
+S5, by their labels.
 
 Told are, by swapped pairs and by examination-weighted clicks, the mean value of each learner, how often its interval
 contains the mean value over all other runs, which stands for the truth, how often the verdict on it is each, and the
