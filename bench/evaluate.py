@@ -35,7 +35,7 @@ from heedful.loop.evaluate import Value
 from heedful.loop.settings import Settings
 from heedful.worlds.clicks import PositionBiased
 
-SEARCHES, PEOPLE, K, BM25, SEED = 5_000, 500, 10, 24, 179_701_374
+SEARCHES, PEOPLE, K, BM25, SEED = 5_000, 500, 10, 24, 629_976_868
 MEASURES = ("swapped pairs", "examination-weighted clicks")
 LEARNERS = ("fair-pairs", "pairwise-logistic", "perceptron", "second-order")
 ITEMS, FEATURES, CANDIDATES, TOGETHER = 10_000, 20, 20, 500

@@ -33,7 +33,7 @@ from heedful.data.letor import Queries, load_letor
 from heedful.evaluation import examination
 from heedful.evaluation.ratio import ratio
 
-K, BM25, SEED = 10, 24, 179_701_374
+K, BM25, SEED = 10, 24, 629_976_868
 DEPTH = K + 1
 ALPHA = 0.05
 EYES = {

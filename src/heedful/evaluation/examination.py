@@ -38,6 +38,9 @@ MOST_PLACES = 20
 LEAST_CLICKS = 100
 """The least number of clicks on two neighbours that were shown in either order at random with which the examination of
 the lower place is estimated."""
+MOST_ERROR = 0.15
+"""The greatest standard error of the logarithm of the examination of a place whose clicks are weighted: errors of the
+ratios of neighbours add up from place to place, and a few clicks far down would outweigh all others."""
 PEOPLE = 4096
 """The number of people that are left out at a time, so that intermediate arrays stay small."""
 
@@ -94,17 +97,37 @@ def pair_clicks(clicks: Clicks) -> Ints:
 
 
 def known_places(clicks: Clicks) -> int:
-    """Return how many places, from the first on, have an examination that is known well enough to weigh clicks: where
-    each two neighbours have LEAST_CLICKS clicks or more, some on either.
+    """Return how many places, from the first on, have an examination that is known well enough to weigh clicks: down to
+    where the error of its logarithm exceeds MOST_ERROR, or two neighbours have fewer than LEAST_CLICKS clicks.
 
-    It is 1 if that of the second place is not known."""
-    upper, lower = _by_place(clicks, clicks.upper), _by_place(clicks, clicks.lower)
-    enough = (pair_clicks(clicks) >= LEAST_CLICKS) & (upper[:-1] > 0.0) & (lower[1:] > 0.0)
-    return 1 + int(np.argmin([*enough, False]))
+    It is 1 if that of the second place is not known so well, and 2 if it has the clicks alone."""
+    known, variance = 1, 0.0
+    for place, n in enumerate(pair_clicks(clicks).tolist()):
+        found = _log_ratio(clicks, place)[1:2] if n >= LEAST_CLICKS else ()
+        variance += found[0] ** 2 if found else math.inf
+        if variance > MOST_ERROR**2 and not (place == 0 and variance < math.inf):
+            break
+        known += 1
+    return known
 
 
-def _by_place(clicks: Clicks, weight: Array) -> Array:
-    return np.bincount(clicks.place, weight * clicks.weight, MOST_PLACES).astype(np.float64)
+def _log_ratio(clicks: Clicks, place: int) -> tuple[float, float, float]:
+    """Return (ratio, error of its logarithm, degrees of freedom) of how much people look at the place after `place` for
+    each time that they look at this one; the error is infinite without clicks at both, by two people or more."""
+    who, number = np.unique(clicks.person, return_inverse=True)
+    sides = []
+    for at, side in ((place, clicks.upper), (place + 1, clicks.lower)):
+        weights = side * clicks.weight * (clicks.place == at)
+        sides.append(np.bincount(number, weights, who.size).astype(np.float64))
+    upper, lower = sides
+    sums = float(upper.sum()), float(lower.sum())
+    value, both = sums[1] / sums[0] if sums[0] > 0.0 else math.inf, upper + lower
+    n = int((both > 0.0).sum())
+    if min(sums) <= 0.0 or n < 2:
+        return value, math.inf, 1.0
+    moved = lower / sums[1] - upper / sums[0]
+    error = math.sqrt(float(moved @ moved) * n / (n - 1.0))
+    return value, error, max(float(both.sum() ** 2 / (both @ both)) - 1.0, 1.0)
 
 
 def neighbour_ratio(clicks: Clicks, place: int, alpha: float) -> tuple[float, float, float]:
@@ -114,21 +137,10 @@ def neighbour_ratio(clicks: Clicks, place: int, alpha: float) -> tuple[float, fl
     The ratio is that of the two sums of weights of clicks where the two items there were shown in either order at
     random. The error of its logarithm is by people: each moves it by the difference of their shares in the two sums.
     Without clicks at one of the two places, or with those of a single person, the interval is (0, infinity)."""
-    who, number = np.unique(clicks.person, return_inverse=True)
-    sides = []
-    for at, side in ((place, clicks.upper), (place + 1, clicks.lower)):
-        weights = side * clicks.weight * (clicks.place == at)
-        sides.append(np.bincount(number, weights, who.size).astype(np.float64))
-    upper, lower = sides
-    sums = float(upper.sum()), float(lower.sum())
-    value = sums[1] / sums[0] if sums[0] > 0.0 else math.inf
-    both = upper + lower
-    n = int((both > 0.0).sum())
-    if min(sums) <= 0.0 or n < 2:
+    value, error, freedom = _log_ratio(clicks, place)
+    if error == math.inf:
         return value, 0.0, math.inf
-    moved = lower / sums[1] - upper / sums[0]
-    error = math.sqrt(float(moved @ moved) * n / (n - 1.0))
-    low, high = interval(math.log(value), error, max(float(both.sum() ** 2 / (both @ both)) - 1.0, 1.0), alpha)
+    low, high = interval(math.log(value), error, freedom, alpha)
     return value, math.exp(low), math.exp(min(high, 700.0))
 
 
