@@ -156,7 +156,7 @@ def test_all_clicks_of_one_person_have_no_error() -> None:
     assert estimate(clicks.at(clicks.person == 0), 2) is None
 
 
-def test_places_are_known_as_far_as_enough_clicks_tell_them() -> None:
+def test_places_are_known_as_far_as_enough_clicks_tell_them(monkeypatch: pytest.MonkeyPatch) -> None:
     clicks = drawn(2000, np.random.default_rng(2), 2000)
     tally = pair_clicks(clicks)
     assert (
@@ -170,6 +170,12 @@ def test_places_are_known_as_far_as_enough_clicks_tell_them() -> None:
     assert pair_clicks(few)[:2].tolist() == [tally[0], examination.LEAST_CLICKS - 1]
     assert known_places(few) == 2
     assert known_places(clicks._replace(upper=np.zeros_like(clicks.upper))) == 1
+    # the errors of the two ratios add up; that of the first, with clicks enough, is taken as it is
+    ends = [np.log(neighbour_ratio(clicks, place, 0.05)[1:]) for place in (0, 1)]
+    errors = [(high - low) / 2.0 / 1.96 for low, high in ends]
+    for limit, places in ((1.05 * np.hypot(*errors), 3), (0.95 * np.hypot(*errors), 2), (0.1 * errors[0], 2)):
+        monkeypatch.setattr(examination, "MOST_ERROR", limit)
+        assert known_places(clicks) == places
 
 
 def test_an_interval_is_one_of_students_t() -> None:
