@@ -6,9 +6,9 @@ the queries of S1 to S4, for 500 people who look at position i with probability 
 log is evaluated for four learners (`Loop.evaluate`); what each of them ends with is scored by NDCG@10 on the queries of
 S5, by their labels.
 
-Told are, by swapped pairs and by examination-weighted clicks, the mean value of each learner, how often its interval
-contains the mean value over all other runs, which stands for the truth, how often the verdict on it is each, and the
-median number of decisions that an evaluation says it takes to tell it from fair pairs.
+Told are, by swapped pairs and by examination-weighted clicks, the mean value of each learner, how often the verdict
+on it is each, and the median number of decisions that an evaluation says it takes to tell it from fair pairs; by
+swapped pairs also how often its interval contains the mean value over all other runs, which stands for the truth.
 
 `python bench/evaluate.py --speed` needs no data and writes bench/results/evaluate_speed.json: the processor time in
 which loops of 100,000 decisions (10 shown of 20 candidates out of 10,000 items with 20 features), with one click each,
@@ -156,13 +156,15 @@ def main() -> None:
             holds = [(value.low or 0.0) <= other <= (value.high or 1.0) for value, other in zip(each, others)]
             verdicts = [value.verdict for value in each]
             needed = float(np.median([value.decisions_needed or np.inf for value in each]))
+            same = name == MEASURES[0]  # the other is of as many places as a run knows the examination of
             row = {
                 "learner": learner, "ndcg": float(q[j]), "measure": name, "value": float(np.nanmean(v)),
-                "holds": float(np.mean(holds)), "worse": verdicts.count("worse"), "better": verdicts.count("better"),
+                "holds": float(np.mean(holds)) if same else None,
+                "worse": verdicts.count("worse"), "better": verdicts.count("better"),
                 "needed": needed if np.isfinite(needed) else None,
             }  # fmt: skip
             rows.append(row)
-            table.add_row(learner, f"{q[j]:.3f}", name, f"{v.mean():.3f}", f"{row['holds']:.2f}",
+            table.add_row(learner, f"{q[j]:.3f}", name, f"{v.mean():.3f}", f"{row['holds']:.2f}" if same else "",
                           f"{row['worse']}", f"{row['better']}", f"{needed:,.0f}")  # fmt: skip
     console.print(table)
     folder = Path(__file__).resolve().parent / "results" / "evaluate"
