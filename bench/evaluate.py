@@ -1,12 +1,14 @@
 """What a log says about four learners, and what the labels say: MQ2008, with clicks that favour the top.
 
 `python bench/evaluate.py FOLDER [--runs 20]` (FOLDER holds S1.txt.gz to S5.txt.gz of LETOR 4.0's MQ2008) writes
-bench/results/evaluate.json. In each run a loop of fair pairs answers 5,000 searches, drawn from the queries of S1 to
-S4, for 500 people who look at position i with probability 1/i; the caller's order is by BM25. The log is evaluated for
-four learners (`Loop.evaluate`); what each of them ends with is scored by NDCG@10 on the queries of S5, by their labels.
+bench/results/evaluate/SEARCHES.json. In each run a loop of fair pairs answers 5,000 searches (`--searches`), drawn from
+the queries of S1 to S4, for 500 people who look at position i with probability 1/i; the caller's order is by BM25. The
+log is evaluated for four learners (`Loop.evaluate`); what each of them ends with is scored by NDCG@10 on the queries of
+S5, by their labels.
 
-Told are how often the order of two learners by the log's value is the order by labels, and how often an interval
-contains the mean value over all other runs, which stands for the truth.
+Told are, by swapped pairs and by examination-weighted clicks, the mean value of each learner, how often the verdict
+on it is each, and the median number of decisions that an evaluation says it takes to tell it from fair pairs; by
+swapped pairs also how often its interval contains the mean value over all other runs, which stands for the truth.
 
 `python bench/evaluate.py --speed` needs no data and writes bench/results/evaluate_speed.json: the processor time in
 which loops of 100,000 decisions (10 shown of 20 candidates out of 10,000 items with 20 features), with one click each,
@@ -29,10 +31,12 @@ from rich.table import Table
 from heedful.data.letor import Queries, load_letor
 from heedful import infer
 from heedful.loop import Loop
+from heedful.loop.evaluate import Value
 from heedful.loop.settings import Settings
 from heedful.worlds.clicks import PositionBiased
 
-SEARCHES, PEOPLE, K, BM25 = 5_000, 500, 10, 24
+SEARCHES, PEOPLE, K, BM25, SEED = 5_000, 500, 10, 24, 629_976_868
+MEASURES = ("swapped pairs", "examination-weighted clicks")
 LEARNERS = ("fair-pairs", "pairwise-logistic", "perceptron", "second-order")
 ITEMS, FEATURES, CANDIDATES, TOGETHER = 10_000, 20, 20, 500
 LONG: tuple[tuple[str, dict[str, Any], str], ...] = (
@@ -45,7 +49,7 @@ CLICKS = PositionBiased(1.0, 0.1, clicks_only=True, highest=2.0)
 
 def searches(data: Queries, n: int, seed: int, folder: Path) -> Loop:
     """Return a loop of fair pairs that `n` searches were answered by, with what people clicked."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([SEED, seed])
     numbers = np.random.default_rng(0).standard_normal((100, data.X.shape[1])).tolist()
     named = infer([{"id": f"{i}", **{f"f{j}": z for j, z in enumerate(row)}} for i, row in enumerate(numbers)])
     loop = Loop.create(folder, encoding=named, learner="fair-pairs", settings=Settings(k=K))
@@ -130,26 +134,42 @@ def main() -> None:
     train = load_letor(*(asked.folder / f"S{i}.txt.gz" for i in range(1, 5)))
     held = load_letor(asked.folder / "S5.txt.gz", n_features=46)
     console.print(f"the caller's order: NDCG@10 {ndcg(held, np.array([0.0] * 46 + [1.0])):.3f}")
-    values, ends, quality, seconds = [], [], [], []
+    quality, seconds = [], []
+    told: dict[str, list[list[Value]]] = {name: [] for name in MEASURES}
     for seed in range(asked.runs):
         with tempfile.TemporaryDirectory() as folder, searches(train, asked.searches, seed, Path(folder) / "l") as loop:
             before = time.process_time()
             found = loop.evaluate(*LEARNERS)
             seconds.append(time.process_time() - before)
-        values.append([each.values[0].value for each in found.learners])
-        ends.append([(each.values[0].low, each.values[0].high) for each in found.learners])
+        for name in MEASURES:
+            told[name].append([value for each in found.learners for value in each.values if value.measure == name])
         quality.append([ndcg(held, np.array(list(each.weights.values()))) for each in found.learners])
-        console.print(seed, np.round(values[-1], 3), np.round(quality[-1], 3), f"{seconds[-1]:.1f} s")
-    v, q, e = np.array(values), np.array(quality), np.array(ends)
-    table = Table("learner", "value", "NDCG@10", "interval holds")
+        console.print(seed, np.round(quality[-1], 3), f"{seconds[-1]:.1f} s")
+    q = np.array(quality).mean(axis=0)
+    table = Table("learner", "NDCG@10", "measure", "value", "interval holds", "worse", "better", "needed")
     rows = []
-    for j, name in enumerate(LEARNERS):
-        others = (v[:, j].sum() - v[:, j]) / max(asked.runs - 1, 1)
-        holds = float(np.mean((e[:, j, 0] <= others) & (others <= e[:, j, 1])))
-        rows.append({"learner": name, "value": v[:, j].mean(), "ndcg": q[:, j].mean(), "holds": holds})
-        table.add_row(name, f"{v[:, j].mean():.3f}", f"{q[:, j].mean():.3f}", f"{holds:.2f}")
+    for j, learner in enumerate(LEARNERS):
+        for name in MEASURES:
+            each = [run[j] for run in told[name]]
+            v = np.array([value.value for value in each], float)
+            others = (np.nansum(v) - v) / max(asked.runs - 1, 1)
+            holds = [(value.low or 0.0) <= other <= (value.high or 1.0) for value, other in zip(each, others)]
+            verdicts = [value.verdict for value in each]
+            needed = float(np.median([value.decisions_needed or np.inf for value in each]))
+            same = name == MEASURES[0]  # the other is of as many places as a run knows the examination of
+            row = {
+                "learner": learner, "ndcg": float(q[j]), "measure": name, "value": float(np.nanmean(v)),
+                "holds": float(np.mean(holds)) if same else None,
+                "worse": verdicts.count("worse"), "better": verdicts.count("better"),
+                "needed": needed if np.isfinite(needed) else None,
+            }  # fmt: skip
+            rows.append(row)
+            table.add_row(learner, f"{q[j]:.3f}", name, f"{v.mean():.3f}", f"{row['holds']:.2f}" if same else "",
+                          f"{row['worse']}", f"{row['better']}", f"{needed:,.0f}")  # fmt: skip
     console.print(table)
-    record("evaluate", {"searches": asked.searches, "runs": asked.runs, "learners": rows, "seconds": seconds})
+    folder = Path(__file__).resolve().parent / "results" / "evaluate"
+    folder.mkdir(exist_ok=True)
+    record(f"evaluate/{asked.searches}", {"seed": SEED, "runs": asked.runs, "learners": rows, "seconds": seconds})
 
 
 if __name__ == "__main__":

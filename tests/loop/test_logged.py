@@ -33,14 +33,15 @@ def test_intervals_miss_no_more_often_than_stated(name: str, tmp_path: Path) -> 
 
 def test_a_deterministic_log_gives_no_number_and_says_why(tmp_path: Path) -> None:
     own, other = look("deterministic", 0, tmp_path / "l", (200,)).last.learners
-    assert [each.value for each in other.values] == [None, None]
-    assert [(each.low, each.high, each.difference) for each in other.values] == [(None, None, None)] * 2
-    pairs, lists = other.values
+    assert [each.value for each in other.values] == [None, None, None]
+    assert [(each.low, each.high, each.difference) for each in other.values] == [(None, None, None)] * 3
+    pairs, clicks, lists = other.values
     assert pairs.refused == "no answer prefers one of two neighbours that were shown in either order at random"
     assert "heedful init --learner fair-pairs" in pairs.remedy
+    assert (clicks.refused[:35], clicks.remedy) == ("the first two places have 0 clicks ", pairs.remedy)
     assert lists.refused == "100 % of what it would show is not in the log"
     assert "heedful init --sampled 0.01" in lists.remedy
-    assert own.values[1].value is not None, "what was shown is known"
+    assert own.values[2].value is not None, "what was shown is known"
 
 
 @pytest.mark.slow
@@ -61,13 +62,13 @@ def test_mean_weights_are_1_within_four_standard_errors(name: str, tmp_path: Pat
 
 @pytest.mark.slow
 def test_wrong_probabilities_get_no_number(tmp_path: Path) -> None:
-    small = look("chances said too small", 0, tmp_path / "a", (200,)).last.learners[1].values[1]
+    small = look("chances said too small", 0, tmp_path / "a", (200,)).last.learners[1].values[2]
     assert (small.value, small.low, small.high, small.verdict) == (None, None, None, "")
     assert small.refused.startswith("the mean weight is ")
     assert small.refused.endswith(
         ", not 1: logged probabilities are wrong, or some lists were answered more often than others"
     )
-    large = look("chances said too large", 0, tmp_path / "b", (200,)).last.learners[1].values[1]
+    large = look("chances said too large", 0, tmp_path / "b", (200,)).last.learners[1].values[2]
     assert large.value is None
     assert "is not in the log" in large.refused
 

@@ -94,6 +94,19 @@ def test_a_person_who_shortens_is_said_to_want_shorter_texts_and_nothing_else(tm
         assert told[0].told.startswith("shorter (by about 50 %, to about ")
 
 
+def test_how_much_shorter_is_said_of_all_edits_as_the_length_is(tmp_path: Path) -> None:
+    """Of fifty edits of 22 words twenty leave 8 words, twenty 20, and ten make it 33: by the median of all they are 9 %
+    shorter, by that of those that are shorter 36 %."""
+    with made(tmp_path) as loop:
+        for i in range(50):
+            left = (8, 20, 8, 20, 33)[i % 5]
+            edit(loop, i, lambda text, left=left: " ".join((text.split() * 2)[:left]))
+        length = found(loop, "length")
+    assert (length.edits, length.more, length.fewer) == (50, 10, 40)
+    assert length.change == pytest.approx(20 / 22 - 1.0)
+    assert length.told == "shorter (by about 9.1 %, to about 20 words)"
+
+
 def test_a_rare_change_is_said_to_hold_for_some_texts(tmp_path: Path) -> None:
     with made(tmp_path) as loop:
         for i in range(48):

@@ -41,7 +41,7 @@ def test_mean_weights_are_told_everywhere(
     frozen = record(tmp_path / "l.heedful", claimed)
     with Loop.open(tmp_path / "l.heedful") as loop:
         evaluation = loop.evaluate(frozen)
-    found = evaluation.learners[1].values[1]
+    found = evaluation.learners[1].values[2]
     assert found.mean_weight == (None if wrong else pytest.approx(1.0, abs=0.3))
     assert ("logged probabilities are wrong" in found.refused) == bool(found.refused) == (found.value is None) == wrong
     assert (f"{frozen}, list value: {found.refused}" in evaluation._repr_html_()) == wrong
@@ -52,8 +52,8 @@ def test_mean_weights_are_told_everywhere(
         with Client(url) as client:
             by_client = client.loop("l").evaluate(frozen)
         page = visitor.get(f"/loops/l/proof?learner={quote(frozen)}")
-    assert by_client.learners[1].values[1] == found
-    value = answer["learners"][1]["values"][1]
+    assert by_client.learners[1].values[2] == found
+    value = answer["learners"][1]["values"][2]
     assert (value.get("mean_weight"), value["refused"]) == (found.mean_weight, found.refused)
     told = f"the log cannot tell, because {found.refused or 'nothing'}."
     assert any(told in each.text for each in page.all("p[@class='refused']") if each.text) == wrong
@@ -63,7 +63,7 @@ def test_mean_weights_are_told_everywhere(
     [by_command] = [
         each for each in heedful(f"evaluate l --learner {frozen} --json").json["learners"] if each["learner"] == frozen
     ]
-    assert by_command["values"][1]["refused"] == found.refused
+    assert by_command["values"][2]["refused"] == found.refused
     if not wrong:
         row = page.all("div[@id='told']//td[@data-label='Mean weight']")
         assert f"{found.mean_weight:.2f}" in [each.text for each in row]

@@ -1227,8 +1227,10 @@ export interface components {
             after: number;
             /** @description what the first is, with which the others are compared */
             first: string;
-            /** @description how much the place in a list matters, if the log can tell */
+            /** @description how much people look at each place, if the log can tell */
             position_bias?: components["schemas"]["PositionBias"][];
+            /** @description how many decisions were answered, on which all of it rests */
+            decisions: number;
         };
         /**
          * LearnerEvaluation
@@ -1272,6 +1274,8 @@ export interface components {
             unsupported?: number;
             /** @description why it should not be trusted; "" if nothing speaks against it */
             warning: string;
+            /** @description about how many decisions it takes to tell the difference, if it stays as it was measured */
+            decisions_needed?: number;
         };
         /**
          * Measure
@@ -1292,22 +1296,24 @@ export interface components {
             once: boolean;
             /** @description whether a learner that is better by it is the better one to serve */
             decisive: boolean;
+            /** @description what `comparisons` of a value counts, as a noun */
+            counts: string;
         };
         /**
          * PositionBias
-         * @description How often a place of a list is chosen for each time that the place above it is, whatever stands there.
+         * @description How much people look at a place of a list compared with the place above it, whatever stands there.
          *
-         *         `answers` is how many answers chose one of the two, shown in either order at random.
+         *         `clicks` is how many clicks there were on the two items, shown in either order at random.
          */
         PositionBias: {
             /** @description the upper of the two, from 1 */
             place: number;
-            /** @description how often the lower place was chosen for each time that the upper one was; null: infinite */
+            /** @description the clicks at the lower place for each at the upper one, of the same items; null: infinite */
             ratio: number | null;
             /** @description the ends of an interval */
             low: number | null;
             high: number | null;
-            answers: number;
+            clicks: number;
         };
         /**
          * Weights
@@ -1411,7 +1417,7 @@ export interface components {
             fewer: number;
             /** @description how many could have gone the way that most went */
             occasions: number;
-            /** @description the median change of these, as a share */
+            /** @description the median change, as a share, over all edits with some of it in the draft */
             change: number | null;
             /** @description for the direction of most, at most 1e12; 1 is none */
             evidence: number;

@@ -45,15 +45,17 @@ def probability(ranks: Ints, m: int, temperature: float) -> float:
     return float(np.exp((np.log(each) - np.log(left)).sum()))
 
 
-def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
-    """Return a weight for each pair of neighbours (k // 2,), at positions (1, 2), (3, 4), ..., of a list of k items.
+def pair_weights(ranks: Ints, m: int, temperature: float, start: int = 0) -> Array:
+    """Return a weight for each pair of neighbours ((k - start) // 2,) of a list of k items, at positions (1, 2), (3,
+    4), ..., or from `start` = 1 at (2, 3), (4, 5), ...
 
     The weight is 1 / (2 P), where P is the probability that `draw` at this `temperature` puts the two in the order
     shown rather than the other, given the rest of the list. Weighted like this, both orders count as if they were
     equally likely. `ranks` (k,): the rank of each item of the list, 0 for the best of the `m` items.
     """
     left, each = _remaining_weights(ranks, m, temperature)
-    pairs = ranks.size // 2
+    left, each = left[start:], each[start:]
+    pairs = each.size // 2
     before, first, second = left[: 2 * pairs : 2], each[: 2 * pairs : 2], each[1 : 2 * pairs : 2]
     # Both orders remove the same two items, so the factors of all later items cancel.
     shown, other = 1.0 / (before - first), 1.0 / (before - second)

@@ -31,7 +31,7 @@ from heedful.evaluation.off_policy import RIGHT, WRONG, estimate, importance, sh
 from heedful.features import infer
 from heedful.io import import_lines
 from heedful.loop import Loop
-from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value, evaluate, judge, refused, weighted
+from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value, evaluate, judge, needing, refused, weighted
 from heedful.loop.interactions.measure import Measure
 from heedful.loop.settings import Settings
 
@@ -172,7 +172,7 @@ def evaluate_table(
     if not (learners or targets or always):
         always = [name for name, _ in counts.most_common()]
     about = " ".join((ABOUT, _condition(span, least_reward is most_reward is None), _bound(least_probability)))
-    measure = Measure(MEASURE, about, "there are no rows", "", *span, once=True)
+    measure = Measure(MEASURE, about, "there are no rows", "", *span, once=True, counts="row")
     shown = np.array(log.actions)
     weights = {name: importance(log.targets[name], log.probability) for name in targets}
     weights |= {f"always {name}": importance((shown == name).astype(np.float64), log.probability) for name in always}
@@ -186,11 +186,12 @@ def evaluate_table(
     if (wrong := shown_too_often(numbers, log.probability)) is not None:
         told = f"the mean weight of always {names[wrong[0]]} is {wrong[1]:.3g}, not 1: {WRONG}"
         found = [each._replace(values=(refused(measure, told, RIGHT),)) for each in found]
-    judged = [each._replace(values=(judge(each.values[0], own),)) for each in found]
+    judged = [each._replace(values=(needing(judge(each.values[0], own), log.reward.size),)) for each in found]
     rest = "the log as it is"
     if log.repeats.rows:
         rest += f", less {count(log.repeats.rows, 'row')} that repeat an impression, by its {log.repeats.by}"
-    return Evaluation((LearnerEvaluation("as logged", 0, {}, logged), *judged), (measure,), alpha, 0, rest)
+    evaluated = (LearnerEvaluation("as logged", 0, {}, logged), *judged)
+    return Evaluation(evaluated, (measure,), alpha, 0, rest, decisions=log.reward.size)
 
 
 def _span(rewards: Array, least: float | None, most: float | None) -> Span:

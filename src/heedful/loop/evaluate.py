@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from heapq import merge
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -19,12 +20,14 @@ import numpy.typing as npt
 
 from heedful.core.notebooks import table
 from heedful.core.validation import check_between, describe
+from heedful.core.wording import count
 from heedful.data.frames import frame_of
+from heedful.evaluation import examination
 from heedful.evaluation.off_policy import EXPLORATION, LEAST, Estimate, Refusal, estimate, importance
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.growing import Column, GrowingTable, Marks, People
-from heedful.loop.interactions.measure import Compared, Measure, PositionBias
+from heedful.loop.interactions.measure import Compared, ListClick, Measure, PositionBias
 from heedful.loop.interactions.protocol import Interaction, LoopModel, Step
 from heedful.loop.records import check_time
 from heedful.loop.silence import silent_steps
@@ -52,6 +55,7 @@ ITEM_PLACE = Measure(
     "drawn at random where the learner has the same item, each weighted by 1 over the probability of that item there.",
     NO_PLACES,
     EXPLORE,
+    counts="list",
 )
 CASCADE = Measure(
     "cascade value",
@@ -59,7 +63,22 @@ CASCADE = Measure(
     "drawn at random up to which the learner has the same items, weighted by 1 over the probability of these.",
     NO_PLACES,
     EXPLORE,
+    counts="list",
 )
+CLICKS = Measure(
+    "examination-weighted clicks",
+    "Examination-weighted clicks is a second measure, which assumes more than the first: that how much people look at "
+    "a place depends on the place alone, not on what stands above it. It is the mean of 1 / log2(1 + rank) over "
+    "clicks, by the rank that a learner gives to the item clicked among those shown{places}, before it learns from the "
+    "answer. A click weighs 1 over the examination of its place, which is how much people look there compared with the "
+    "first place, estimated from items shown in either order at random. Its intervals allow for that estimate, and "
+    "hold at one look.",
+    "too few items that were shown in either order at random at the first two places were clicked",
+    "More clicks.",
+    counts="click",
+)
+MOST_DECISIONS = 10**9
+"""More decisions than these are not said to be needed."""
 BETTER_WORSE: tuple[Verdict, Verdict] = ("better", "worse")
 
 
@@ -83,11 +102,12 @@ class Value(NamedTuple):
     """the estimate, in units of the measure; None if the log does not determine it"""
     low: float | None
     """the lower end of an interval, which holds at all looks while new people come; while the same people come back, at
-    one look (`heedful.evaluation.ratio`); None with `value`; -inf if it is not known how low a reward may be"""
+    one look (`heedful.evaluation.ratio`), and so it does for examination-weighted clicks
+    (`heedful.evaluation.examination`); None with `value`; -inf if it is not known how low a reward may be"""
     high: float | None
     """the upper end; inf if it is not known how high a reward may be"""
     comparisons: int
-    """how many predictions were compared with answers"""
+    """how many predictions were compared with answers, or how many lists or clicks were weighted (`Measure.counts`)"""
     people: int
     """how many people gave those answers; each person counts alike, and a decision for nobody in particular counts as a
     person"""
@@ -115,6 +135,10 @@ class Value(NamedTuple):
     measures"""
     warning: str = ""
     """why the value should not be trusted; "" if there is no reason known"""
+    decisions_needed: int | None = None
+    """about how many decisions it takes, in all, until the interval of the difference leaves out 0, if the difference
+    stays as it was measured, which is a guess while it cannot be told; None without a difference, with fewer than 30
+    people or an effective sample size below 30, and if it takes more than 1e9"""
 
 
 class LearnerEvaluation(NamedTuple):
@@ -149,7 +173,9 @@ class Evaluation(NamedTuple):
     first: str = "the loop's own learner"
     """a description of the first learner, which the others are compared with"""
     position_bias: tuple[PositionBias, ...] | None = None
-    """how choices depend on the place in a list; None if the log cannot tell"""
+    """how much people look at a place of a list compared with the place above it; None if the log cannot tell"""
+    decisions: int = 0
+    """how many decisions were answered, which all of it rests on"""
 
     def to_frame(self, package: str = "pandas") -> Any:
         """Return a row for each learner and measure, as a data frame of `package` ("pandas", "polars" or "pyarrow").
@@ -196,7 +222,7 @@ def evaluate(
     folds = [_Fold(projection, spec) for spec in named]
     interaction, after = projection.interaction, max(fold.after for fold in folds)
     sums = [_Sums(measure, len(folds)) for measure in interaction.measures()]
-    harvest = _Harvest(interaction.measures()[0].most_weight)
+    clicks, answered = _Clicks(len(folds)), Marks()
     lists, places = _Lists(interaction, len(folds), least_probability), _Places(interaction, len(folds))
     models = [fold.model for fold in folds]
     steps = projection.steps(models, spans=[fold.span for fold in folds])
@@ -207,24 +233,27 @@ def evaluate(
         try:
             if event.seq > after:
                 who = decision.seq if decision.person is None else decision.person
+                answered.add(decision.seq)
                 for sum_, compared in zip(sums, interaction.compare(models, step)):
                     sum_.add(who, decision.seq, compared)
-                    harvest.add(who, decision.seq, compared)
+                clicks.add(who, decision.seq, interaction.clicks(models, step))
                 lists.add(who, models, step)
                 places.add(who, models, step)
             for fold in folds:
                 fold.learn(step)
         except Exception as error:  # whatever a learner of somebody's own raises
             raise ValueError(f"learner: {' or '.join(named)} failed on feedback {event.id}: {error}") from error
-    known: list[_Sums | _ListValue | _PlaceValue] = [*sums, *lists.found(), *places.found()]
+    known: list[_Sums | _ClickValue | _ListValue | _PlaceValue]
+    known = [*sums, *clicks.found(interaction.measures()[0].remedy), *lists.found(), *places.found()]
     known.sort(key=lambda each: not each.measure.decisive)  # stable
-    values = [each.values(alpha) for each in known]
+    values = [[needing(value, answered.n) for value in each.values(alpha)] for each in known]
     found = [
         LearnerEvaluation(fold.spec, fold.lessons, fold.weights(), tuple(value[j] for value in values))
         for j, fold in enumerate(folds)
     ]
-    return Evaluation(tuple(found), tuple(each.measure for each in known), alpha, after,
-                      position_bias=harvest.found(alpha))  # fmt: skip
+    bias = clicks.bias(alpha)
+    return Evaluation(tuple(found), tuple(each.measure for each in known), alpha, after, position_bias=bias,
+                      decisions=answered.n)  # fmt: skip
 
 
 class _Fold:
@@ -370,7 +399,7 @@ class _Lists:
         low, high = interaction.span()
         own = interaction.list_measures()
         about = LISTS.format(score=interaction.describe().score)
-        self._measures = own or (Measure("list value", about, NO_LISTS, EXPLORE, low, high, once=True),)
+        self._measures = own or (Measure("list value", about, NO_LISTS, EXPLORE, low, high, once=True, counts="list"),)
         self._always = bool(own)
         """whether the measures are told of even if no list has a value"""
         self._interaction, self._learners = interaction, learners
@@ -449,41 +478,96 @@ class _ListValue(NamedTuple):
         return weighted(self.measure, found, n, int(self.who.max()) + 1)
 
 
-class _Harvest:
-    """Position bias: how choices depend on places alone, from neighbouring items that were shown in either order at
-    random.
+class _Clicks:
+    """The clicks on lists of the log, for `learners` learners: what they say of how much people look at each place, and
+    of the learners.
 
-    Each item then stands as often in the upper place as in the lower one, so only the places make a difference (Agarwal
-    et al. 2019). `bound` is the greatest weight of a pair."""
+    A decision may be answered several times, as clicks come one by one; each item counts once."""
 
-    def __init__(self, bound: float) -> None:
-        self._bound, self._counted = bound, Marks()
-        self._sums: dict[int, tuple[People, GrowingTable]] = {}
-        """by upper place, for each person: how many pairs, the sum of the weights of those whose lower item was chosen,
-        the sum of all weights"""
+    def __init__(self, learners: int) -> None:
+        self._learners, self._counted, self._people = learners, Marks(), People()
+        self._lists = GrowingTable(1, small=True)
+        """for each person, how many of their lists were answered"""
+        self._decisions, self._who, self._rows = Column(), Column(), GrowingTable(3 + learners, small=True)
+        """for each click: its decision, the person, and its place, its weights as the upper and as the lower one of two
+        random neighbours, and what each learner ranks before it"""
 
-    def add(self, who: str | int, decision: int, compared: Compared | None) -> None:
-        if compared is None or not compared.neighbours or decision in self._counted:
+    def add(self, who: str | int, decision: int, clicks: Sequence[ListClick] | None) -> None:
+        if clicks is None:
             return
+        number = self._people.number(who)
+        self._lists.add(number, (float(decision not in self._counted),))
         self._counted.add(decision)
-        for place, upper, weight in compared.neighbours:
-            if place not in self._sums:
-                self._sums[place] = People(), GrowingTable(3)
-            people, sums = self._sums[place]
-            sums.add(people.number(who), (1.0, 0.0 if upper else weight, weight))
+        for place, upper, lower, above in clicks:
+            self._decisions.append(decision)
+            self._who.append(number)
+            self._rows.append((place, upper, lower, *above))
 
-    def found(self, alpha: float) -> tuple[PositionBias, ...] | None:
-        """Return the bias of each place with at least LEAST choices, each interval missing with probability `alpha` at
-        most; None if there is no such place."""
-        sums = {place: table.rows for place, (_, table) in sorted(self._sums.items())}
-        return tuple(self._bias(place, each, alpha) for place, each in sums.items()
-                     if each[:, 0].sum() >= LEAST) or None  # fmt: skip
+    @cached_property
+    def _clicks(self) -> examination.Clicks:
+        rows, decision = self._rows.rows, self._decisions.numbers
+        at = decision * examination.MOST_PLACES + rows[:, 0].astype(np.int64)
+        first = np.sort(np.unique(at, return_index=True)[1])  # each item of a list once
+        person, rows = self._who.numbers[first], rows[first].astype(np.float64)
+        place, above = rows[:, 0].astype(np.int64), rows[:, 3:].astype(np.int64)
+        upper, lower = rows[:, 1:3].T
+        return examination.Clicks(person, place, upper, lower, above, 1.0 / self._lists.rows[person, 0])
 
-    def _bias(self, place: int, sums: Floats, alpha: float) -> PositionBias:
-        lower, whole = (sums[:, j] / sums[:, 0] for j in (1, 2))  # each person counts alike
-        share, low, high = ratio(lower, whole, self._bound, alpha)
-        odds = [each / (1.0 - each) if each < 1.0 else math.inf for each in (share, low, high)]
-        return PositionBias(place, odds[0], odds[1], odds[2], int(sums[:, 0].sum()))
+    def found(self, remedy: str) -> list[_ClickValue]:
+        """Return the measure of learners by clicks, if there were any; `remedy` says how neighbours come to be shown in
+        either order at random."""
+        if not self._rows.n:
+            return []
+        places = examination.known_places(self._clicks)
+        there = "" if places == 1 else f" at the first {places} places"
+        remedy = CLICKS.remedy if examination.pair_clicks(self._clicks)[0] else remedy
+        measure = CLICKS._replace(about=CLICKS.about.format(places=there), remedy=remedy)
+        return [_ClickValue(measure, self._clicks, places)]
+
+    def bias(self, alpha: float) -> tuple[PositionBias, ...] | None:
+        """Return how much people look at each place compared with the one above it, for places with at least LEAST
+        clicks on both; None if there is none.
+
+        Each interval misses with probability `alpha`."""
+        if not self._rows.n:
+            return None
+        tally = examination.pair_clicks(self._clicks).tolist()
+        found = [
+            PositionBias(place + 1, *examination.neighbour_ratio(self._clicks, place, alpha), n)
+            for place, n in enumerate(tally)
+            if n >= LEAST
+        ]
+        return tuple(found) or None
+
+
+class _ClickValue(NamedTuple):
+    """The value of rankings by `clicks` that are weighted by examination, which is known for so many `places`."""
+
+    measure: Measure
+    clicks: examination.Clicks
+    places: int
+
+    def values(self, alpha: float) -> list[Value]:
+        """Return the value of each learner, in the order of the learners; each interval and that of each difference
+        misses with probability `alpha`."""
+        found = examination.estimate(self.clicks, self.places) if self.places > 1 else None
+        if found is None:
+            n = int(examination.pair_clicks(self.clicks)[0])
+            told = f"the first two places have {count(n, 'click')} on items that were shown there in either order at "
+            told += f"random, and it takes {examination.LEAST_CLICKS} of two people or more"
+            return [refused(self.measure, told, self.measure.remedy)] * self.clicks.above.shape[1]
+        values: list[Value] = []
+        for j, (value, error, apart) in enumerate(zip(*(part.tolist() for part in found[:3]))):
+            low, high = examination.interval(value, error, found.freedom, alpha)
+            one = Value(self.measure.name, value, max(low, 0.0), min(high, 1.0), found.clicks, found.people,
+                        found.effective, None, None, None, "", "", "")  # fmt: skip
+            if j > 0:
+                gap = value - float(found.values[0])
+                low, high = examination.interval(gap, apart, found.freedom, alpha)
+                verdict: Verdict = "better" if low > 0.0 else "worse" if high < 0.0 else "cannot be told"
+                one = one._replace(difference=gap, difference_low=low, difference_high=high, verdict=verdict)
+            values.append(one)
+        return values
 
 
 class _Places:
@@ -494,29 +578,37 @@ class _Places:
 
     def __init__(self, interaction: Interaction[Any], learners: int) -> None:
         self._interaction, self._learners = interaction, learners
-        self._counted, self._people, self._who = Marks(), People(), Column()
+        self._people, self._who, self._decisions = People(), Column(), Column()
         self._each, self._so_far = GrowingTable(3 * learners), GrowingTable(3 * learners)
-        """for each decision, the weights of each learner at each place (L, 3)"""
+        """for each answer, the weights of each learner at each place (L, 3)"""
         self._chosen = GrowingTable(3)
 
     def add(self, who: str | int, models: Sequence[LoopModel], step: Step) -> None:
-        if step.decision.record.arm != "sampled" or step.decision.seq in self._counted:
+        if step.decision.record.arm != "sampled":
             return
         told = self._interaction.places(models, step)
         if told is None:
             return
-        self._counted.add(step.decision.seq)
+        self._decisions.append(step.decision.seq)
         self._who.append(self._people.number(who))
         for kept, part in zip((self._each, self._so_far, self._chosen), told):
             kept.append(part.ravel())
 
     def found(self) -> list[_PlaceValue]:
-        """Return both measures, if any list was drawn and answered."""
+        """Return both measures, if any list was drawn and answered.
+
+        Of a list that was answered several times, as clicks come one by one, all is chosen that any answer chose; the
+        weights are those of the first."""
         if not len(self._who):
             return []
-        chosen, pairs = self._chosen.rows, ((ITEM_PLACE, self._each), (CASCADE, self._so_far))
-        who, shape = self._who.numbers, (-1, self._learners, 3)
-        return [_PlaceValue(measure, weights.rows.reshape(shape), chosen, who) for measure, weights in pairs]
+        _, first, number = np.unique(self._decisions.numbers, return_index=True, return_inverse=True)
+        chosen = np.zeros((first.size, 3))
+        np.maximum.at(chosen, number, self._chosen.rows)
+        order = np.argsort(first)  # of arrival
+        first, chosen = first[order], chosen[order]
+        who, shape = self._who.numbers[first], (-1, self._learners, 3)
+        pairs = (ITEM_PLACE, self._each), (CASCADE, self._so_far)
+        return [_PlaceValue(measure, weights.rows[first].reshape(shape), chosen, who) for measure, weights in pairs]
 
 
 class _PlaceValue(NamedTuple):
@@ -553,6 +645,20 @@ def refused(measure: Measure, reason: str, remedy: str) -> Value:
 
     `reason` says in words why not, `remedy` what would make the log determine it."""
     return Value(measure.name, None, None, None, 0, 0, 0.0, None, None, None, "", reason, remedy)
+
+
+def needing(value: Value, decisions: int) -> Value:
+    """Return `value` with about how many decisions it takes to tell the difference, by that of so many `decisions`.
+
+    An interval is as wide as 1 / sqrt(decisions), as long as these are by as many people in proportion."""
+    gap, low, high = value.difference, value.difference_low, value.difference_high
+    if gap is None or low is None or high is None or abs(gap) < 1e-12:
+        return value
+    if min(value.effective, value.people) < LEAST:
+        return value
+    half = gap - low if gap > 0.0 else high - gap
+    needed = decisions * (half / gap) ** 2
+    return value._replace(decisions_needed=max(math.ceil(needed), 1) if needed <= MOST_DECISIONS else None)
 
 
 def weighted(measure: Measure, found: Estimate | Refusal, comparisons: int, people: int) -> Value:

@@ -15,10 +15,11 @@ MORE = 1 << 12
 
 
 class GrowingTable:
-    """Rows of `width` numbers each, of which more can be appended; 8 bytes a number, and as many again in reserve."""
+    """Rows of `width` numbers each, of which more can be appended; 8 bytes a number, 4 if they are `small`, and half as
+    many again in reserve."""
 
-    def __init__(self, width: int) -> None:
-        self._rows: Floats = np.zeros((1, width))
+    def __init__(self, width: int, small: bool = False) -> None:
+        self._rows: Floats = np.zeros((1, width), np.float32 if small else np.float64)
         self.n = 0
         """how many rows there are"""
 
@@ -38,7 +39,7 @@ class GrowingTable:
 
     def _room(self) -> None:
         if self.n == len(self._rows):
-            more = np.zeros((max(self.n // 2, MORE), self._rows.shape[1]))
+            more = np.zeros((max(self.n // 2, MORE), self._rows.shape[1]), self._rows.dtype)
             self._rows = np.concatenate([self._rows, more])
 
     @property
@@ -52,6 +53,8 @@ class Marks:
 
     def __init__(self) -> None:
         self._marks = bytearray()
+        self.n = 0
+        """how many numbers there are"""
 
     def __contains__(self, number: int) -> bool:
         return number < len(self._marks) and self._marks[number] == 1
@@ -60,6 +63,7 @@ class Marks:
         """Put `number` into the set."""
         if number >= len(self._marks):
             self._marks.extend(bytes(number + MORE - len(self._marks)))
+        self.n += 1 - self._marks[number]
         self._marks[number] = 1
 
 

@@ -83,8 +83,8 @@ class StyleStatement(NamedTuple):
     occasions: int
     """how many edits could have lowered it, as the draft had some; all for a size, or if more raised it"""
     change: float | None
-    """the median change, as a share, of the edits that changed it in the direction of most; None for a number that was
-    0 in the draft"""
+    """the median change, as a share, over the edits in which it could be counted and was not 0 in the draft; None if
+    there are none"""
     evidence: float
     """the evidence for the direction of most, at most 1e12; 1 is none"""
     denied: bool
@@ -243,7 +243,7 @@ def _statements(
         more, fewer = sum(c.raw > 0 for c in there), sum(c.raw < 0 for c in there)
         rises = more > fewer if not answered[:, j].any() else bool(answered[0, j])
         moved = [c for c in there if c.raw == (1 if rises else -1)]
-        shares = [c.after / c.before - 1.0 for c in moved if c.before]
+        shares = [c.after / c.before - 1.0 for c in there if c.before]
         share = float(np.median(shares)) if shares else None
         occasions = len(there) if rises or j < SIZES else sum(c.before > 0 for c in there)
         told = _told(j, rises, moved, occasions, share, words) if answered[:, j].any() else ""
@@ -258,11 +258,11 @@ def _told(
 ) -> str:
     """Return in words how the person wants texts with respect to feature number `j`: more of it if `rises`, else less.
 
-    `moved` are the edits that changed it that way, out of `occasions` edits that could have; `change` is their median
-    change as a share, and `words` the lengths of all edited texts."""
+    `moved` are the edits that changed it that way, out of `occasions` edits that could have; `change` is the
+    median change of all edits as a share, and `words` are the lengths of all edited texts."""
     feature = FEATURES[j]
     told = feature.more if rises else feature.fewer
-    if j == 0 and change is not None:
+    if j == 0 and change is not None and (change > 0.0 if rises else change < 0.0):  # else half are not changed
         return f"{told} (by about {percent(abs(change), 2)}, to about {int(np.median(words))} words)"
     if feature.none and not rises and sum(c.after == 0 for c in moved) >= LEFT * occasions:
         told = feature.none

@@ -461,6 +461,7 @@ class Measure(msgspec.Struct, kw_only=True):
     most_weight: float
     once: Annotated[bool, Meta(description="whether a decision counts with its first answer alone")]
     decisive: Annotated[bool, Meta(description="whether a learner that is better by it is the better one to serve")]
+    counts: Annotated[str, Meta(description="what `comparisons` of a value counts, as a noun")]
 
 
 class Value(msgspec.Struct, kw_only=True):
@@ -489,21 +490,25 @@ class Value(msgspec.Struct, kw_only=True):
         float | UnsetType, Meta(description="the share of what it would show that is not in the log")
     ] = UNSET
     warning: Annotated[str, Meta(description='why it should not be trusted; "" if nothing speaks against it')]
+    decisions_needed: Annotated[
+        int | UnsetType,
+        Meta(description="about how many decisions it takes to tell the difference, if it stays as it was measured"),
+    ] = UNSET
 
 
 class PositionBias(msgspec.Struct, kw_only=True):
-    """How often a place of a list is chosen for each time that the place above it is, whatever stands there.
+    """How much people look at a place of a list compared with the place above it, whatever stands there.
 
-    `answers` is how many answers chose one of the two, shown in either order at random."""
+    `clicks` is how many clicks there were on the two items, shown in either order at random."""
 
     place: Annotated[int, Meta(description="the upper of the two, from 1")]
     ratio: Annotated[
         float | None,
-        Meta(description="how often the lower place was chosen for each time that the upper one was; null: infinite"),
+        Meta(description="the clicks at the lower place for each at the upper one, of the same items; null: infinite"),
     ]
     low: Annotated[float | None, Meta(description="the ends of an interval")]
     high: float | None
-    answers: int
+    clicks: int
 
 
 class LearnerEvaluation(msgspec.Struct, kw_only=True):
@@ -524,8 +529,9 @@ class Evaluation(msgspec.Struct, kw_only=True):
     after: Annotated[int, Meta(description="answers are compared from this version on")]
     first: Annotated[str, Meta(description="what the first is, with which the others are compared")]
     position_bias: Annotated[
-        list[PositionBias] | UnsetType, Meta(description="how much the place in a list matters, if the log can tell")
+        list[PositionBias] | UnsetType, Meta(description="how much people look at each place, if the log can tell")
     ] = UNSET
+    decisions: Annotated[int, Meta(description="how many decisions were answered, on which all of it rests")]
 
 
 class Arm(msgspec.Struct):
@@ -800,7 +806,9 @@ class StyleStatement(msgspec.Struct, kw_only=True):
     more: Annotated[int, Meta(description="how many raised it")]
     fewer: Annotated[int, Meta(description="how many lowered it")]
     occasions: Annotated[int, Meta(description="how many could have gone the way that most went")]
-    change: Annotated[float | None, Meta(description="the median change of these, as a share")]
+    change: Annotated[
+        float | None, Meta(description="the median change, as a share, over all edits with some of it in the draft")
+    ]
     evidence: Annotated[float, Meta(description="for the direction of most, at most 1e12; 1 is none")]
     denied: Annotated[bool, Meta(description="whether it was denied by hand")]
 

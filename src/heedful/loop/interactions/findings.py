@@ -129,10 +129,11 @@ def number(value: float | None, places: int = 2) -> str:
     return "–" if value is None else f"{value:.{places}f}".replace("-", "−")
 
 
-def basis(comparisons: int, people: int) -> str:
-    """Return in words how many comparisons of how many people a measure rests on, the beginning of a sentence."""
+def basis(comparisons: int, people: int, noun: str) -> str:
+    """Return in words how many comparisons, which `noun` names, of how many people a measure rests on, the beginning of
+    a sentence."""
     alike = ", each of whom counts alike, as does a decision for nobody in particular" if people > 1 else ""
-    return f"It rests on {count(comparisons, 'comparison')} from {count(people, 'person', 'people')}{alike}"
+    return f"It rests on {count(comparisons, noun)} from {count(people, 'person', 'people')}{alike}"
 
 
 def sentence(text: str) -> str:

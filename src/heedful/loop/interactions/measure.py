@@ -34,6 +34,8 @@ class Measure(NamedTuple):
     decisive: bool = True
     """whether a learner that is better by it is the better one to serve; False for a part of what a loop is for, such
     as the cost alone"""
+    counts: str = "comparison"
+    """what a value rests on a number of, as a noun: "pair", "list" or "click", in the singular"""
 
     @property
     def is_share(self) -> bool:
@@ -42,20 +44,20 @@ class Measure(NamedTuple):
 
 
 class PositionBias(NamedTuple):
-    """How often people choose a place of a list compared with the place above it, whatever items are there."""
+    """How much people look at a place of a list compared with the place above it, whatever items are there: by
+    `heedful.evaluation.examination`, from clicks on items that were shown in either order at random."""
 
     place: int
     """the upper of the two places, from 1"""
     ratio: float
-    """the number of choices at the lower place for each choice at the upper one; below 1 where people look less"""
+    """the number of clicks at the lower place for each click at the upper one, where the same items stood at both;
+    below 1 where people look less"""
     low: float
-    """the lower end of a confidence interval for `ratio`; `heedful.evaluation.ratio` says how often one may look at
-    it"""
+    """the lower end of a confidence interval for `ratio`, which holds at one look"""
     high: float
     """the upper end of that interval"""
-    answers: int
-    """the number of answers that chose one of two neighbours at these places, which were shown in either order at
-    random"""
+    clicks: int
+    """the number of clicks on two neighbours at these places, which were shown in either order at random"""
 
 
 class Compared(NamedTuple):
@@ -66,10 +68,21 @@ class Compared(NamedTuple):
     nan for a learner that makes no such prediction"""
     weights: Floats
     """the weight of each comparison (c,): an inverse probability of what was shown, or 1"""
-    neighbours: Sequence[tuple[int, bool, float]] = ()
-    """the pairs of neighbours in the list shown of which a click chose exactly one, where the two were shown in either
-    order at random: (position, from 1, of the upper item of the two; whether the upper one was chosen; 1 / (2 P), P
-    being the probability of the order in which they were shown)"""
     most: float = 0.0
     """the greatest value that any prediction could have had, if the `high` of the measure is not known beforehand: that
     of what could have been chosen, not of what was"""
+
+
+class ListClick(NamedTuple):
+    """One click on an item of a list, for L learners."""
+
+    place: int
+    """the place of the item, from 0"""
+    upper: float
+    """1 / (2 P) if it is the upper one of two neighbours that were shown in either order at random, P being the
+    probability of the order in which they were; 0 if it is not"""
+    lower: float
+    """the same if it is the lower one of two"""
+    above: Sequence[int]
+    """(L,) the items that each learner ranks before it, of those shown at the first `MOST_PLACES` places of
+    `heedful.evaluation.examination`: bit q is 1 if it does the item at place q"""

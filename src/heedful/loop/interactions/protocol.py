@@ -26,7 +26,7 @@ from heedful.loop.interactions.columns import Columns
 from heedful.loop.interactions.contributions import Contributions
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
 from heedful.loop.interactions.forms import Form
-from heedful.loop.interactions.measure import Compared, Measure
+from heedful.loop.interactions.measure import Compared, ListClick, Measure
 from heedful.loop.interactions.named import loop_learner, name_fitting
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.telling import Part
@@ -886,6 +886,13 @@ class Interaction(Protocol[M]):
 
         `step` is one piece of feedback with the decision that it answers; no model has learned from it yet. A
         comparison is None if the answer says nothing by that measure."""
+
+    def clicks(self, models: Sequence[M], step: Step) -> Sequence[ListClick] | None:
+        """Return the clicks in `step` on the items of a list, with what each of the L `models` ranks before them.
+
+        `step` is one piece of feedback with the decision that it answers; no model has learned from it yet. Return None
+        if it does not say what of a list was clicked, or if the places that the items had are not known."""
+        return None
 
     def chances(self, models: Sequence[M], step: Step) -> Floats | None:
         """Return the probability (L,) with which each of the L `models` would show exactly the list that was shown in

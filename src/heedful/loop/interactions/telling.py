@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from heedful.loop.why import Why
 
 POSITION_BIAS = (
-    "The ratio is the number of choices of the lower of two neighbours for each choice of the upper one, where they "
-    "were shown in either order at random. It is 1 if the position makes no difference, and 0.2 if the upper position "
-    "alone makes a choice five times as likely."
+    "The ratio is how much people look at the lower of two positions for each time that they look at the upper one: "
+    "the number of clicks at either, where the same items were shown at both in either order at random. It is 1 if the "
+    "position makes no difference, and 0.2 if people look at the upper position five times as often. Its intervals "
+    "hold at one look."
 )
 ROUNDING = 1e-12
 """A value or difference nearer to 0 is what rounding leaves of 0."""
@@ -170,8 +171,8 @@ def greatest(found: LearnerEvaluation) -> str:
 
 
 def position_bias(found: Evaluation) -> list[Part]:
-    """Return, as a table and a paragraph, how often people choose the lower of two neighbouring places of a list for
-    each time that they choose the upper one.
+    """Return, as a table and a paragraph, how much people look at the lower of two neighbouring places of a list
+    compared with the upper one.
 
     `found` is an evaluation of learners on a log. Return [] if the log does not allow to estimate it."""
     if found.position_bias is None:
@@ -181,11 +182,11 @@ def position_bias(found: Evaluation) -> list[Part]:
             f"{each.place} and {each.place + 1}",
             f"{each.ratio:.3f}",
             f"{each.low:.3f} to {each.high:.3f}",
-            f"{each.answers:,}",
+            f"{each.clicks:,}",
         )
         for each in found.position_bias
     ]
-    columns = ("positions", "ratio", f"{percent(1.0 - found.alpha, 6)} interval", "choices")
+    columns = ("positions", "ratio", f"{percent(1.0 - found.alpha, 6)} interval", "clicks")
     return [Table("Position bias", columns, tuple(rows)), Line(POSITION_BIAS)]
 
 
@@ -210,13 +211,15 @@ def evaluation(found: Evaluation) -> list[Part]:
         title = measure.name.capitalize() + ("" if measure.more_is_better else " (lower is better)")
         parts.append(Table(title, columns, tuple(rows), (0, 2, 3, 4)))
         known = next(value for value in values if value.comparisons)
-        by = basis(known.comparisons, known.people)
+        by = basis(known.comparisons, known.people, measure.counts)
         weighed = f" (effective sample size {known.effective:,.0f})" if is_weighted(known) else ""
-        parts += [Line(measure.about), Line(f"{by}{weighed}."), *untold, *_weights(found.learners, values)]
+        parts += [Line(measure.about), Line(f"{by}{weighed}.{needed(found, j)}"), *untold]
+        parts += _weights(found.learners, values)
     if any(isinstance(part, Table) for part in parts):
         told = f"The first row is {found.first}; differences and verdicts compare the others with it. Each interval "
         told += f"misses the true value with probability {found.alpha:.2g} at most: however often you look while each "
-        parts.append(Line(f"{told}answer is by a new person, at one look while the same people come back."))
+        told += "answer is by a new person, at one look while the same people come back"
+        parts.append(Line(f"{told}, unless its measure says otherwise."))
     return there([*parts, *position_bias(found), _learned(found)])
 
 
@@ -244,6 +247,22 @@ def refusals(found: Evaluation, j: int) -> list[Line]:
         Line(f"{measure}{_of(names, found)}: the log cannot tell, because {why}. {remedy}".rstrip())
         for (why, remedy), names in reasons.items()
     ]
+
+
+def needed(found: Evaluation, j: int) -> str:
+    """Return a sentence, with a space before it, on how many decisions it takes to tell learners from the first by the
+    measure with the index `j`; "" if there is no difference.
+
+    `found` is an evaluation of learners on a log."""
+    told = [
+        f"{int(float(f'{n:.2g}')):,} for {each.learner}"
+        for each in found.learners
+        if (n := each.values[j].decisions_needed) is not None
+    ]
+    if not told:
+        return ""
+    many = " To tell the difference, if it stays as it was measured, takes about this many decisions: "
+    return f"{many}{', '.join(told)} (answered so far: {found.decisions:,})."
 
 
 def _of(names: Sequence[str], found: Evaluation) -> str:

@@ -11,7 +11,7 @@ from heedful.core.wording import percent
 from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
 from heedful.loop.interactions.findings import basis
 from heedful.loop.interactions.measure import Measure, PositionBias
-from heedful.loop.interactions.telling import POSITION_BIAS, refusals, value_texts
+from heedful.loop.interactions.telling import POSITION_BIAS, needed, refusals, value_texts
 
 ROOM = 0.04
 """The room on either side of the outermost interval, as a share of the length of the drawn scale."""
@@ -89,7 +89,8 @@ class MeasureView(NamedTuple):
     zero: float
     """where no difference is on the scale of the differences, in percent of its length"""
     basis: str
-    """how many comparisons of how many people the values rest on, as a sentence; "" without rows"""
+    """how many comparisons of how many people the values rest on, and how many decisions it takes to tell the learners
+    apart, as sentences; "" without rows"""
     weights: bool
     """whether the values rest on weighted lists, so that the mean weight and the unsupported share are shown"""
     refusals: tuple[str, ...]
@@ -99,19 +100,19 @@ class MeasureView(NamedTuple):
 
 
 class BiasRow(NamedTuple):
-    """How much more often people choose one of two neighbouring positions of a list than the other, as texts and a
+    """How much people look at one of two neighbouring positions of a list compared with the other, as texts and a
     picture."""
 
     positions: str
     """the two positions, such as 1 and 2"""
     ratio: str
-    """how often the lower one was chosen for each time that the upper one was"""
+    """how much people look at the lower one for each time that they look at the upper one"""
     between: str
     """its interval"""
     drawn: Interval | None
     """the ratio and its interval, drawn on the scale of the column; None if the interval has no upper end"""
-    answers: str
-    """how many answers it rests on"""
+    clicks: str
+    """how many clicks it rests on"""
 
 
 class EvaluationView(NamedTuple):
@@ -128,7 +129,7 @@ class EvaluationView(NamedTuple):
     sure: str
     """1 - alpha, as a percentage"""
     bias: tuple[BiasRow, ...]
-    """how answers depend on the position alone, a row for each two neighbouring positions; () if the log does not say
+    """how much people look at each position, a row for each two neighbours; () if the log does not say
     it"""
     even: float
     """where the ratio 1, no position bias, is on the scale of those rows, in percent of its length"""
@@ -158,7 +159,7 @@ def _bias(found: Sequence[PositionBias]) -> tuple[tuple[BiasRow, ...], float]:
         ratio, between = f"{each.ratio:.2f}", f"{each.low:.2f} to {each.high:.2f}"
         text = f"{ratio}, interval {between}"
         drawn = scale.interval(each.ratio, each.low, each.high, text) if each in known else None
-        rows.append(BiasRow(f"{each.place} and {each.place + 1}", ratio, between, drawn, f"{each.answers:,}"))
+        rows.append(BiasRow(f"{each.place} and {each.place + 1}", ratio, between, drawn, f"{each.clicks:,}"))
     return tuple(rows), scale.place(1.0)
 
 
@@ -167,7 +168,7 @@ def _verdict(each: LearnerEvaluation, own: str, measures: Sequence[Measure]) -> 
     learner `own`.
 
     It goes by the first of the `measures` in which the log determines the difference between the two, of those that are
-    decisive."""
+    decisive; if that one cannot tell, what others say is added."""
     told = [
         (measure, value)
         for measure, value in zip(measures, each.values)
@@ -179,7 +180,8 @@ def _verdict(each: LearnerEvaluation, own: str, measures: Sequence[Measure]) -> 
     apart = value_texts(value, measure.is_share)[2]
     if value.verdict == "cannot be told":
         so_far = f"the difference in {measure.name} is {apart}"
-        return "open", f"It cannot be told yet whether {each.learner} is better than {own}: {so_far}."
+        other = [f" By {m.name} it is {v.verdict}." for m, v in told[1:] if v.verdict != value.verdict]
+        return "open", f"It cannot be told yet whether {each.learner} is better than {own}: {so_far}.{''.join(other)}"
     kind = "good" if value.verdict == "better" else "bad"
     return kind, f"{each.learner} is {value.verdict} than {own}: the difference in {measure.name} is {apart}."
 
@@ -198,14 +200,14 @@ def _measure(found: Evaluation, j: int) -> MeasureView:
     scale = _scale(ends, (measure.low, measure.high))
     difference = _scale([*apart, (0.0, 0.0)])
     rows = [_row(each.learner, value, measure, scale, difference) for each, value in zip(found.learners, values)]
-    rests_on = "" if known is None else f"{basis(known.comparisons, known.people)}."
+    by = "" if known is None else f"{basis(known.comparisons, known.people, measure.counts)}."
     return MeasureView(
         measure.name[:1].upper() + measure.name[1:],
         measure.about,
         "higher is better" if measure.more_is_better else "lower is better",
         tuple(rows) if known is not None else (),
         difference.place(0.0),
-        rests_on,
+        by and f"{by}{needed(found, j)}",
         any(value.mean_weight is not None for value in values),
         tuple([line.text for line in refusals(found, j)]),
         tuple([f"{each.learner}: {value.warning}." for each, value in zip(found.learners, values) if value.warning]),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.evaluation.examination import MOST_PLACES
 from heedful.evaluation.plackett_luce import pair_weights
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.learners.coactive.fair_pairs import PerturbedRanking
@@ -34,7 +35,7 @@ from heedful.loop.interactions.lists import (
     score_list,
     why_unsaid,
 )
-from heedful.loop.interactions.measure import Compared, Measure
+from heedful.loop.interactions.measure import Compared, ListClick, Measure
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import (
     Interaction,
@@ -328,7 +329,8 @@ class Coactive(Interaction[Model]):
         swaps = [swap for swap in map(self._swap, ("", *self.served)) if swap > 0.0]
         sampled = self.manifest.settings.sampled > 0.0
         most = max([0.5 / swap for swap in swaps] + [MOST_WEIGHT if sampled else 1.0])
-        return (Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, most_weight=most, once=True),)
+        about = texts.PAIRS, texts.NO_PAIRS, texts.SWAP
+        return (Measure("swapped pairs", *about, most_weight=most, once=True, counts="pair"),)
 
     def chances(self, models: Sequence[Model], step: Step) -> Floats | None:
         """Return the probability (L,) with which each of the L `models` would show exactly the list that was shown in
@@ -366,9 +368,33 @@ class Coactive(Interaction[Model]):
         worse = [record.shown[at if upper else at - 1] for at, upper, _ in pairs]
         gaps = x.take(better, axis=0) - x.take(worse, axis=0)
         ahead = np.array([gaps.dot(_weights(model, step.decision.person)) for model in models])
-        weights = np.array([weight for _, _, weight in pairs])
-        told = pairs if step.feedback.form == "clicks" else ()
-        return (Compared(np.heaviside(ahead, 0.5), weights, told),)
+        return (Compared(np.heaviside(ahead, 0.5), np.array([weight for _, _, weight in pairs])),)
+
+    def clicks(self, models: Sequence[Model], step: Step) -> Sequence[ListClick] | None:
+        """Return the clicks in `step` on the items of a list, with what each of the L `models` ranks before them.
+
+        `step` is one piece of feedback with the decision that it answers. Return None if it is no clicks, if one item
+        was shown, or if the places are not known: on a later page, and where items stood that were not on offer."""
+        record, form = step.context.record, step.feedback.form
+        if form not in ("clicks", "none") or record.unknown or record.after or len(record.shown) < 2:
+            return None
+        shown, chosen = record.shown[:MOST_PLACES], step.feedback.chosen
+        clicked = [place for place, j in enumerate(shown) if j in chosen]
+        if not clicked:
+            return ()
+        upper, lower = np.zeros((2, len(record.shown)))
+        for start, weights in _pairs(record, self._swap(record.learner)):
+            upper[start : start + 2 * len(weights) : 2] = weights
+            lower[start + 1 : start + 1 + 2 * len(weights) : 2] = weights
+        rows = np.argsort(shown, kind="stable")  # the items shown in the order of the candidates, as ties go by that
+        x, person = step.context.x[np.array(shown)[rows]], step.decision.person
+        above = np.zeros((len(shown), len(models)), np.int64)
+        for j, model in enumerate(models):
+            before = 0
+            for place in rows[self.order(model, model.shared, own_state(model.people, person), x)].tolist():
+                above[place, j] = before
+                before |= 1 << place
+        return [ListClick(i, float(upper[i]), float(lower[i]), above[i].tolist()) for i in clicked]
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
         """Return how strongly `feedback` speaks for items of the list: {index among the candidates of `decision`:
@@ -548,9 +574,9 @@ def swapped_pairs(record: DecisionRecord, feedback: FeedbackRecord, swap: float)
     Such a pair was shown in either order at random, the order shown with a known probability P, and `feedback` prefers
     one of the two; its weight is 1 / (2 P). `swap` is the probability with which the learner swaps neighbours; in a
     list drawn at random P follows from the draw instead."""
-    if feedback.form not in ("clicks", "better") or (found := _pairs(record, swap)) is None:
+    if feedback.form not in ("clicks", "better") or not (found := _pairs(record, swap)):
         return []
-    start, weights = found
+    start, weights = found[0]
     place = {j: i for i, j in enumerate(feedback.chosen)} if feedback.form == "better" else None
     told, shown, chosen = [], record.shown, feedback.chosen
     for at, weight in zip(range(start, len(shown), 2), weights):
@@ -564,25 +590,29 @@ def swapped_pairs(record: DecisionRecord, feedback: FeedbackRecord, swap: float)
     return told
 
 
-def _pairs(record: DecisionRecord, swap: float) -> tuple[int, list[float]] | None:
-    """Return (position of the first random pair in a list, weight 1 / (2 P) of each pair); None if there are no such
-    pairs.
+def _pairs(record: DecisionRecord, swap: float) -> list[tuple[int, list[float]]]:
+    """Return the random pairs of neighbours in a list that do not overlap: [(position of the first, weight 1 / (2 P) of
+    each pair)], once for each way to divide the list into such pairs; [] if there is none.
 
     P is the probability of the order in which a pair is shown in the list of `record`; the weight is 0 for a pair that
     is left out. `swap` is the probability with which neighbours are swapped."""
     said, n = record.proposal, len(record.shown)
     if record.arm == "sampled":
-        weights = pair_weights(np.array(said["ranks"], np.int64), said["candidates"], said["temperature"])
-        other = 0.5 / (1.0 - 0.5 / weights)
-        return 0, np.where(np.maximum(weights, other) <= MOST_WEIGHT, weights, 0.0).tolist()
+        ranks, found = np.array(said["ranks"], np.int64), []
+        for start in (0, 1):
+            weights = pair_weights(ranks, said["candidates"], said["temperature"], start)
+            other = 0.5 / (1.0 - 0.5 / weights)
+            found.append((start, np.where(np.maximum(weights, other) <= MOST_WEIGHT, weights, 0.0).tolist()))
+        return found
     if record.arm == "interleaved":
         # A coin turned a round's two items around, unless the second side wanted the first item, too.
         teams, ranks = said["teams"], said["ranks"]
-        return 0, [float(ranks[teams[i + 1]][i + 1] < ranks[teams[i + 1]][i]) for i in range(0, n - 1, 2)]
+        return [(0, [float(ranks[teams[i + 1]][i + 1] < ranks[teams[i + 1]][i]) for i in range(0, n - 1, 2)])]
     start = said.get("start", -1)
     if record.arm != "learned" or start < 0 or swap == 0.0:  # 0: of a learner whose file is not here any more
-        return None
-    return start, [0.5 / (swap if swapped else 1.0 - swap) for swapped in said["swapped"][: max((n - start) // 2, 0)]]
+        return []
+    swapped = said["swapped"][: max((n - start) // 2, 0)]
+    return [(start, [0.5 / (swap if each else 1.0 - swap) for each in swapped])]
 
 
 # ---------------------------------------------------------------------------- feedback as an order

@@ -517,9 +517,11 @@ class Routing(Coactive):
         what = "of the answers that a policy would have shown: those that were shown, each weighted by the probability "
         what += "with which the policy would have chosen its model over that with which it was chosen."
         return (
-            Measure("value", f"Value is the mean thumb less cost weight times cost {what}", ANSWERS, MORE, low, high),
-            Measure("thumbs", f"Thumbs is the share of thumbs up {what}", ANSWERS, MORE, decisive=False),
-        )
+            Measure("value", f"Value is the mean thumb less cost weight times cost {what}", ANSWERS, MORE, low, high,
+                    counts="answer"),
+            Measure("thumbs", f"Thumbs is the share of thumbs up {what}", ANSWERS, MORE, decisive=False,
+                    counts="answer"),
+        )  # fmt: skip
 
     def list_scores(self, step: Step) -> Sequence[float] | None:
         """Return (thumb less charge, thumb) of the answer that was judged in `step`; None if it judges none, or two

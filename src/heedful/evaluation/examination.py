@@ -1,0 +1,223 @@
+"""How much people look at each place of a list, and how well a ranker orders what they like, from clicks.
+
+The position-based model: a person clicks the item j at place q with probability theta_q gamma_j, where the examination
+theta_q, how much people look at the place, depends on the place alone, and gamma_j on the item and the request. Where
+two neighbours were shown in either order at random, with known probabilities P, each click on them weighs 1 / (2 P).
+Either item then counts as often at the upper place as at the lower one, so that
+
+    E[weighted clicks at q + 1] / E[weighted clicks at q] = theta_{q+1} / theta_q
+
+(intervention harvesting: Agarwal et al., WSDM 2019). The product of these ratios is the examination of a place, that of
+the first being 1. A click at place q weighs 1 / theta_q, and is as likely then wherever its item stood: so the mean of
+1 / log2(1 + rank) over clicks weighted like this, where the rank is that which a ranker gives to the item clicked,
+estimates sum_j gamma_j / log2(1 + rank_j) / sum_j gamma_j of the items shown (counterfactual evaluation: Joachims,
+Swaminathan & Schnabel, WSDM 2017). Ranks are among the items that were shown at the first places, those whose
+examination is known: ranked among all candidates, a ranker would lose for the good items that nobody was shown.
+
+It is wrong where the model is: where people stop after a good item (cascade), trust the top blindly, or look at the
+places of some lists otherwise than at those of others.
+
+Intervals are by people, who are what was drawn at random, and hold at one look. That of a value is by a jackknife: the
+whole estimate, examination included, is made again without each of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+MOST_PLACES = 20
+"""How many places of a list are looked at, at most."""
+LEAST_CLICKS = 100
+"""The least number of clicks on two neighbours that were shown in either order at random with which the examination of
+the lower place is estimated."""
+MOST_ERROR = 0.15
+"""The greatest standard error of the logarithm of the examination of a place whose clicks are weighted: errors of the
+ratios of neighbours add up from place to place, and a few clicks far down would outweigh all others."""
+PEOPLE = 4096
+"""The number of people that are left out at a time, so that intermediate arrays stay small."""
+
+
+class Clicks(NamedTuple):
+    """n clicks on items of lists, for L rankers."""
+
+    person: Ints
+    """(n,) who clicked, as a number from 0"""
+    place: Ints
+    """(n,) the place of the item clicked, from 0"""
+    upper: Array
+    """(n,) 1 / (2 P) if the item is the upper one of two neighbours that were shown in either order at random, P being
+    the probability of the order in which they were; 0 if it is not"""
+    lower: Array
+    """(n,) the same if it is the lower one of two"""
+    above: Ints
+    """(n, L) which of the items shown each ranker puts before the one clicked: bit q is 1 if it does the item at place
+    q"""
+    weight: Array
+    """(n,) the weight of the person who clicked, such as 1 / the number of their lists"""
+
+    def at(self, some: npt.NDArray[np.bool_]) -> Clicks:
+        """Return the clicks that `some` (n,) is True for."""
+        return Clicks(self.person[some], self.place[some], self.upper[some], self.lower[some], self.above[some],
+                      self.weight[some])  # fmt: skip
+
+
+class Estimates(NamedTuple):
+    """The values of L rankers by their clicks, each with the standard error of itself and of its difference to the
+    first."""
+
+    values: Array
+    """(L,) the mean of 1 / log2(1 + rank) over weighted clicks, from 0 to 1"""
+    errors: Array
+    """(L,) the standard error of each value"""
+    gap_errors: Array
+    """(L,) that of its difference to the first"""
+    freedom: float
+    """the degrees of freedom of the errors: the effective number of people, less 1"""
+    clicks: int
+    """the number of clicks at the places whose examination is known"""
+    people: int
+    """the number of people who made these"""
+    effective: float
+    """the effective sample size (sum w)^2 / sum w^2 of their weights w"""
+
+
+def pair_clicks(clicks: Clicks) -> Ints:
+    """Return, for each place but the last (19,), the number of clicks on it and on the next one where the two items
+    there were shown in either order at random."""
+    upper, lower = clicks.place[clicks.upper > 0.0], clicks.place[clicks.lower > 0.0] - 1
+    return np.bincount(np.concatenate([upper, lower]), minlength=MOST_PLACES)[: MOST_PLACES - 1]
+
+
+def known_places(clicks: Clicks) -> int:
+    """Return how many places, from the first on, have an examination that is known well enough to weigh clicks: down to
+    where the error of its logarithm exceeds MOST_ERROR, or two neighbours have fewer than LEAST_CLICKS clicks.
+
+    It is 1 if that of the second place is not known so well, and 2 if it has the clicks alone."""
+    known, variance = 1, 0.0
+    for place, n in enumerate(pair_clicks(clicks).tolist()):
+        found = _log_ratio(clicks, place)[1:2] if n >= LEAST_CLICKS else ()
+        variance += found[0] ** 2 if found else math.inf
+        if variance > MOST_ERROR**2 and not (place == 0 and variance < math.inf):
+            break
+        known += 1
+    return known
+
+
+def _log_ratio(clicks: Clicks, place: int) -> tuple[float, float, float]:
+    """Return (ratio, error of its logarithm, degrees of freedom) of how much people look at the place after `place` for
+    each time that they look at this one; the error is infinite without clicks at both, by two people or more."""
+    who, number = np.unique(clicks.person, return_inverse=True)
+    sides = []
+    for at, side in ((place, clicks.upper), (place + 1, clicks.lower)):
+        weights = side * clicks.weight * (clicks.place == at)
+        sides.append(np.bincount(number, weights, who.size).astype(np.float64))
+    upper, lower = sides
+    sums = float(upper.sum()), float(lower.sum())
+    value, both = sums[1] / sums[0] if sums[0] > 0.0 else math.inf, upper + lower
+    n = int((both > 0.0).sum())
+    if min(sums) <= 0.0 or n < 2:
+        return value, math.inf, 1.0
+    moved = lower / sums[1] - upper / sums[0]
+    error = math.sqrt(float(moved @ moved) * n / (n - 1.0))
+    return value, error, max(float(both.sum() ** 2 / (both @ both)) - 1.0, 1.0)
+
+
+def neighbour_ratio(clicks: Clicks, place: int, alpha: float) -> tuple[float, float, float]:
+    """Return (ratio, low, high): how much people look at the place after `place` for each time that they look at this
+    one, with an interval that misses with probability `alpha`.
+
+    The ratio is that of the two sums of weights of clicks where the two items there were shown in either order at
+    random. The error of its logarithm is by people: each moves it by the difference of their shares in the two sums.
+    Without clicks at one of the two places, or with those of a single person, the interval is (0, infinity)."""
+    value, error, freedom = _log_ratio(clicks, place)
+    if error == math.inf:
+        return value, 0.0, math.inf
+    low, high = interval(math.log(value), error, freedom, alpha)
+    return value, math.exp(low), math.exp(min(high, 700.0))
+
+
+def examination(upper: Array, lower: Array) -> Array:
+    """Return how much people look at each of p places compared with the first, (..., p).
+
+    `upper` and `lower` (..., p - 1) are the sums of the weights of clicks on the upper and on the lower of two
+    neighbours, from the first two on, where the two were shown in either order at random."""
+    first = np.ones((*upper.shape[:-1], 1))
+    return np.concatenate([first, np.cumprod(lower / upper, axis=-1)], axis=-1)
+
+
+def estimate(clicks: Clicks, places: int) -> Estimates | None:
+    """Return the values of L rankers by n `clicks`, with examination estimated from the same clicks.
+
+    Only the first `places` (2 or more, from `known_places`) count. Return None if no error can be estimated: all clicks
+    at one of these places come from one person."""
+    there = clicks.place < places
+    gains = 1.0 / np.log2(2.0 + np.bitwise_count(clicks.above[there] & ((1 << places) - 1)))  # (n, L)
+    counted = clicks.at(there)
+    whole = np.sum([each.sum(axis=0) for each in _sums(counted, gains, places)], axis=0)
+    if not len(whole):
+        return None
+    values = _values(whole)
+    squares, weight = np.zeros((2, values.size)), np.zeros(2)
+    looked = examination(whole[0, : places - 1], whole[1, : places - 1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for each in _sums(counted, gains, places):
+            apart = _values(whole - each) - values
+            squares += np.square(apart).sum(axis=0), np.square(apart - apart[:, :1]).sum(axis=0)
+            own = (each[:, 2] / looked).sum(axis=1)
+            weight += own.sum(), own @ own
+    if not np.isfinite(squares).all():
+        return None
+    n = int(np.unique(counted.person).size)
+    errors = np.sqrt(squares * (n - 1.0) / n)
+    single = counted.weight / looked[counted.place]
+    return Estimates(
+        values, errors[0], errors[1], max(float(weight[0] ** 2 / weight[1]) - 1.0, 1.0), counted.place.size, n,
+        float(single.sum() ** 2 / (single @ single)),
+    )  # fmt: skip
+
+
+def _sums(clicks: Clicks, gains: Array, places: int) -> Iterator[Array]:
+    """Yield sums over the clicks of each person, for some people at a time: (people, 3 + L, places).
+
+    They are, by place: the weights of clicks on the upper of two random neighbours there; on the lower of two at the
+    next place; of all clicks there; and these times the `gains` (n, L) of each of L rankers."""
+    order = np.argsort(clicks.person, kind="stable")
+    people, begins = np.unique(clicks.person[order], return_index=True)
+    begins = np.append(begins, order.size)
+    for first in range(0, people.size, PEOPLE):
+        last = min(first + PEOPLE, people.size)
+        some = order[begins[first] : begins[last]]
+        who = np.repeat(np.arange(last - first), np.diff(begins[first : last + 1]))
+        place, weight = clicks.place[some], clicks.weight[some]
+        parts = [clicks.upper[some] * weight, clicks.lower[some] * weight, weight]
+        parts += [weight * gain for gain in gains[some].T]
+        at = who * places + place
+        stacked = np.array([np.bincount(at, part, (last - first) * places) for part in parts], np.float64)
+        found = stacked.reshape(len(parts), -1, places).swapaxes(0, 1)
+        found[:, 1] = np.roll(found[:, 1], -1, axis=-1)  # of nothing is the first place the lower one
+        yield found
+
+
+def _values(sums: Array) -> Array:
+    """Return the values of L rankers (..., L) from sums of clicks by place (..., 3 + L, places), as `_sums` makes
+    them."""
+    looked = examination(sums[..., 0, :-1], sums[..., 1, :-1])[..., None, :]
+    weighted = (sums[..., 2:, :] / looked).sum(axis=-1)
+    return np.asarray(weighted[..., 1:] / weighted[..., :1])
+
+
+def interval(value: float, error: float, freedom: float, alpha: float) -> tuple[float, float]:
+    """Return (low, high), the interval around an estimate with this standard `error` and these degrees of `freedom`
+    (Student's t) that misses with probability `alpha`."""
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(freedom, 1.0 - alpha / 2.0)) * error if error > 0.0 else 0.0
+    return value - half, value + half
