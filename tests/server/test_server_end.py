@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
+from asking import NO_TLS
 
 from heedful import Loop
 from heedful.server.context import Options
+from heedful.server.main import served
 from processes import Asker, Process, check, here, made, taught, until
 
 
@@ -48,6 +51,23 @@ class Watcher:
 
     def close(self) -> None:
         self.connection.close()
+
+
+class Sleepless:
+    """asyncio, in which nobody sleeps."""
+
+    def __getattr__(self, name: str) -> Any:
+        assert name != "sleep", "the server looks again and again whether it was told to end"
+        return getattr(asyncio, name)
+
+
+def test_told_to_end_it_ends_without_a_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits to be told, however seldom it looks at the clock, and does not sleep before it ends."""
+    monkeypatch.setattr("uvicorn.server.asyncio", Sleepless())
+    monkeypatch.setattr("heedful.server.main.TICK", 3600.0, raising=False)
+    folder = made(tmp_path / "served", "a")
+    with served(folder) as url, httpx.Client(base_url=url, verify=NO_TLS) as client:
+        assert client.get("/v1/loops/a").status_code == 200
 
 
 def test_told_to_end_it_ends_in_order(tmp_path: Path) -> None:
