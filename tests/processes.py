@@ -112,7 +112,7 @@ def here(folder: Path, options: Options | None = None) -> Iterator[tuple[App, ht
                 until(lambda: server.started)
                 yield app, client
             finally:
-                server.should_exit = True
+                server.stop()
                 thread.join(30)
                 assert not thread.is_alive()
 

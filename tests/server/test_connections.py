@@ -348,7 +348,7 @@ def shared(folder: Path) -> Iterator[tuple[App, str, str]]:
         thread.start()
         until(lambda: server.started)
         yield app, *[f"http://127.0.0.1:{each.getsockname()[1]}" for each in (listener, sharing)]
-        server.should_exit = True
+        server.stop()
         thread.join()
 
 

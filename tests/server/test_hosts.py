@@ -73,7 +73,7 @@ def fronted(url: str, hosts: int) -> Iterator[tuple[Any, int]]:
         try:
             yield front, listener.getsockname()[1]
         finally:
-            server.should_exit = True
+            server.stop()
             thread.join(60)
 
 
