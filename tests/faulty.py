@@ -91,31 +91,25 @@ def raw(some: bytes) -> Fault:
 
 def hang(to: socket.socket, request: Request, answer: Any) -> bool:
     """Never answers."""
-    to.settimeout(3.0)
-    to.recv(1)  # until the other side goes
+    to.settimeout(20.0)
+    with contextlib.suppress(ConnectionError):
+        to.recv(1)  # until the other side goes
     return False
 
 
-def late(seconds: float) -> Fault:
-    """Does what is asked, and answers later."""
-
-    def fault(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
-        found = answer(request)
-        time.sleep(seconds)
-        to.sendall(found.raw)
-        return True
-
-    return fault
+def late(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
+    """Does what is asked, and answers when nobody waits for it any more."""
+    found = answer(request)
+    hang(to, request, answer)
+    to.sendall(found.raw)
+    return False
 
 
-def later(seconds: float) -> Fault:
-    """Does what is asked later."""
-
-    def fault(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
-        time.sleep(seconds)
-        return well(to, request, answer)
-
-    return fault
+def later(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
+    """Does what is asked when nobody waits for it any more."""
+    hang(to, request, answer)
+    well(to, request, answer)
+    return False
 
 
 def cut(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
