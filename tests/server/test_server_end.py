@@ -91,7 +91,9 @@ def test_told_to_end_it_ends_in_order(tmp_path: Path) -> None:
                 told.append((f"e{i}-{n}", reply.value["seq"]))
 
         at_work = [asyncio.create_task(work(i)) for i in range(8)]
-        await asyncio.sleep(0.5)
+        while len(told) <= 50:  # it ends in the middle
+            assert not any(task.done() for task in at_work), told
+            await asyncio.sleep(0.005)
         await asyncio.to_thread(server.end)
         await asyncio.gather(*at_work)
         assert refused == 8
@@ -103,9 +105,8 @@ def test_told_to_end_it_ends_in_order(tmp_path: Path) -> None:
         asyncio.run(load(server, told))
         assert "Traceback" not in server.told.read_text()
         for each in watchers:
-            assert each.ended.wait(5)
+            assert each.ended.wait(60)
             assert each.got.endswith(b"0\r\n\r\n"), "the stream was cut off"
-    assert len(told) > 50
     assert len(list((folder / "a.heedful").glob("snapshot-*"))) == 1  # and the next start folds nothing
     assert not list((folder / "b.heedful").glob("snapshot-*"))
     assert not list(folder.glob("*/log.db-wal"))
