@@ -587,7 +587,7 @@ def test_the_end_waits_for_the_answer(folder: Path, monkeypatch: pytest.MonkeyPa
         was = LoopWorker.decide_once
         monkeypatch.setattr(LoopWorker, "decide_once", decide_once)
         wire.send(content)
-        under_way.wait(10)
+        assert under_way.wait(60)
         closed = pool.submit(idle.closed)
         threading.Timer(0.5, go.set).start()
     answer = wire.must()
