@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from heedful.client import AsyncClient, AsyncRemoteLoop, Client
+from processes import free_port
 
 
 class Request(NamedTuple):
@@ -205,8 +206,7 @@ def _read(of: socket.socket) -> Request | None:
 
 def unused() -> str:
     """A url at which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return f"http://127.0.0.1:{found.getsockname()[1]}"
+    return f"http://127.0.0.1:{free_port()}"
 
 
 class Waited:
