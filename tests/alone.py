@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 @contextmanager
 def alone_with_ray() -> Iterator[None]:
-    """To have the only Ray cluster on the machine, which leaves nothing behind. Sockets need a folder of a short name."""
+    """The only Ray cluster on the machine; it leaves nothing behind. Sockets need a folder with a short name."""
     with (
         alone("ray"),
         TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder,
