@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+
+@contextmanager
+def alone_with_ray() -> Iterator[None]:
+    """The only Ray cluster on the machine; it leaves nothing behind. Sockets need a folder with a short name."""
+    with (
+        alone("ray"),
+        TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder,
+        patch.dict(os.environ, RAY_TMPDIR=folder),
+    ):
+        yield
 
 
 @contextmanager

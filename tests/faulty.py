@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from heedful.client import AsyncClient, AsyncRemoteLoop, Client
+from processes import free_port
 
 
 class Request(NamedTuple):
@@ -91,31 +92,25 @@ def raw(some: bytes) -> Fault:
 
 def hang(to: socket.socket, request: Request, answer: Any) -> bool:
     """Never answers."""
-    to.settimeout(3.0)
-    to.recv(1)  # until the other side goes
+    to.settimeout(20.0)
+    with contextlib.suppress(ConnectionError):
+        to.recv(1)  # until the other side goes
     return False
 
 
-def late(seconds: float) -> Fault:
-    """Does what is asked, and answers later."""
-
-    def fault(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
-        found = answer(request)
-        time.sleep(seconds)
-        to.sendall(found.raw)
-        return True
-
-    return fault
+def late(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
+    """Does what is asked, and answers when nobody waits for it any more."""
+    found = answer(request)
+    hang(to, request, answer)
+    to.sendall(found.raw)
+    return False
 
 
-def later(seconds: float) -> Fault:
-    """Does what is asked later."""
-
-    def fault(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
-        time.sleep(seconds)
-        return well(to, request, answer)
-
-    return fault
+def later(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
+    """Does what is asked when nobody waits for it any more."""
+    hang(to, request, answer)
+    well(to, request, answer)
+    return False
 
 
 def cut(to: socket.socket, request: Request, answer: Callable[[Request], Response]) -> bool:
@@ -211,8 +206,7 @@ def _read(of: socket.socket) -> Request | None:
 
 def unused() -> str:
     """A url at which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return f"http://127.0.0.1:{found.getsockname()[1]}"
+    return f"http://127.0.0.1:{free_port()}"
 
 
 class Waited:

@@ -59,7 +59,7 @@ def main(heedful: str, endpoint: str) -> None:
     assert prompt_of(POEM, None) == "a poem about rain"
     assert prompt_of(SUM, None) == "a sum of numbers"
     assert prompt_of(None, ["x", "y"]) == "x\ny"
-    with Client(heedful, timeout=10.0) as client:
+    with Client(heedful, timeout=60.0) as client:
         loop = client.loop("route")
         with_it = router(endpoint, "small", "large")
         strategy = HeedfulStrategy(with_it, loop)

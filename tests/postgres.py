@@ -13,7 +13,6 @@ import os
 import pwd
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -79,10 +78,10 @@ def as_user() -> list[str]:
 
 def _start(folder: Path) -> str:
     """Start a server in the folder and return the URL of its database postgres."""
-    at, user = programs(), as_user()
+    from processes import free_port
+
+    at, user, port = programs(), as_user(), free_port()
     assert at is not None
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
     if user:
         owner = pwd.getpwnam(user[2])
         os.chown(folder, owner.pw_uid, owner.pw_gid)

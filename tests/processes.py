@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import random
 import signal
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,10 +33,23 @@ ENDED = 0, -signal.SIGTERM, 128 + signal.SIGTERM
 HEEDFUL = str(Path(sys.executable).with_name("heedful"))
 
 
+@cache
+def _own_ports() -> tuple[socket.socket, Iterator[int]]:
+    """(what says that they are taken, ports that no other process of these tests uses), below those that the system
+    gives to who connects: so one stays free while a server is killed and started again."""
+    for first in range(10_000, 32_000, 100):
+        with suppress(OSError):
+            return socket.create_server(("127.0.0.1", first)), itertools.cycle(range(first + 1, first + 100))
+    raise OSError("expected a port from 10,000 to 32,000 that is free, got none")
+
+
 def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    """A port that nobody listens on, for a server that this process starts."""
+    _, ports = _own_ports()
+    while True:
+        port = next(ports)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 class Process:
@@ -43,9 +58,12 @@ class Process:
     def __init__(self, folder: Path, *options: str, port: int | None = None) -> None:
         self.folder, self.port = folder, port or free_port()
         self.told = folder.with_name(f"{folder.name}-{self.port}.log")
+        self._command = [HEEDFUL, "serve", str(folder), "--port", str(self.port), *options]
+        self.child = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
         with self.told.open("ab") as log:
-            command = [HEEDFUL, "serve", str(folder), "--port", str(self.port), *options]
-            self.child = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            return subprocess.Popen(self._command, stdout=log, stderr=log, start_new_session=True)
 
     @property
     def url(self) -> str:
@@ -69,6 +87,13 @@ class Process:
         with suppress(ProcessLookupError):
             os.killpg(self.child.pid, signal.SIGKILL)
         assert self.child.wait(30) in (-signal.SIGKILL, *ENDED), self.told.read_text()
+
+    def again(self) -> Process:
+        """It, killed unless it was, started again at the same port: as soon as it answers."""
+        if self.child.poll() is None:
+            self.kill()
+        self.child = self._start()
+        return self.wait()
 
     def end(self, seconds: float = 60.0) -> float:
         """In order; after how many seconds it was gone."""
@@ -112,7 +137,7 @@ def here(folder: Path, options: Options | None = None) -> Iterator[tuple[App, ht
                 until(lambda: server.started)
                 yield app, client
             finally:
-                server.should_exit = True
+                server.stop()
                 thread.join(30)
                 assert not thread.is_alive()
 

@@ -49,7 +49,8 @@ class QuickRule:
         sys.addaudithook(lambda event, _: self.refuse("starts a process") if event in PROCESSES else None)
         for owner, name, what in (
             (multiprocessing.process.BaseProcess, "start", "starts a process"),
-            (cache, "_loop", "loads or compiles a loop"),
+            (cache, "loop_for", "loads or compiles a loop"),
+            (cache, "kernel_for", "loads or compiles a kernel"),
             (cache, "compile_kernel", "compiles a kernel"),
         ):
             setattr(owner, name, self.watched(getattr(owner, name), what))

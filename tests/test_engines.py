@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from command import heedful
 
-from alone import alone
+from alone import alone_with_ray
 from heedful import Loop, PreferencePerceptron, Ranking
 from heedful.core import engine
 from heedful.core.engine import Costs, Engine, TaskError, WorkerLost, map_tasks, run_tasks
@@ -63,7 +63,7 @@ def start_ray() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
-    with alone("ray"):
+    with alone_with_ray():
         yield from start_ray()
 
 

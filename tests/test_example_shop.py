@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from heedful import Loop, infer
 from heedful.cli import app
+from processes import free_port
 
 pytest.importorskip("httpx", reason="the client needs httpx: pip install '.[client]'")
 
@@ -60,8 +61,7 @@ def test_a_key_that_is_refused_is_said_in_the_page(tmp_path: Path) -> None:
     Loop.create(tmp_path / "cars.heedful", encoding=infer(cars), items=cars).close()
     made = CliRunner().invoke(app, ["keys", "create", "another", "--folder", str(tmp_path)])
     assert made.exit_code == 0, made.output  # with a key there, requests need one
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with running.served(tmp_path) as url:
         words = [sys.executable, str(SHOP), str(port)]
         with subprocess.Popen(words, env=environment(KEY, url), stdout=subprocess.PIPE, text=True) as child:

@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
@@ -17,7 +18,6 @@ from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from processes import Process, check
 from served import Opened, Served
 from test_reach import SIDEWAYS, SMALL, SMALL_TARGETS
-from test_restart import GONE, again
 from watching import Watch, until
 
 PHONE = {"viewport": {"width": 390, "height": 700}, "has_touch": True, "is_mobile": True}
@@ -170,36 +170,34 @@ def alone(tmp_path: Path) -> Iterator[Process]:
 
 
 def test_killed_and_started_again_in_the_middle(alone: Process, opened: Opened, watch: Watch) -> None:
-    watch.expect(GONE)
     path = alone.folder / "logos.heedful"
     page = begun(opened(alone.url + link_to(path)))
     page.keyboard.press("1")
     at(page, 2)
-    alone.kill()
-    page.keyboard.press("2")
-    expect(page.locator("#again")).to_be_visible()
-    page.keyboard.press("1")  # the one that waits comes first
-    with again(alone) as server:
-        server.wait()
+    with watch.gone():
+        alone.kill()
+        page.keyboard.press("2")
+        expect(page.locator("#again")).to_be_visible()
+        page.keyboard.press("1")  # the one that waits comes first
+        alone.again()
         at(page, 3)
         expect(page.locator("#again")).to_be_hidden()
-        page.keyboard.press("u")
-        at(page, 2)
-        page.keyboard.press("4")
-        at(page, 3)
-        assert [said for _, said, _ in answers(path)] == ["first", "cannot_judge"]
+    page.keyboard.press("u")
+    at(page, 2)
+    page.keyboard.press("4")
+    at(page, 3)
+    assert [said for _, said, _ in answers(path)] == ["first", "cannot_judge"]
     check(path, [])
 
 
 def test_an_answer_that_waits_survives_a_reload(alone: Process, opened: Opened, watch: Watch) -> None:
-    watch.expect(f"{GONE}|ERR_CONNECTION_REFUSED")
     path = alone.folder / "logos.heedful"
     page = begun(opened(alone.url + link_to(path)))
-    alone.kill()
-    page.keyboard.press("2")
-    expect(page.locator("#again")).to_be_visible()
-    with again(alone) as server:
-        server.wait()
+    with watch.gone():
+        alone.kill()
+        page.keyboard.press("2")
+        expect(page.locator("#again")).to_be_visible()
+        alone.again()
         page.reload()
         at(page, 2)
     assert [said for _, said, _ in answers(path)] == ["second"]
@@ -326,7 +324,7 @@ def test_a_link_is_made_on_the_page_works_and_is_ended(opened: Opened, loop: Ser
     owner.get_by_role("button", name="End it").click()
     expect(owner.locator(".badge--bad")).to_have_text("revoked")
     watch.expect("404")
-    page.wait_for_timeout(1100)  # what was known of a link holds a second
+    until(page, lambda: httpx.get(link).status_code == 404)  # what was known of a link holds a while
     page.keyboard.press("1")
     expect(page.locator("#refused")).to_contain_text("This link has ended. The answers given with it are kept")
     assert len(answers(loop.path)) == 1

@@ -13,7 +13,7 @@ from cars import loop_of_cars, told
 from heedful import Loop, Settings, infer
 from served import Opened, Served
 from teaching import Teaching
-from watching import Watch, until
+from watching import Watch, come, still, until
 
 SMALL = {"viewport": {"width": 320, "height": 568}, "has_touch": True, "is_mobile": True}
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -224,8 +224,10 @@ def test_nothing_moves_for_who_wants_nothing_to_move(opened: Opened, loop: Serve
     hand = teaching.hand()
     teaching.pick(hand[-1]).click()
     teaching.learned(1)
-    page.wait_for_timeout(100)
-    assert teaching.hand() != hand
+    until(page, lambda: teaching.hand() != hand)
+    if motion == "no-preference":
+        come(page, "() => window.moved > 0")
+    still(page)
     assert (page.evaluate("window.moved") > 0) == (motion == "no-preference")
 
 

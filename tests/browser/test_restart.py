@@ -17,8 +17,6 @@ from served import Opened
 from teaching import Teaching
 from watching import Watch
 
-GONE = "ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED|ERR_FAILED|ERR_NETWORK|Failed to fetch"
-
 
 @pytest.fixture
 def alone(tmp_path: Path, template: Path) -> Iterator[Process]:
@@ -29,95 +27,82 @@ def alone(tmp_path: Path, template: Path) -> Iterator[Process]:
         yield server.wait()
 
 
-def again(server: Process) -> Process:
-    """The same server, killed at once and started again at the same port."""
-    if server.child.poll() is None:
-        server.kill()
-    return Process(server.folder, port=server.port)
-
-
 def test_killed_and_started_again_while_somebody_goes_on(alone: Process, opened: Opened, watch: Watch) -> None:
-    watch.expect(GONE)
     path = alone.folder / "cars.heedful"
     teaching = Teaching(opened(f"{alone.url}/loops/cars"))
     watching = Teaching(opened(f"{alone.url}/loops/cars"))
     hand = teaching.hand()
     teaching.pick(hand[5]).click()
     teaching.learned(1)
-    alone.kill()
-    teaching.pick(hand[6]).click()
-    expect(teaching.trouble).to_be_visible()
-    teaching.pick(hand[7]).click()
-    with again(alone) as server:
-        server.wait()
+    with watch.gone():
+        alone.kill()
+        teaching.pick(hand[6]).click()
+        expect(teaching.trouble).to_be_visible()
+        teaching.pick(hand[7]).click()
+        alone.again()
         teaching.learned(3)
         expect(teaching.trouble).to_be_hidden()
         watching.learned(3)
-        teaching.pick(hand[2]).click()
-        teaching.learned(4)
-        watching.learned(4)
-        with httpx.Client(base_url=server.url) as api:
-            decision = api.post("/v1/loops/cars/decisions", json={"candidates": hand, "id": "other"}).json()
-            api.post("/v1/loops/cars/feedback", json={"decision": "other", "clicks": [decision["shown"][3]]})
-        teaching.learned(5)
-        events = told(path, "feedback")
-        assert len(events) == len(set(events)) == 5
-        teaching.page.keyboard.press("Control+z")
-        expect(watching.page.locator("#side .lessons .undone")).to_have_count(1)
-        assert len(told(path, "undo")) == 1
+    teaching.pick(hand[2]).click()
+    teaching.learned(4)
+    watching.learned(4)
+    with httpx.Client(base_url=alone.url) as api:
+        decision = api.post("/v1/loops/cars/decisions", json={"candidates": hand, "id": "other"}).json()
+        api.post("/v1/loops/cars/feedback", json={"decision": "other", "clicks": [decision["shown"][3]]})
+    teaching.learned(5)
+    events = told(path, "feedback")
+    assert len(events) == len(set(events)) == 5
+    teaching.page.keyboard.press("Control+z")
+    expect(watching.page.locator("#side .lessons .undone")).to_have_count(1)
+    assert len(told(path, "undo")) == 1
     check(path, [])
 
 
 def test_an_undo_that_meets_no_server_waits_for_it(alone: Process, opened: Opened, watch: Watch) -> None:
-    watch.expect(GONE)
     teaching = Teaching(opened(f"{alone.url}/loops/cars"))
     hand = teaching.hand()
     teaching.pick(hand[5]).click()
     teaching.learned(1)
-    alone.kill()
-    teaching.page.keyboard.press("Control+z")
-    expect(teaching.trouble).to_be_visible()
-    with again(alone) as server:
-        server.wait()
-        expect(teaching.trouble).to_be_hidden(timeout=15_000)
-        assert [kind for kind, _ in told(server.folder / "cars.heedful", "feedback", "undo")] == ["feedback", "undo"]
-        assert teaching.hand() == hand
+    with watch.gone():
+        alone.kill()
+        teaching.page.keyboard.press("Control+z")
+        expect(teaching.trouble).to_be_visible()
+        alone.again()
+        expect(teaching.trouble).to_be_hidden()
+    assert [kind for kind, _ in told(alone.folder / "cars.heedful", "feedback", "undo")] == ["feedback", "undo"]
+    assert teaching.hand() == hand
 
 
 def test_what_was_said_while_nobody_listened_outlives_the_page(alone: Process, opened: Opened, watch: Watch) -> None:
     """Corrections that were never answered are kept over a reload, and told then; those that were count once."""
-    watch.expect(GONE)
     teaching = Teaching(opened(f"{alone.url}/loops/cars"))
     hand = teaching.hand()
-    alone.kill()
-    teaching.pick(hand[4]).click()
-    expect(teaching.trouble).to_be_visible()
-    teaching.pick(hand[6]).click()
-    with again(alone) as server:
-        server.wait()
-        teaching.page.goto(f"{server.url}/loops/cars")
+    with watch.gone():
+        alone.kill()
+        teaching.pick(hand[4]).click()
+        expect(teaching.trouble).to_be_visible()
+        teaching.pick(hand[6]).click()
+        alone.again()
+        teaching.page.goto(f"{alone.url}/loops/cars")
         teaching.learned(2)
-        teaching.page.reload()
-        teaching.learned(2)
-        assert len(told(server.folder / "cars.heedful", "feedback")) == 2
+    teaching.page.reload()
+    teaching.learned(2)
+    assert len(told(alone.folder / "cars.heedful", "feedback")) == 2
 
 
 @pytest.mark.long
 def test_killed_again_and_again_in_the_middle_of_lessons(alone: Process, opened: Opened, watch: Watch) -> None:
     """Wherever the kill falls, each click is in the log once."""
-    watch.expect(GONE)
     teaching = Teaching(opened(f"{alone.url}/loops/cars"))
-    server = alone
     rounds = 2 * FACTOR
     for n in range(rounds):
         teaching.pick(teaching.hand()[n % 8]).dispatch_event("click")
         teaching.page.wait_for_timeout(n % 7)
-        server = again(server)
-        server.wait()
-        expect(teaching.trouble).to_be_hidden(timeout=20_000)
-        expect(teaching.lessons).to_have_count(min(n + 1, 6))
-    events = told(server.folder / "cars.heedful", "feedback")
+        with watch.gone():
+            alone.again()
+            expect(teaching.trouble).to_be_hidden()
+            expect(teaching.lessons).to_have_count(min(n + 1, 6))
+    events = told(alone.folder / "cars.heedful", "feedback")
     assert len(events) == len(set(events)) == rounds
-    server.kill()
-    with Loop.open(server.folder / "cars.heedful") as loop:
+    with Loop.open(alone.folder / "cars.heedful") as loop:
         assert loop.verify() == []

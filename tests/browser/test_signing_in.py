@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -16,7 +17,7 @@ from heedful.server.keys import Keys
 from processes import Process
 from served import Opened
 from teaching import Teaching
-from watching import Watch
+from watching import Watch, until
 
 
 @pytest.fixture
@@ -35,6 +36,15 @@ def key(server: Process, *scopes: str, tenant: str = "main") -> tuple[str, str]:
     made, text = keys.create(f"{'-'.join(scopes)}", tenant=tenant, scopes=scopes)
     keys.close()
     return made.prefix, text
+
+
+def revoke(page: Page, server: Process, prefix: str, text: str) -> None:
+    """Revoke a key, and wait until the server knows it."""
+    keys = Keys(server.folder)
+    keys.revoke(prefix)
+    keys.close()
+    bearer = {"authorization": f"Bearer {text}"}
+    until(page, lambda: httpx.get(f"{server.url}/v1/loops", headers=bearer).status_code == 401)
 
 
 def sign_in(page: Page, text: str) -> None:
@@ -80,34 +90,29 @@ def test_the_first_key_is_made_on_the_page_and_signs_in(guarded: Process, opened
 
 
 def test_a_session_is_there_after_a_restart_and_teaches(guarded: Process, opened: Opened, watch: Watch) -> None:
-    watch.expect("ERR_|Failed to fetch")
     _, text = key(guarded, "read", "feedback", "decide")
     page = opened(f"{guarded.url}/loops/cars")
     sign_in(page, text)
     teaching = Teaching(page)
     teaching.pick(teaching.hand()[-1]).click()
     teaching.learned(1)
-    guarded.kill()
-    with Process(guarded.folder, port=guarded.port) as server:
-        server.wait()
+    with watch.gone():
+        guarded.again()
         teaching.pick(teaching.hand()[-1]).click()
         teaching.learned(2)
-        assert len(told(server.folder / "cars.heedful", "feedback")) == 2
+    assert len(told(guarded.folder / "cars.heedful", "feedback")) == 2
 
 
 def test_a_key_that_is_revoked_while_somebody_looks(guarded: Process, opened: Opened, watch: Watch) -> None:
     """The page says that the person has to sign in, and learns nothing more."""
-    watch.expect("status of 40[13]|ERR_")
+    watch.expect("status of 40[13]")
     prefix, text = key(guarded, "read", "feedback", "decide")
     page = opened(f"{guarded.url}/loops/cars")
     sign_in(page, text)
     teaching = Teaching(page)
     teaching.pick(teaching.hand()[-1]).click()
     teaching.learned(1)
-    keys = Keys(guarded.folder)
-    keys.revoke(prefix)
-    keys.close()
-    page.wait_for_timeout(1100)  # a server looks for what other processes did to its keys once a second
+    revoke(page, guarded, prefix, text)
     teaching.pick(teaching.hand()[-1]).click()
     page.wait_for_url("**/sign-in**")
     assert len(told(guarded.folder / "cars.heedful", "feedback")) == 1
@@ -124,13 +129,14 @@ def test_who_only_looks_when_the_key_is_revoked_sees_nothing_more(
     page = opened(f"{guarded.url}/loops/cars{place}")
     sign_in(page, text)
     page.wait_for_url(f"**/loops/cars{place}")
-    keys = Keys(guarded.folder)
-    keys.revoke(prefix)
-    keys.close()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    refused: list[str] = []
+    page.on("response", lambda answer: refused.append(answer.url) if answer.status in (401, 403) else None)
+    revoke(page, guarded, prefix, text)
     with Loop.open(guarded.folder / "cars.heedful") as loop:
         decision = loop.decide()
         loop.feedback(decision.id, clicks=[decision.shown[5]])
-    page.wait_for_timeout(5000)  # time for the page to notice, and to ask for events again
+    until(page, lambda: refused)  # it asked for what is new
     told = page.locator("#side .lessons, #lessons, #events").filter(has_text=decision.shown[5])
     expect(told).to_have_count(0)
     if place:

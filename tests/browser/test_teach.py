@@ -227,7 +227,7 @@ def test_several_lessons_one_after_the_other_all_count(page: Page, loop: Served)
 
 def test_an_answer_that_is_lost_on_its_way_counts_once(page: Page, loop: Served, watch: Watch) -> None:
     """The server has learned it, the page does not know: it asks again, with the same event."""
-    watch.expect("ERR_FAILED|Failed to fetch|ERR_CONNECTION")
+    watch.expect("net::ERR_FAILED|Failed to fetch")
     teaching = Teaching(page)
     hand = teaching.hand()
     lost: list[str] = []
@@ -284,7 +284,7 @@ def test_a_list_that_was_left_alone_says_so(opened: Opened, server: Process) -> 
 def test_what_others_teach_does_not_hide_that_the_server_does_not_answer(
     opened: Opened, loop: Served, watch: Watch
 ) -> None:
-    watch.expect("ERR_FAILED|Failed to fetch")
+    watch.expect("net::ERR_FAILED|Failed to fetch")
     one, other = Teaching(opened(loop.url)), Teaching(opened(loop.url))
     one.page.route("**/teach", lambda route: route.abort("failed"))
     picked = one.hand()[4]

@@ -16,7 +16,6 @@ from processes import Process, check
 from served import Opened, Served
 from teaching import Teaching
 from test_reach import SIDEWAYS, SMALL, SMALL_TARGETS
-from test_restart import GONE, again
 from watching import Watch, until
 
 WORDS = ("River", "Harbour", "Winter", "Lantern", "Orchard", "Signal", "Meadow", "Granite", "Ember", "Thicket")
@@ -150,32 +149,31 @@ def test_what_is_said_while_the_server_is_away_is_kept_and_counts_once(
     alone: Process, opened: Opened, watch: Watch
 ) -> None:
     """Ratings that are typed, and actions; one that was pressed and pressed again is as if it had not been."""
-    watch.expect(GONE)
     teaching = Teaching(opened(f"{alone.url}/loops/films?person=ann&actions=1"))
     hand = teaching.hand()
-    alone.kill()
-    typed = teaching.card(hand[0]).get_by_role("spinbutton")
-    typed.fill("-7.5")
-    typed.press("Enter")
-    expect(teaching.trouble).to_be_visible()
-    expect(teaching.page.locator("#said-text")).to_contain_text("Your rating is kept")
-    action(teaching, hand[1], "cart").click()
-    expect(action(teaching, hand[1], "cart")).to_have_attribute("aria-pressed", "true")
-    action(teaching, hand[1], "cart").click()
-    action(teaching, hand[1], "view").click()
-    with again(alone) as server:
-        server.wait()
+    with watch.gone():
+        alone.kill()
+        typed = teaching.card(hand[0]).get_by_role("spinbutton")
+        typed.fill("-7.5")
+        typed.press("Enter")
+        expect(teaching.trouble).to_be_visible()
+        expect(teaching.page.locator("#said-text")).to_contain_text("Your rating is kept")
+        action(teaching, hand[1], "cart").click()
+        expect(action(teaching, hand[1], "cart")).to_have_attribute("aria-pressed", "true")
+        action(teaching, hand[1], "cart").click()
+        action(teaching, hand[1], "view").click()
+        alone.again()
         expect(mark(teaching, hand[1])).to_contain_text("You said view")
         expect(teaching.trouble).to_be_hidden()
-        expect(mark(teaching, hand[0])).to_contain_text("You said −7.5")
-        expect(action(teaching, hand[1], "cart")).to_have_attribute("aria-pressed", "false")
-        assert given(alone.folder / "films.heedful") == [("ann", {hand[0]: -7.5}), ("ann", {hand[1]: "view"})]
-        action(teaching, hand[1], "view").click()
-        expect(mark(teaching, hand[1])).to_contain_text("Predicted: ")
-        for name in hand[1:]:
-            action(teaching, name, "buy").click()
-        other_slate(teaching, hand)
-        expect(action(teaching, teaching.hand()[0], "buy")).to_be_visible()
+    expect(mark(teaching, hand[0])).to_contain_text("You said −7.5")
+    expect(action(teaching, hand[1], "cart")).to_have_attribute("aria-pressed", "false")
+    assert given(alone.folder / "films.heedful") == [("ann", {hand[0]: -7.5}), ("ann", {hand[1]: "view"})]
+    action(teaching, hand[1], "view").click()
+    expect(mark(teaching, hand[1])).to_contain_text("Predicted: ")
+    for name in hand[1:]:
+        action(teaching, name, "buy").click()
+    other_slate(teaching, hand)
+    expect(action(teaching, teaching.hand()[0], "buy")).to_be_visible()
     check(alone.folder / "films.heedful", [])
 
 

@@ -55,3 +55,13 @@ def test_what_a_test_brings_about_itself_passes() -> None:
     assert watch.found == []
     watch._failed("http://a/b", "net::ERR_CONNECTION_RESET")
     assert watch.found == ["failed: http://a/b: net::ERR_CONNECTION_RESET"]
+
+
+def test_lost_connections_pass_while_the_server_is_gone_and_no_longer() -> None:
+    watch = Watch()
+    with watch.gone():
+        watch._failed("http://a/b", "net::ERR_SOCKET_NOT_CONNECTED")
+        watch._say("console: Failed to load resource: net::ERR_CONNECTION_REFUSED")
+        watch._say("console: wrong")
+    watch._failed("http://a/b", "net::ERR_CONNECTION_REFUSED")
+    assert watch.found == ["console: wrong", "failed: http://a/b: net::ERR_CONNECTION_REFUSED"]

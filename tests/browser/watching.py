@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from playwright.sync_api import BrowserContext, Page
+
+LOST = re.compile("net::ERR_|Failed to fetch")
 
 
 class Watch:
@@ -17,13 +20,25 @@ class Watch:
     def __init__(self) -> None:
         self.found: list[str] = []
         self._expected: list[re.Pattern[str]] = []
+        self._contexts: list[BrowserContext] = []
 
     def expect(self, pattern: str) -> None:
         """Let errors like this one pass: the test brings them about."""
         self._expected.append(re.compile(pattern))
 
+    @contextmanager
+    def gone(self) -> Iterator[None]:
+        """Let lost connections pass, whatever Chromium calls them: from when the server is killed until each page has
+        an answer of the next one."""
+        self._expected.append(LOST)
+        yield
+        for page in [page for context in self._contexts for page in context.pages]:
+            page.evaluate("0")  # what went wrong before has been told before this is answered
+        self._expected.remove(LOST)
+
     def over(self, context: BrowserContext, origin: str) -> BrowserContext:
         """Watch this one, that may talk to `origin` alone."""
+        self._contexts.append(context)
         context.on("console", lambda message: message.type == "error" and self._say(f"console: {message.text}"))
         context.on("weberror", lambda error: self._say(f"exception: {error.error}"))
         context.on("request", lambda request: self._asked(request.url, origin))

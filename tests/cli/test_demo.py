@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ import pytest
 from command import heedful
 
 from heedful import Loop
-from heedful.cli import demo_loops, demo_once
+from heedful.cli import demo_loops, demo_once, own_page
+from heedful.server.context import Options
 
 HEEDFUL = str(Path(sys.executable).with_name("heedful"))
 
@@ -372,33 +373,27 @@ def test_a_folder_is_kept_and_gone_on_with(tmp_path: Path) -> None:
     assert "expected the folder that loops are in, got one of them" in got.err
 
 
+def test_where_the_usual_port_is_taken_it_finds_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server((own_page.HOST, 0)) as other, ExitStack() as stack:
+        monkeypatch.setattr(own_page, "PORT", other.getsockname()[1])
+        _, listener = own_page.listen(stack, tmp_path, None, Options())
+        assert listener.getsockname()[1] != own_page.PORT
+
+
 @pytest.mark.slow
-def test_where_the_usual_port_is_taken_it_finds_another_and_where_yours_is_it_says_so(tmp_path: Path) -> None:
-    with socket.socket() as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        end = time.monotonic() + 60
-        listens = False
-        while not listens:  # another demo may have it at this moment, and let it go in the next
-            assert time.monotonic() < end, "somebody has port 8710 for good"
-            with suppress(OSError):
-                if other.getsockname()[1] != 8710:
-                    other.bind(("127.0.0.1", 8710))
-                other.listen()
-                listens = True
-            time.sleep(0.1)
-        with running(tmp_path, "--no-browser") as it:
-            assert it.port != 8710
-            done = subprocess.run(
-                [HEEDFUL, "demo", "--port", str(it.port)],
-                capture_output=True,
-                text=True,
-                env=os.environ | {"TMPDIR": str(it.temporary)},
-            )
-            assert it.end()[0] == 0
+def test_where_your_port_is_taken_it_says_so(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = subprocess.run(
+            [HEEDFUL, "demo", "--port", str(port)],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"TMPDIR": str(tmp_path)},
+        )
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"127.0.0.1:{it.port}: Address already in use" in done.stderr
+    assert f"127.0.0.1:{port}: Address already in use" in done.stderr
     assert "choose another --port" in done.stderr
-    assert list(it.temporary.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ def url(folder: Path) -> Iterator[str]:
 
 @pytest.fixture
 def client(url: str) -> Iterator[Client]:
-    with Client(url, timeout=10.0) as client:
+    with Client(url, timeout=60.0) as client:
         yield client
 
 
@@ -73,7 +73,7 @@ def test_the_same_asynchronously(kind: Kind, url: str, client: Client, folder: P
     kind.make(folder / f"async-{kind.name}.heedful").close()
 
     async def life() -> Any:
-        async with AsyncClient(url, timeout=10.0) as client:
+        async with AsyncClient(url, timeout=60.0) as client:
             loop = client.loop(f"async-{kind.name}")
             made = await loop.decide(**ask(kind, 0))
             answer = await loop.feedback(made, **kind.answer(0, made.shown))
@@ -134,14 +134,14 @@ def test_a_fallback_shows_two_once_it_is_known_that_two_are_compared(tmp_path: P
     """And as many as it is asked for; it may be answered."""
     choice_loop(tmp_path / "covers.heedful").close()
     with running.served(tmp_path) as url:
-        client = Client(url, timeout=10.0)
+        client = Client(url, timeout=60.0)
         assert len(client.loop("covers").decide(NAMES[:8], person="p").shown) == 2
     with client:
         client.timeout = 0.2
         made = client.loop("covers").decide(NAMES[:8], person="p")
         assert (made.shown, made.predicted, made.fallback) == (("i0", "i1"), None, True)
         assert client.loop("covers").decide(NAMES[:8], person="p", show=3).shown == ("i0", "i1", "i2")
-    with running.served(tmp_path) as url, Client(url, timeout=10.0) as client:
+    with running.served(tmp_path) as url, Client(url, timeout=60.0) as client:
         assert client.loop("covers").feedback(made, choice="second").learned
         assert client.loop("covers").explain(made.id).arm == "imported"
 

@@ -29,7 +29,7 @@ def test_over_http_and_in_the_client_it_is_the_loop_here(url: str, tmp_path: Pat
     from heedful.client import Client
 
     settings = {"control": 0.2, "seed": 3}
-    with Client(url, timeout=10.0) as client:
+    with Client(url, timeout=60.0) as client:
         there = client.create("shop", ITEMS, settings=settings, query_features=QUERY)
         about = httpx.get(f"{url}/v1/loops/shop").json()
         assert about["query_features"] == ["bm25", "source"]
@@ -71,7 +71,7 @@ def test_over_http_and_in_the_client_it_is_the_loop_here(url: str, tmp_path: Pat
 def test_a_page_says_that_it_cannot_deal_what_only_requests_say(url: str) -> None:
     from heedful.client import Client
 
-    with Client(url, timeout=10.0) as client:
+    with Client(url, timeout=60.0) as client:
         client.create("shop", ITEMS, query_features=QUERY)
     answer = httpx.get(f"{url}/loops/shop", follow_redirects=True)
     assert answer.status_code == 422

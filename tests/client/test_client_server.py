@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -19,6 +18,7 @@ from heedful import Loop
 from heedful.loop.report import Arm, Counts
 from heedful.loop.simulation import Simulation
 from loops import bits, bits_from_scratch, rows, small_loop
+from processes import until
 
 api = pytest.importorskip("heedful.server.app")
 
@@ -164,7 +164,7 @@ def test_pages_go_on_also_where_one_fell_back(connect: Connected, server: Faulty
 # ---------------------------------------------------------------------------- where the two lose each other
 
 
-@pytest.mark.parametrize("fault", [faulty.late(0.2), faulty.later(0.2), faulty.half, faulty.hang])
+@pytest.mark.parametrize("fault", [faulty.late, faulty.later, faulty.half, faulty.hang])
 def test_feedback_on_a_fallback_teaches_about_what_was_shown(
     connect: Connected, server: Faulty, folder: Path, fault: Any
 ) -> None:
@@ -177,7 +177,7 @@ def test_feedback_on_a_fallback_teaches_about_what_was_shown(
     a = cars.feedback(d, better=["i2"], id="e1")
     assert (a.status, a.learned) == ("applied", True)
     assert cars.feedback(d, clicks=["i5"], id="e1").status == "rejected"  # the id is spent
-    time.sleep(0.0 if fault is faulty.hang else 0.25)
+    until(lambda: fault is not faulty.later or "d1" in decisions(folder))
     found = decisions(folder)
     assert found.pop(d.id) == ("imported", list(d.shown))
     assert found.keys() <= {"d1"}
@@ -188,7 +188,7 @@ def test_feedback_on_a_fallback_teaches_about_what_was_shown(
 def test_a_late_decision_stays_unanswered_in_both_arms(connect: Connected, server: Faulty, folder: Path) -> None:
     """Where the control arm agrees with what was shown, feedback must not go there: it would go to one arm only."""
     cars = connect(server.url, timeout=0.05, failures=1000).loop("cars")
-    server.otherwise = faulty.late(0.07)
+    server.otherwise = faulty.late
     ds = [cars.decide(NAMES, id=f"d{j}") for j in range(10)]
     ids = {f"d{j}" for j in range(10)}
     while missing := ids - decisions(folder).keys():  # the last of them may still be under way, or never left
@@ -204,7 +204,7 @@ def test_a_late_decision_stays_unanswered_in_both_arms(connect: Connected, serve
 def test_the_bare_id_of_a_fallback_is_refused_where_nobody_told(
     connect: Connected, server: Faulty, folder: Path
 ) -> None:
-    server.faults += [faulty.late(0.3)]
+    server.faults += [faulty.late]
     d = connect(server.url, timeout=0.1).loop("cars").decide(NAMES)
     answer = connect(server.url).loop("cars").feedback(d.id, clicks=["i1"])  # another process, which has but the id
     assert (answer.status, answer.reason) == ("rejected", f"decision {d.id} is not in the log")
@@ -250,7 +250,7 @@ def test_telling_again_after_an_item_changed(connect: Connected, server: Faulty,
     assert (told.status, told.learned) == ("applied", True)  # i1 was shown all the same, and is unknown
 
 
-@pytest.mark.parametrize("fault", [faulty.cut, faulty.half, faulty.late(1.5), faulty.deaf])
+@pytest.mark.parametrize("fault", [faulty.cut, faulty.half, faulty.late, faulty.deaf])
 def test_feedback_counts_once_whatever_becomes_of_its_answer(
     connect: Connected, server: Faulty, folder: Path, fault: Any
 ) -> None:

@@ -274,7 +274,7 @@ def test_feedback_waits_for_the_disk_and_decisions_do_not(
             while not asked.is_set():
                 await asyncio.sleep(0.001)
             for _ in range(5):
-                await asyncio.wait_for(worker.decide({}), 10)
+                await asyncio.wait_for(worker.decide({}), 60)
             second = asyncio.create_task(worker.feedback(event))  # again: that waits for the disk, too
             await asyncio.sleep(0.02)
             assert not first.done()

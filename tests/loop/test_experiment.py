@@ -543,7 +543,7 @@ def test_threads_that_decide_do_not_stop_those_who_start_stop_promote_and_go_bac
         over.set()
         assert not admin.is_alive()
         for thread in threads:
-            thread.join(10.0)
+            thread.join(60.0)
         assert not loop.experiment().running
         assert loop.manifest.learner == "perceptron"
         assert loop.verify() == []

@@ -228,7 +228,7 @@ def test_a_commit_that_fails_after_catching_up(tmp_path: Path) -> None:
         found: list[Any] = []
         reader = threading.Thread(target=lambda: found.append(two.projection.reading("p1")), daemon=True)
         reader.start()
-        reader.join(5)
+        reader.join(60)
         two.decide(id="d", person="p1")
         assert found, "deciding for her waits for ever"
         assert bits(two) == bits(one) == bits_from_scratch(two)

@@ -84,18 +84,21 @@ threading.Event().wait()
 """.replace("REPEATED", str(REPEATED)).replace("THREADS", str(THREADS))
 
 
-def killed(path: Path, run: int, what: str) -> list[list[str]]:
-    """The lines that a worker wrote before it was killed, at a random moment of its life."""
+def killed(path: Path, run: int, what: str, lines: int) -> list[list[str]]:
+    """The lines that a worker wrote before it was killed: as soon as it had written a number drawn up to `lines`."""
     rng = random.Random(run)
     read, write = os.pipe()
     command = [sys.executable, "-c", WORKER, str(Path(__file__).parents[1]), str(path), str(write), str(run), what]
     with subprocess.Popen(command, pass_fds=[write], start_new_session=True) as child:
         os.close(write)
-        with os.fdopen(read, "rb") as lines:
-            first = lines.readline() if run % 8 else b""  # one in eight is killed while it starts
-            time.sleep(rng.uniform(0.0, 0.6))
+        with os.fdopen(read, "rb") as out:
+            if run % 8:
+                whole = b"".join(out.readline() for _ in range(rng.randint(1, lines)))
+            else:  # while it starts
+                whole = b""
+                time.sleep(rng.uniform(0.0, 0.6))
             os.kill(child.pid, signal.SIGKILL)
-            whole = first + lines.read()
+            whole += out.read()
         assert child.wait() == -signal.SIGKILL, "the worker ended by itself"
     assert whole == b"" or whole.endswith(b"\n")
     return [line.split() for line in whole.decode().splitlines()]
@@ -148,6 +151,7 @@ def test_killed_again_and_again(tmp_path: Path, kind: str) -> None:
     told = Acknowledged()
     # A lesson of choices takes milliseconds, and undoing one a few dozen, as does a promotion.
     least = {"choices": 4, "tried": 10}.get(kind, 40)
+    lines = 2 * THREADS + 8 * least  # the first of each thread is a decision, then nearly half are feedback
 
     def worth_while() -> bool:
         """All that can happen did."""
@@ -160,12 +164,12 @@ def test_killed_again_and_again(tmp_path: Path, kind: str) -> None:
             and (kind != "tried" or min(n[f"{what} applied"] for what in ("experiment", "stop", "promote")) > 0)
         )
 
-    for run in range(4 * KILLS):  # a machine that is busy does less in a run
+    for run in range(8 * KILLS):
         if run >= KILLS and worth_while():
             break
-        told.take(killed(path, run, kind))
+        told.take(killed(path, run, kind, lines))
         check(path, told)
-    assert worth_while(), told.statuses
+    assert worth_while(), (told.statuses, len(list(path.glob("snapshot-*.safetensors"))))
 
 
 # ---------------------------------------------------------------------------- killed at every step of one act

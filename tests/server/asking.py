@@ -119,7 +119,7 @@ def raw_numbers(rows: Any) -> bytes:
 class Wire:
     """One connection, byte by byte."""
 
-    def __init__(self, url: str, timeout: float = 8.0) -> None:
+    def __init__(self, url: str, timeout: float = 60.0) -> None:
         self.socket = socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])))
         self.socket.settimeout(timeout)
         self.data = b""

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import datetime
 import gc
 import gzip
 import itertools
 import json
 import logging
-import os
 import random
 import struct
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +37,7 @@ from loops import bits, bits_from_scratch, small_loop
 from processes import until
 
 SECONDS = 0.8
-"""How long the server waits for a request here."""
+"""How long a hasty server waits for a request."""
 CARS = "/v1/loops/cars"
 DECIDE = f"{CARS}/decisions"
 FEEDBACK = f"{CARS}/feedback"
@@ -56,9 +54,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def url(folder: Path) -> Iterator[str]:
-    with served(folder, Options(limits=Limits(seconds=SECONDS))) as found, closing(Caller(found)) as caller:
+    with served(folder) as found, closing(Caller(found)) as caller:
         assert caller.post(DECIDE, {"id": "D"}).status == 200
         assert caller.post(FEEDBACK, {"decision": "D", "id": "E", "better": "i1"}).status == 200
+        yield found
+
+
+@pytest.fixture
+def hasty(tmp_path: Path) -> Iterator[str]:
+    """A server that waits for nobody long: only for who is slow on purpose, as anybody may be on a busy machine."""
+    small_loop(tmp_path / "cars.heedful").close()
+    with served(tmp_path, Options(limits=Limits(seconds=SECONDS))) as found:
         yield found
 
 
@@ -765,14 +771,14 @@ SLOW = {
 }
 
 
-def test_the_slow_are_hung_up_on(url: str) -> None:
+def test_the_slow_are_hung_up_on(hasty: str) -> None:
     with ThreadPoolExecutor(len(SLOW)) as pool:
-        list(pool.map(lambda what: _slow(url, *SLOW[what]), SLOW))
+        list(pool.map(lambda what: _slow(hasty, *SLOW[what]), SLOW))
 
 
 def _slow(url: str, first: bytes, drop: bytes, field: str | None) -> None:
+    began = time.monotonic()
     with Wire(url) as wire:
-        began = time.monotonic()
         wire.send(first)
         while drop and time.monotonic() - began < 40 * SECONDS and wire.send(drop):
             time.sleep(0.05)
@@ -794,27 +800,34 @@ def _slow(url: str, first: bytes, drop: bytes, field: str | None) -> None:
         assert time.monotonic() - began > 0.7 * SECONDS
 
 
-def test_the_patient_are_not_hung_up_on(url: str) -> None:
+def test_the_patient_are_not_hung_up_on(hasty: str) -> None:
     """The time is that of one request: who comes again later, or waits for events, has all the time there is."""
-    with Wire(url) as wire, closing(Caller(url)) as caller, events(caller, f"{CARS}/events?kinds=undo") as stream:
-        for _ in range(3):
-            wire.send(request("GET", "/healthz"))
-            assert wire.must().status == 200
+
+    def asked(wire: Wire) -> Said | None:
+        wire.send(request("GET", "/healthz"))
+        return wire.answer()
+
+    with closing(Caller(hasty)) as caller, events(caller, f"{CARS}/events?kinds=undo") as stream, ExitStack() as stack:
+        wire = stack.enter_context(Wire(hasty))
+        while asked(wire) is None:  # it said nothing for too long, on a busy machine
+            wire = stack.enter_context(Wire(hasty))
+        for _ in range(2):
             time.sleep(0.8 * SECONDS)
+            answer = asked(wire)
+            assert answer is not None
+            assert answer.status == 200
         del stream
 
 
 @pytest.mark.slow
 def test_headers_without_end(url: str) -> None:
     for some in (b"X: %s\r\n" % (b"y" * 1000), b"X: " + b"y" * 10_000, b"a" * 1000):
-        with Wire(url) as wire:
-            before = memory()
+        with Wire(url) as wire, little_memory():
             wire.send(request("POST", DECIDE)[:-2])
             for _ in range(2000):
                 if not wire.send(some):
                     break
             assert wire.closed() or b" 413 " in wire.data or b" 400 " in wire.data
-            assert memory() - before < 60
     for line in ("X: " + "y" * 70_000, "\r\n".join(f"X{i}: y" for i in range(9000))):
         with Wire(url) as wire:
             wire.send(request("POST", DECIDE, b"{}", line))
@@ -843,15 +856,13 @@ FLOODS = {
 @pytest.mark.parametrize("target", [DECIDE, f"{CARS}/records", CARS])
 def test_bodies_without_end(url: str, what: str, target: str) -> None:
     lines, some = FLOODS[what]
-    with Wire(url) as wire:
-        before = memory()
+    with Wire(url) as wire, little_memory():
         wire.send(request("POST", target, None, *lines))
         for _ in range(2000):
             if not wire.send(some):
                 break
         else:
             pytest.fail("all of it was taken")
-        assert memory() - before < 60
         try:
             answer = wire.answer()
         except ConnectionError:
@@ -863,8 +874,7 @@ def test_bodies_without_end(url: str, what: str, target: str) -> None:
 @pytest.mark.slow
 def test_trailers_without_end(url: str) -> None:
     for some in (b"".join(b"x%d: y\r\n" % i for i in range(5000)), b"x: " + b"y" * 50_000):
-        with Wire(url) as wire:
-            before = memory()
+        with Wire(url) as wire, little_memory():
             wire.send(request("POST", FEEDBACK, None, "Transfer-Encoding: chunked"))
             body = b'{"decision":"D","id":"trailed","better":"i9"}'
             wire.send(b"%x\r\n%s\r\n0\r\n" % (len(body), body))
@@ -873,27 +883,27 @@ def test_trailers_without_end(url: str) -> None:
                     break
             else:
                 pytest.fail("they were all taken")
-            assert memory() - before < 60
 
 
-def memory() -> float:
-    """MiB in use, without what was freed and is only kept for later: of a process that has run thousands of tests that
-    may be a hundred."""
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """What is done meanwhile takes less than 60 MiB at any time: of what Python allocates, as what the system gives to
+    the process says more of the tests before."""
     gc.collect()
-    with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
-    statm = Path("/proc/self/statm")
-    if not statm.exists():
-        pytest.skip("where /proc is not")
-    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < 60 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
-def test_a_request_is_answered_once(url: str) -> None:
+def test_a_request_is_answered_once(hasty: str) -> None:
     """Who was told that it is too much, and goes on sending, must not take what else is said for his next answer."""
     asked = [(DECIDE, "Content-Length: 1000000000"), ("/nothing", "Content-Length: 1000")]
     asked += [(CARS, "Content-Length: 1000"), (FEEDBACK, "Content-Encoding: gzip\r\nContent-Length: 1000")]
     with ExitStack() as stack:
-        several = [stack.enter_context(Wire(url)) for _ in asked]
+        several = [stack.enter_context(Wire(hasty)) for _ in asked]
         for wire, (target, lines) in zip(several, asked):
             wire.send(request("POST", target, None, lines) + b"x" * 100)
         for wire in several:
@@ -906,14 +916,13 @@ def test_a_request_is_answered_once(url: str) -> None:
 @pytest.mark.parametrize("path", ["/healthz", "/openapi.json"])
 def test_requests_that_are_sent_ahead_do_not_pile_up(url: str, read: bool, path: str) -> None:
     ahead = request("GET", path) * 2000
-    with Wire(url, timeout=0.5) as wire:
-        before, end = memory(), time.monotonic() + 0.5
+    with Wire(url, timeout=0.5) as wire, little_memory():
+        end = time.monotonic() + 0.5
         reading = threading.Thread(target=_read_all, args=(wire,))
         if read:
             reading.start()
         while time.monotonic() < end and wire.send(ahead):
             pass
-        assert memory() - before < 60
         wire.close()
         if read:
             reading.join()
@@ -927,11 +936,10 @@ def _read_all(wire: Wire) -> None:
         pass
 
 
-def test_many_connections_that_say_nothing(url: str, ask: Caller) -> None:
-    several = [Wire(url) for _ in range(200)]
+def test_many_connections_that_say_nothing(hasty: str, ask: Caller) -> None:
+    several = [Wire(hasty, timeout=60.0) for _ in range(200)]
     try:
         assert ask.get("/healthz").status == 200
-        time.sleep(1.4 * SECONDS)
         assert all(wire.closed() for wire in several)
     finally:
         for wire in several:

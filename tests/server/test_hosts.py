@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from command import heedful
 
-from alone import alone
+from alone import alone_with_ray
 from budget import FACTOR
 from heedful.server.context import Options, ServerContext
 from heedful.server.main import served
@@ -46,7 +46,7 @@ def cluster() -> Iterator[Any]:
 
     quick = {"health_check_period_ms": 1000, "health_check_timeout_ms": 1000, "health_check_failure_threshold": 3}
     head = {"num_cpus": 1, "include_dashboard": False, "_system_config": quick}
-    with alone("ray"):
+    with alone_with_ray():
         made = Cluster(initialize_head=True, head_node_args=head)
         ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
         yield made
@@ -73,7 +73,7 @@ def fronted(url: str, hosts: int) -> Iterator[tuple[Any, int]]:
         try:
             yield front, listener.getsockname()[1]
         finally:
-            server.should_exit = True
+            server.stop()
             thread.join(60)
 
 

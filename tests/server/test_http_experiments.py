@@ -48,7 +48,7 @@ def choose(loop: Client | Any, rounds: range) -> None:
 @pytest.mark.slow
 def test_over_http_it_is_what_the_loop_says(folder: Path, ask: Caller, url: str, name: str) -> None:
     loop = f"/v1/loops/{name}"
-    with Client(url, timeout=10.0) as client:
+    with Client(url, timeout=60.0) as client:
         there = client.loop(name)
         is_problem(ask.get(f"{loop}/experiments/latest"), "not-found")
         with pytest.raises(LookupError, match="experiment: there was none"):
@@ -172,7 +172,7 @@ def test_a_learner_of_ones_own_is_tried_where_the_server_was_started_with_its_fi
                 assert told["detail"].startswith("learner: expected one of heedful's")
             is_problem(ask.post(f"{loop}/evaluations", {"learners": [refused]}), "bad-input", "learner")
         assert ok(ask.post(f"{loop}/experiments", {"learner": spec, "share": 1.0}))["status"] == "applied"
-        with Client(url, timeout=10.0) as client:
+        with Client(url, timeout=60.0) as client:
             choose(client.loop("l"), range(20))
             assert client.loop("l").experiment().verdict.sessions == 20
         assert len(ok(ask.post(f"{loop}/evaluations", {"learners": [f"{FIXED}@1"]}))["learners"]) == 2

@@ -30,7 +30,7 @@ def test_the_health_over_http_is_that_of_the_loop(kind: Kind, folder: Path, url:
         said = ask("GET", f"/v1/loops/{kind.name}/health?alpha=0.1")
         assert said.status == 200
         assert said.value == as_json(known)
-    with Client(url, timeout=10.0) as client:
+    with Client(url, timeout=60.0) as client:
         assert client.loop(kind.name).health(0.1) == known
     own = ["--own", kind.own] if kind.own else []
     told = CliRunner().invoke(app, ["health", str(path), "--alpha", "0.1", "--json", *own])

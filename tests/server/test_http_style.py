@@ -51,7 +51,7 @@ def test_the_style_over_http_and_by_the_client_is_that_of_the_loop(folder: Path,
             ({"deny": 5}, "deny"),
         ):
             is_problem(ask("POST", there, wrong), "bad-input", field)
-    with Client(url, timeout=10.0) as client:
+    with Client(url, timeout=60.0) as client:
         letters_there = client.loop("letters")
         assert letters_there.style_of("ann", alpha=0.1) == known
         answer = letters_there.correct_style("ann", deny="exclamation marks")

@@ -268,11 +268,11 @@ def test_who_goes_away_while_a_thread_waits(tmp_path: Path) -> None:
             def hold() -> None:  # as if it were folding anew
                 with loop.projection.turn:
                     there.set()
-                    free.wait(10)
+                    free.wait(60)
 
             other = threading.Thread(target=hold)
             other.start()
-            there.wait(10)
+            there.wait(60)
             tasks = [asyncio.create_task(worker.decide({"id": f"d{n}"})) for n in range(6)]
             await asyncio.sleep(0.05)
             more = [asyncio.create_task(worker.decide({"id": f"m{n}"})) for n in range(6)]
@@ -493,7 +493,7 @@ def test_watchers_are_told_of_every_group(tmp_path: Path) -> None:
             assert await worker.read(lambda: loop.projection.log.last()[0]) == 16
             assert not changed.is_set()  # nothing was written
             await worker.decide({"id": "last"})
-            found = await asyncio.wait_for(asyncio.gather(*watchers), 5)
+            found = await asyncio.wait_for(asyncio.gather(*watchers), 60)
             assert found == 3 * [[13, 14, 15, 16, 17]]
 
         at_desk(loop, work)

@@ -5,25 +5,31 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from asking import Caller
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from budget import FACTOR
+from heedful.client.page_token import page_token
 from heedful.server.codecs import Limits
 from heedful.server.context import Options
 from heedful.server.keys import Keys
 from heedful.server.main import served
 from heedful.server.problems import TITLES
 from heedful.server.routes import description
+from kinds import FIFTH, NAMES, Kind, each_kind
+from kinds import ask as fields_of
 from loops import small_loop
 
 schemathesis = pytest.importorskip("schemathesis")
+jsonschema_rs = pytest.importorskip("jsonschema_rs")
 
 from schemathesis.checks import not_a_server_error  # noqa: E402
 from schemathesis.specs.openapi.checks import (  # noqa: E402
@@ -43,6 +49,7 @@ CHECKS = [
 EXAMPLES = 40 * FACTOR
 DESCRIBED = json.loads(description())
 OPERATIONS = [(method.upper(), path) for path, methods in DESCRIBED["paths"].items() for method in methods]
+ONE = "/v1/loops/{loop}"
 MODES = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
 
 
@@ -159,41 +166,207 @@ GOOD: list[tuple[str, str, Any]] = [
     ("GET", "/v1/loops/{loop}", None),
     ("GET", "/v1/loops", None),
     ("POST", "/v1/loops", {"name": "fresh", "items": [{"id": "a", "x": 1.0}, {"id": "b", "x": 2.0}], "crosses": []}),
+    ("POST", "/v1/loops/{loop}/rank", {"candidates": ["i3", "no"]}),
+    ("POST", "/v1/loops/{loop}/style", {"person": "p", "always": "Be brief."}),
+    ("GET", "/v1/loops/{loop}/style", None),
+    ("GET", "/v1/loops/{loop}/health", None),
+    ("GET", "/v1/loops/{loop}/experiments/plan", None),
+    ("POST", "/v1/loops/{loop}/experiments", {"learner": "second-order:epsilon=0.1", "share": 0.5}),
+    ("GET", "/v1/loops/{loop}/experiments/latest", None),
+    ("POST", "/v1/loops/{loop}/experiments/stop", {}),
+    ("POST", "/v1/loops/{loop}/promotions", {"learner": "second-order:epsilon=0.1", "force": True, "reason": "tried"}),
+    ("GET", "/v1/loops/{loop}/promotions", None),
+    ("GET", "/v1/loops/{loop}/events", None),
     ("DELETE", "/v1/loops/{loop}/people/{person}", None),
+    ("GET", "/metrics", None),
+    ("GET", "/healthz", None),
+    ("GET", "/openapi.json", None),
+    ("GET", "/heedful.js", None),
 ]
+
+
+class Described:
+    """Asks a server as programs do. Whatever it answers, well or not, has a status, a media type and fields that are
+    described, each of the type that is described, and no others."""
+
+    def __init__(self, url: str, key: str, loop: str) -> None:
+        self.caller, self.key, self.loop = Caller(url, key), key, loop
+        self.asked: set[tuple[str, str]] = set()
+
+    def __call__(
+        self, method: str, path: str, body: Any = ..., statuses: Any = (200,), query: str = "", **names: str
+    ) -> Any:
+        """The answer of a route, with one of these statuses; `names` are those in its path."""
+        self.asked.add((method, path))
+        answer = self.caller(method, path.format(loop=self.loop, **names) + query, body)
+        assert answer.status in statuses, (method, path, body, answer.value)
+        content = resolved(DESCRIBED["paths"][path][method.lower()]["responses"][str(answer.status)])["content"]
+        kind = answer.headers["content-type"].partition(";")[0]
+        assert kind in content, (path, kind)
+        if "json" in kind and "schema" in content[kind]:
+            schema = content[kind]["schema"]
+            _validator(json.dumps(schema)).validate(answer.value)
+            strictly(answer.value, schema)
+        return answer.value
+
+
+def resolved(schema: Any) -> Any:
+    """What a reference stands for."""
+    if "$ref" not in schema:
+        return schema
+    found = DESCRIBED
+    for name in schema["$ref"].split("/")[1:]:
+        found = found[name]
+    return found
+
+
+@cache
+def _validator(schema: str) -> Any:
+    return jsonschema_rs.Draft202012Validator({**json.loads(schema), "components": DESCRIBED["components"]})
+
+
+def values(schema: Any) -> tuple[set[Any], bool]:
+    """(the texts that a field may be, whether it may be null)."""
+    each = [schema, *schema.get("anyOf", [])]
+    return {text for one in each for text in one.get("enum", [])}, any(one.get("type") == "null" for one in each)
+
+
+@contextmanager
+def living(folder: Path, name: str) -> Iterator[Described]:
+    """Somebody who may ask everything about a loop in this folder."""
+    with closing(Keys(folder)) as keys:
+        key = keys.create("all", scopes=["decide", "feedback", "read", "admin"])[1]
+    with served(folder, Options(own=(FIFTH,))) as url:
+        ask = Described(url, key, name)
+        with closing(ask.caller):
+            yield ask
+
+
+def test_each_way_to_decide_is_as_described(tmp_path: Path) -> None:
+    """Every arm that is described comes, with and without a probability."""
+    small_loop(tmp_path / "cars.heedful", "perceptron", control=0.3, sampled=0.3).close()
+    small_loop(tmp_path / "taught.heedful", "perceptron", apprentice=True, control=0.0).close()
+    decide, records = f"{ONE}/decisions", f"{ONE}/records"
+    with living(tmp_path, "cars") as ask:
+        made = [ask("POST", decide, {"person": f"p{i}", "show": 3}) for i in range(12)]
+        shown = {"candidates": ["i0", "i1", "i2"], "shown": ["i1", "i0"]}
+        made += [
+            ask("POST", records, {"id": "r1"} | shown),
+            ask("POST", records, {"id": "r2", "probability": 0.25} | shown),
+        ]
+        ask("POST", f"{ONE}/experiments", {"learner": "second-order:epsilon=0.1", "share": 1.0})
+        made += [ask("POST", decide, {"person": f"q{i}", "show": 3}) for i in range(5)]
+        for each in {each["arm"]: each for each in made}.values():
+            ask("GET", f"{ONE}/decisions/{{id}}/explanation", id=each["id"])
+        ask.loop = "taught"
+        made.append(ask("POST", decide, {"prior": [float(j) for j in range(12)]}))
+    arms, _ = values(DESCRIBED["components"]["schemas"]["Decision"]["properties"]["arm"])
+    assert {each["arm"] for each in made} == arms
+    assert {each["probability"] is None for each in made if each["arm"] == "imported"} == {True, False}
+
+
+@pytest.mark.slow
+@each_kind
+def test_a_life_of_each_kind_is_as_described(tmp_path: Path, kind: Kind) -> None:
+    """What a loop answers before and after something happened: to people with and without a name, of decisions of its
+    own and of those that somebody else made."""
+    kind.make(tmp_path / "loop.heedful").close()
+    with living(tmp_path, "loop") as ask:
+        for happened in (False, True):
+            for what in ("", "/report", "/health"):
+                ask("GET", f"{ONE}{what}")
+            for query in ("", "?person=p1"):
+                ask("GET", f"{ONE}/style", query=query)
+                ask("GET", f"{ONE}/weights", query=query)
+                ask("GET", f"{ONE}/standing", query=query, statuses=(200 if kind.name == "comparison" else 422,))
+            ask("POST", f"{ONE}/rank", {})
+            ask("POST", f"{ONE}/evaluations", {"learners": [kind.other]})
+            if happened:
+                break
+            for i in range(10):
+                asked = {name: value for name, value in fields_of(kind, i).items() if i % 5 or name != "person"}
+                made = ask("POST", f"{ONE}/decisions", asked)
+                answer = {**kind.answer(i, tuple(made["shown"])), "decision": made["id"], "id": f"e{i}"}
+                assert [ask("POST", f"{ONE}/feedback", answer)["status"] for _ in "ab"] == ["applied", "duplicate"]
+            other = ask("POST", f"{ONE}/records", {"id": "r", "candidates": NAMES[:4], "shown": ["i2", "i0"]})
+            assert (other["arm"], other["probability"]) == ("imported", None)
+            answers = [{**kind.answer(1, ("i2", "i0")), "decision": id} for id in (other["id"], "nobody")]
+            assert [each["seq"] is None for each in ask("POST", f"{ONE}/feedback", answers)] == [False, True]
+            ask("POST", f"{ONE}/undo", {"event": "e3"})
+            for id in ("d1", other["id"]):
+                ask("GET", f"{ONE}/decisions/{{id}}/explanation", id=id)
+                ask("GET", f"{ONE}/decisions/{{id}}/why", query="?item=i2&top=2", id=id, statuses=(200, 404))
+        ask("DELETE", f"{ONE}/people/{{person}}", person="p1")
 
 
 @pytest.mark.slow
 def test_good_answers_are_as_described(tmp_path: Path) -> None:
-    """One that is good of every kind: random ones seldom are, and what comes back must be described exactly."""
-    names = {"loop": "cars", "item": "fresh", "id": "d1", "person": "p"}
-    with with_a_loop(tmp_path) as url:
-        described = schemathesis.openapi.from_url(f"{url}/openapi.json", config=bare())
+    """One that is good of every kind, on every route."""
+    small_loop(tmp_path / "cars.heedful", shrink=1.0, control=0.2).close()
+    with living(tmp_path, "cars") as ask:
+        for i in range(3):
+            ask("POST", f"{ONE}/decisions", {"id": f"d{i}", "person": "p", "deferred": i == 2})
+        ask("POST", f"{ONE}/feedback", {"decision": "d0", "id": "e0", "better": "i3"})
+        token = page_token(ask.key, "cars", "d0")
+        clicked = ("POST", f"{ONE}/clicks", {"token": token, "decision": "d0", "item": "i2"})
+        for method, path, body in [clicked, *GOOD]:
+            query = {"why": "?item=i0&top=3", "events": "?follow=false"}.get(path.rpartition("/")[2], "")
+            names = {"item": "fresh", "id": "d1", "person": "p"}
+            ask(method, path, ... if body is None else body, statuses=(200, 201), query=query, **names)
+    assert ask.asked | {("GET", f"{ONE}/standing")} == set(OPERATIONS)  # which a loop of choices has
+
+
+def beyond(schema: Any) -> list[Any]:
+    """What is just beyond the limits of numbers and texts that a schema has."""
+    least, most = schema.get("minimum"), schema.get("maximum")
+    step = 1 if schema.get("type") == "integer" else 1e-7
+    found = [] if least is None or abs(least) > 1e15 else [least - step]
+    found += [] if most is None else [most + step if abs(most) < 1e15 else 2 * most]
+    found += [schema[name] for name in ("exclusiveMinimum", "exclusiveMaximum") if name in schema]
+    if schema.get("type") == "string":
+        found += ["x" * (schema["maxLength"] + 1)] if "maxLength" in schema else []
+        found += [""] if schema.get("minLength") else []
+    return found + [each for one in schema.get("anyOf", []) for each in beyond(one)]
+
+
+def test_what_is_beyond_the_limits_described_is_refused(tmp_path: Path) -> None:
+    """Of each field of each body that has a limit."""
+    small_loop(tmp_path / "cars.heedful", control=0.2).close()
+    tried = []
+    with living(tmp_path, "cars") as ask:
+        ask("POST", f"{ONE}/decisions", {"id": "d1"})
         for method, path, body in GOOD:
-            here = {name: names[name] for name in re.findall(r"{(\w+)}", path)}
-            kinds: dict[str, Any] = {} if body is None else {"body": body, "media_type": "application/json"}
-            kinds |= {"query": {"item": "i0", "top": 3}} if path.endswith("/why") else {}
-            case = described[path][method].Case(path_parameters=here, **kinds)
-            answer = case.call(timeout=20)
-            assert answer.status_code in (200, 201), (method, path, body, answer.text)
-            case.validate_response(answer, checks=CHECKS)
-            strictly(answer.json(), _schema_of(path, method, str(answer.status_code)))
+            if isinstance(body, dict):
+                [schema] = [each for each in _bodies(path, method) if each["type"] == "object"]
+                tried += [
+                    (method, path, body, name, it)
+                    for name in schema["properties"]
+                    for it in beyond(schema["properties"][name])
+                ]
+        for method, path, body, name, value in tried:
+            ask(method, path, body | {name: value}, statuses=range(400, 500))
+        assert ask("GET", ONE)["events"]["decision"] == 1
+    assert (f"{ONE}/decisions", "show", 0) in [(path, name, value) for _, path, _, name, value in tried]
 
 
-def _schema_of(path: str, method: str, status: str) -> Any:
-    return DESCRIBED["paths"][path][method.lower()]["responses"][status]["content"]["application/json"]["schema"]
+def _bodies(path: str, method: str) -> list[Any]:
+    schema = DESCRIBED["paths"][path][method.lower()]["requestBody"]["content"]["application/json"]["schema"]
+    return [resolved(each) for each in schema.get("anyOf", [schema])]
 
 
 def strictly(value: Any, schema: Any) -> None:
     """An answer has no field that is not described, and all that are, but for those of other loops."""
-    if "$ref" in schema:
-        schema = DESCRIBED["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    schema = resolved(schema)
     if "anyOf" in schema:
         kinds = {"array": list, "object": dict}
-        for each in schema["anyOf"]:
-            kind = each.get("type", "object")
-            if kind in kinds and isinstance(value, kinds[kind]):
+        of_its_type = [each for each in schema["anyOf"] if isinstance(value, kinds.get(each.get("type", "object"), ()))]
+        for i, each in enumerate(of_its_type):
+            try:
                 strictly(value, each)
+                break
+            except AssertionError:
+                if i == len(of_its_type) - 1:
+                    raise
     elif schema.get("type") == "array" and "items" in schema:
         for each in value:
             strictly(each, schema["items"])

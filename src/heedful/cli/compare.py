@@ -21,6 +21,7 @@ from heedful.cli.console import (
     check_server,
     console,
     has_display,
+    interrupt_once,
     note,
     notes,
     print_json,
@@ -154,7 +155,7 @@ def compare(
     seconds, reached, segments = _seconds(lasts), _address(address), _segments(segment or [""])
     where = listening_host(listen, reached) if share else ""
     told: dict[str, Any] = {"ask": ask, "consent": consent, "questions": questions, "show": tuple(show or ()) or None}
-    signal.signal(signal.SIGTERM, _interrupt)
+    interrupt_once(signal.SIGINT, signal.SIGTERM)
     path, left_out = _open_or_create(
         source, folder, name, identifier, goal, {k: v for k, v in told.items() if v is not None}, models
     )
@@ -162,11 +163,6 @@ def compare(
         sharing = Sharing(share_port, where, reached, seconds, people, segments) if share else None
         _serve(path, port, browser, json, sharing, left_out)
     _tell(path, json)
-
-
-def _interrupt(*_: object) -> None:
-    """Raise KeyboardInterrupt: the handler of SIGTERM, so that it ends the command as Ctrl-C does."""
-    raise KeyboardInterrupt
 
 
 def _seconds(given: str) -> float:

@@ -7,7 +7,10 @@ import importlib.util
 import io
 import json
 import os
+import signal
 import sys
+import threading
+import time
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -62,6 +65,22 @@ class Commands(TyperGroup):
             if code == 130:
                 note("stopped")
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def interrupt_once(*signals: int) -> None:
+    """Let each of `signals` raise KeyboardInterrupt, as Ctrl-C does, but not again within a second of the first: a hand
+    that is impatient does not interrupt the end that it asked for."""
+    if threading.current_thread() is not threading.main_thread():
+        return  # no signal comes to it
+    first: list[float] = []
+
+    def interrupt(*_: object) -> None:
+        first.append(time.monotonic())
+        if len(first) == 1 or first[-1] - first[0] > 1.0:
+            raise KeyboardInterrupt
+
+    for each in signals:
+        signal.signal(each, interrupt)
 
 
 def _print_anyway() -> None:

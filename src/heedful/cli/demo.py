@@ -19,6 +19,7 @@ from heedful.cli.console import (
     check_server,
     console,
     has_display,
+    interrupt_once,
     note,
     notes,
     reading_input,
@@ -100,18 +101,13 @@ def demo(
         check_extra("httpx", "demo", "the demo")
         demo_once.run(as_json)
         return
-    signal.signal(signal.SIGTERM, _interrupt)
+    interrupt_once(signal.SIGINT, signal.SIGTERM)
     with _home(folder) as home:
         with notes().status("Making two loops of 406 cars"):
             demo_loops.make_demo_loops(home)
         with suppress(KeyboardInterrupt):
             _serve(home, port, browser, kept=folder is not None)
         _tell(home, kept=folder)
-
-
-def _interrupt(*_: object) -> None:
-    """Raise KeyboardInterrupt: the handler of SIGTERM, so that it ends the command as Ctrl-C does."""
-    raise KeyboardInterrupt
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.common import asking, database
-from heedful.cli.console import BadInput, Failure, check_extra, check_server, note
+from heedful.cli.console import BadInput, Failure, check_extra, check_server, interrupt_once, note
 
 if TYPE_CHECKING:
     from heedful.server.context import Options
@@ -156,6 +157,7 @@ def _run(folder: Place, host: str, port: int, options: Options, hosts: int) -> N
             told = f"serving {folder} ({n} {'loop' if n == 1 else 'loops'})"
             note(f"{told} at http://{shown}:{listener.getsockname()[1]}; Ctrl-C ends it")
             note(_who(app.service.keys.all(), f"{_creates(folder)}"))
+            interrupt_once(signal.SIGINT)
             serve(app, listener)
     except PermissionError as error:
         if error.errno is None:

@@ -36,6 +36,10 @@ ten times as long. A request waits for that about as often as for the disk."""
 REFUSED, PAUSE = 20, 0.01
 """How many requests that did not arrive in time are refused in one turn of the event loop, and the seconds until the
 next turn. Each refusal takes a millisecond, and most clients connect again at once."""
+LOOK = 0.005
+"""Seconds after which a server that stops looks again whether all requests are answered."""
+TICK = 1.0
+"""Seconds after which the date of the answers is set again."""
 AT_ONCE = 1.0
 """Seconds after the first signal from which on another signal ends the server at once."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -44,7 +48,8 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class Server(uvicorn.Server):
     """uvicorn's server, which also closes connections that are too slow.
 
-    When it stops, it ends the requests that wait for new events."""
+    When it stops, it ends the requests that wait for new events. It stops at once when it is told to: uvicorn asks ten
+    times a second whether it was, and then sleeps a tenth of a second."""
 
     def __init__(self, config: uvicorn.Config, app: App, ready: Callable[[], None] | None = None) -> None:
         """Serve `app` with the configuration `config` of uvicorn; `ready` is called once the server answers."""
@@ -52,6 +57,15 @@ class Server(uvicorn.Server):
         self._app = app
         self._ready = ready
         self._told: float | None = None  # when it was told to end
+        self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None  # once it has started
+
+    def stop(self) -> None:
+        """Stop the server in order. It may be called in any thread, in a signal handler, and more than once."""
+        self.should_exit = True
+        if self._stop is not None:
+            loop, stopping = self._stop
+            with suppress(RuntimeError):  # the loop is closed: the server has stopped
+                loop.call_soon_threadsafe(stopping.set)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle the signal `sig`: the first stops the server in order, a later one ends the process at once.
@@ -61,6 +75,7 @@ class Server(uvicorn.Server):
         if self._told is None:
             self._told = now
             super().handle_exit(sig, frame)
+            self.stop()
             waiting = threading.Timer(
                 2 * AT_ONCE, print, ("heedful: ending; Ctrl-C ends it at once",), {"file": sys.stderr}
             )
@@ -72,6 +87,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen on `sockets`, and start the task that closes slow connections."""
+        self._stop = asyncio.get_running_loop(), asyncio.Event()
         await super().startup(sockets)
         self._watching = asyncio.create_task(self._hang_up())
         if self._ready is not None:
@@ -92,12 +108,37 @@ class Server(uvicorn.Server):
                             await asyncio.sleep(PAUSE)
                     connection.hang_up_unread()
 
+    async def main_loop(self) -> None:
+        """Serve until the server is told to stop."""
+        assert self._stop is not None
+        _, stopping = self._stop
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), TICK)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop the server: end the requests that wait for new events, give up the ownership of loops in a database,
-        then stop as uvicorn does."""
+        then let the requests in progress end, as uvicorn does, and close the loops."""
         self._app.service.begin_to_stop()
         self._watching.cancel()
-        await super().shutdown(sockets)
+        for server in self.servers:
+            server.close()
+        for listener in sockets or []:
+            listener.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        try:
+            await asyncio.wait_for(self._all_answered(), self.config.timeout_graceful_shutdown)
+        except TimeoutError:
+            for task in self.server_state.tasks:
+                task.cancel()
+        await self.lifespan.shutdown()
+
+    async def _all_answered(self) -> None:
+        while self.server_state.connections or self.server_state.tasks:
+            await asyncio.sleep(LOOK)
+        for each in self.servers:
+            await each.wait_closed()
 
 
 def config(app: App, **given: object) -> uvicorn.Config:
@@ -228,5 +269,5 @@ def served(folder: str | Path | Address, options: Options | None = None) -> Iter
                 thread.join(0.01)
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
-            server.should_exit = True
+            server.stop()
             thread.join()

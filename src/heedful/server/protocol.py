@@ -64,7 +64,7 @@ class Protocol(HttpToolsProtocol):
 
     began: float | None = None
     """when the request began that has not arrived completely, in the event loop's seconds; None if there is none"""
-    _before_body = _headers_so_far = _so_far = 0
+    _before_body = _headers_so_far = _so_far = _between = 0
     _offered = False  # the parser is at a request that offers another protocol, and is parsed again
     _last = False  # no request is read any more: one was refused, or said that it is the last
     _refusal: Problem | None = None  # what is told once the requests before it are answered
@@ -108,8 +108,11 @@ class Protocol(HttpToolsProtocol):
         self._so_far += len(data)
         if self._before_body >= 0:
             self._before_body += len(data)
-        # What is between the headers does not count, but it has to end as well.
-        if self._before_body > 2 * MOST_HEADERS + len(data) or self._headers_so_far > MOST_HEADERS:
+        else:
+            self._between += len(data)  # until a part of the body comes: lines of chunks, and trailers
+        # What is between the headers does not count, but it has to end as well. The parser keeps a line till it ends.
+        most = 2 * MOST_HEADERS + len(data)
+        if self._before_body > most or self._between > most or self._headers_so_far > MOST_HEADERS:
             self._too_large("headers", MOST_HEADERS)
         elif self._so_far > MOST_HEADERS + FRAMES * self._most():
             self._too_large("body", self._most())
@@ -160,7 +163,7 @@ class Protocol(HttpToolsProtocol):
         """Note when the first byte of a request came."""
         if self._last:
             return
-        self._headers_so_far, self._before_body = 0, 1
+        self._headers_so_far, self._before_body, self._between = 0, 1, 0
         if self.began is None:
             self.began = self.loop.time()
         super().on_message_begin()
@@ -209,6 +212,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a request's body. Nearly always it is the whole body, which is then not copied."""
+        self._between = 0
         if self._last or self._offered or self.cycle.response_complete:
             return
         cycle: Any = self.cycle
