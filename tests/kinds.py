@@ -125,6 +125,8 @@ PROMPTS = ([1.0, 0.0, 0.25], [0.0, 1.0, -0.5], [0.5, 0.5, 1.0])
 NAMES = [f"i{j}" for j in range(12)]
 ROUTERS = ["pairwise-logistic:rate=0.3", "perceptron", "second-order", "convex:radius=0.7", "online-convex"]
 PREDICTS = frozenset({"Decision.predicted", "Report.prediction", "PredictionReport.details"})
+ARMS = frozenset({"Report.sample_ratio"})
+"""What reports say where lists are compared with those of a control."""
 KINDS = (
     Kind(
         "coactive",
@@ -134,7 +136,7 @@ KINDS = (
         "perceptron",
         CoactiveReference,
         specs("coactive"),
-        frozenset(),
+        ARMS,
     ),
     Kind(
         "ordinal",
@@ -144,7 +146,7 @@ KINDS = (
         "prank",
         OrdinalReference,
         specs("ordinal"),
-        PREDICTS | {"Explanation.prediction", "Loop.grades"},
+        PREDICTS | ARMS | {"Explanation.prediction", "Loop.grades"},
     ),
     Kind(
         "rating",
@@ -158,7 +160,7 @@ KINDS = (
         "item-mean",
         RatingReference,
         specs("rating"),
-        PREDICTS | {"Explanation.prediction", "Loop.ratings"},
+        PREDICTS | ARMS | {"Explanation.prediction", "Loop.ratings"},
     ),
     Kind(
         "comparison",
@@ -178,7 +180,7 @@ KINDS = (
         "perceptron",
         RoutingReference,
         ROUTERS,
-        PREDICTS | {"Explanation.prediction"},
+        PREDICTS | ARMS | {"Explanation.prediction"},
     ),
     Kind(
         "best-worst",
