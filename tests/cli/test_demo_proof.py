@@ -58,6 +58,7 @@ def test_the_truth_is_between_that_of_the_shop_and_that_of_the_mean_taste(proof:
     assert proof.log_true["pairwise-logistic"] > proof.log_true[SERVED]
 
 
+@pytest.mark.slow
 def test_exploration_lets_the_log_tell(proof: Proof) -> None:
     without, with_it = (
         [each.values[0] for each in found.learners if each.values[0].measure == "swapped pairs"]

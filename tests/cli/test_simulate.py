@@ -276,6 +276,7 @@ def test_what_the_plot_draws(letor_file: Path, tmp_path: Path, monkeypatch: pyte
 # ---------------------------------------------------------------------------- one's own, and what is refused
 
 
+@pytest.mark.slow
 def test_a_learner_of_ones_own_that_does_not_compile(letor_file: Path, own_file: Path) -> None:
     got = heedful("simulate letor {} -l {}:Odd:start=1 --json", letor_file, own_file)
     assert got.code == 0

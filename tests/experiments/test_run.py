@@ -259,6 +259,7 @@ def test_compiled_runs_are_the_interpreted_ones(queries: Queries) -> None:
     assert [run.regrets.tolist() for run in compiled] == [run.regrets.tolist() for run in interpreted]
 
 
+@pytest.mark.slow
 def test_what_does_not_compile_runs_interpreted_and_says_why(queries: Queries) -> None:
     setting = letor_setting(queries, Noisy(4))
     learner = Recorder([], [])
