@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from feedback_streams import FAULTS as FAULTS_OF_PEOPLE
-from feedback_streams import alarms, simulate
+from feedback_streams import Visits, alarms, simulate
 from heedful import Loop, Settings
-from heedful.loop.health import Health
-from heedful.loop.signals import Signal
+from heedful.loop.health import GivenFeedback, Health, ShownDecision, signals
+from heedful.loop.signals import Signal, WatchedLoop
 from kinds import Kind, each_kind, teach
 from loops import choice_loop, rating_loop, rows, small_loop
 
@@ -394,6 +394,30 @@ def test_sound_logs_raise_alarms_as_seldom_as_stated() -> None:
     1,000 such logs and how soon faults are found."""
     wrong = [run for run in range(200) if alarms(simulate(np.random.default_rng(run), 240), range(120, 241, 120))]
     assert len(wrong) <= 0.05 * 200
+
+
+@pytest.mark.parametrize("run", range(3))
+def test_visits_that_overlap_raise_no_alarm(run: int) -> None:
+    """Five of 100 people at a time; what each says in one visit is the same all the time."""
+    log = simulate(np.random.default_rng([run, 2]), 400, 100, visits=Visits(5, 20, 1.0))
+    assert alarms(log, range(200, 401, 100)) == {}
+
+
+@pytest.mark.parametrize("run", range(2))
+def test_one_annotator_after_another_raises_no_alarm(run: int) -> None:
+    log = simulate(np.random.default_rng([run, 3]), 240, 6, visits=Visits(1, 40, in_turn=True))
+    assert alarms(log, range(24, 241, 24)) == {}
+
+
+def test_other_people_with_other_rates_raise_no_alarm() -> None:
+    """Two people who seldom answer with nothing, and afterwards two others who often do, each as ever."""
+    given = [
+        GivenFeedback(i, T0 + i * 60 * SECOND, "abcd"[i % 2 + 2 * (i >= 200)], i % 10 < (1 if i < 200 else 9))
+        for i in range(400)
+    ]
+    shown = [ShownDecision(each.time, each.person, each.time) for each in given]
+    found = signals(shown, given, given[-1].time, WatchedLoop("cars", "perceptron", 60.0, 0.05 / 6.0))
+    assert [each.name for each in found if each.alarm] == []
 
 
 @pytest.mark.parametrize("name", ["late", "contradictory", "one person"])
