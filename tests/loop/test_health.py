@@ -335,7 +335,7 @@ FAULTS: dict[str, Callable[[int, Sequence[str]], dict[str, Any] | None]] = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_is_found_and_where_it_began(name: str, tmp_path: Path) -> None:
-    found = fault(tmp_path, FAULTS[name])
+    found = fault(tmp_path, FAULTS[name], 480)
     told = signal(found, name)
     assert told.alarm
     assert told.evidence >= 120.0
@@ -352,7 +352,7 @@ def test_each_fault_is_found_and_where_it_began(name: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("since", [0, 240])
 def test_one_person_who_floods_the_log_is_found(since: int, tmp_path: Path) -> None:
     found = fault(
-        tmp_path, lambda i, shown: liked(shown), who=lambda i: "bot" if i >= since and i % 10 else f"p{i % 12}"
+        tmp_path, lambda i, shown: liked(shown), 480, who=lambda i: "bot" if i >= since and i % 10 else f"p{i % 12}"
     )
     told = signal(found, "one person")
     assert told.alarm
@@ -368,15 +368,15 @@ def test_one_person_who_floods_the_log_is_found(since: int, tmp_path: Path) -> N
 
 @each_kind
 def test_faults_are_found_in_every_kind(kind: Kind, tmp_path: Path) -> None:
-    """People who say nothing from the 90th decision on; a person who gives seven of eight answers from then on."""
+    """People who say nothing from the 90th decision on; a person who gives four of five answers from then on."""
     for name, silent in (("empty", True), ("one person", False)):
         with kind.make(tmp_path / name) as loop:
             pair = loop.facts.get("choices")
             events = []
-            for i in range(170):
+            for i in range(220):
                 shown = tuple(NAMES[i % 5 : i % 5 + (2 if pair else 4)])
                 person, late = f"p{i % 3}", i >= 90
-                person = "bot" if late and not silent and i % 8 else person
+                person = "bot" if late and not silent and i % 5 else person
                 loop.record(NAMES[:9], shown, id=f"d{i}", person=person, time=T0 + 60 * SECOND * i)
                 form = {"none": True} if late and silent else kind.answer(i, shown)
                 events.append({**form, "decision": f"d{i}", "id": f"e{i}", "time": T0 + (60 * i + 5) * SECOND})
@@ -422,8 +422,22 @@ def test_other_people_with_other_rates_raise_no_alarm() -> None:
 
 @pytest.mark.parametrize("name", ["late", "contradictory", "one person"])
 def test_faults_of_some_people_are_found(name: str) -> None:
-    found = [simulate(np.random.default_rng([run, 1]), 600, after=FAULTS_OF_PEOPLE[name], at=300) for run in range(5)]
-    assert sum(name in alarms(log, range(600, 601)) for log in found) >= 4
+    found = [simulate(np.random.default_rng([run, 1]), 1000, after=FAULTS_OF_PEOPLE[name], at=400) for run in range(5)]
+    assert sum(name in alarms(log, range(1000, 1001)) for log in found) >= 4
+
+
+def test_a_fault_is_found_where_everybody_comes_once() -> None:
+    """Each of 300 people gives four answers in a row, the last half of them with nothing to learn."""
+    given = [
+        GivenFeedback(i, T0 + i * 60 * SECOND, f"p{i // 4}", i % 4 == 0 or (i >= 600 and i % 4 < 3))
+        for i in range(1200)
+    ]
+    shown = [ShownDecision(each.time, each.person, each.time) for each in given]
+    found = signals(shown, given, given[-1].time, WatchedLoop("cars", "perceptron", 60.0, 0.05 / 6.0))
+    [told] = [each for each in found if each.alarm]
+    assert (told.name, told.people) == ("empty", 300)
+    assert "from people who came for the first time" in told.said
+    assert (told.before, told.after) == (pytest.approx(0.25), pytest.approx(0.75, abs=0.01))
 
 
 # ---------------------------------------------------------------------------- refusals

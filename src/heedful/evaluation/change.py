@@ -12,7 +12,6 @@ McAuliffe, Sekhon 2021). Their mean over several rates is the evidence A+(p) tha
 the evidence A-(p) that it is below. From these come
 
     interval   the p for which both are below 2 / alpha;
-    excess     that the mean is above a limit L from some value on: sum over starts s of w_s A+_{after s}(L);
     rise       that it is higher from some value on: sum over s of w_s min over p of A-_{before s}(p) A+_{after s}(p),
                half of it with all values before s, half with those from s / 2 to s, as a mean may have fallen at first.
 
@@ -21,17 +20,35 @@ lies between what comes after s and what comes before, so each term, hence the s
 supermartingale that starts at 1: the evidence ever reaches 1 / alpha with probability at most alpha (Ville). The null
 hypothesis covers a mean that falls, such as the error of a learner that learns. The test for a rise is a mixture of
 two-window tests, a kind of e-detector (Shin, Ramdas, Rinaldo 2024) with a bound on ever raising a false alarm.
+
+Values of people who differ are not of that kind: their mean changes with who is there. So `people_rise` counts people:
+
+    new people   each counts once, by the mean of their first m values: a rise of these in the order of their m-th, for
+                 m = 1, 4, 16 (a value of nobody in particular is a person's only one);
+    the same     log is cut into rounds, and what a person says in one round counts once, as its mean y. For a start s,
+                 the k-th y of a person from s on is compared with their k-th before s, counted backwards: the evidence
+                 is the product of 1 + l (y after - y before) over all pairs of all people, as in `leaning`.
+
+A round ends as soon as two thirds of the people who came in the latter half of the log so far came in it, and somebody
+else comes; while only one person ever came, every value is a round. A round that has not ended does not count. The
+largest of all these is the evidence, each with its weight: half for new people, half for the same. Given who comes
+when, let what different people say be independent. If people are drawn alike, whoever comes when, the values of new
+people have the same mean. If what a person says in different rounds is independent, and its mean never rises, each pair
+has a mean of at most 0. In both cases it does not matter how much people differ, or how alike it is what a person says
+in one visit or in one round.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.evaluation.confidence import check_alpha
+from heedful.evaluation.leaning import log_evidence
 
 Array = npt.NDArray[np.float64]
 
@@ -44,6 +61,8 @@ FIRST, GROWTH = 8, 1.2
 """The first start at which a change is looked for, in values, and the factor from each start to the next."""
 OFFSET = 8.0
 """The weight of start k is OFFSET / ((k + OFFSET) (k + 1 + OFFSET)), k = 0, 1, ...: they sum to 1."""
+COUNTS = 1, 4, 16
+"""By how many of their first values new people are compared."""
 STEPS = 40
 """Number of steps of a search for p, each of which halves the interval."""
 
@@ -62,6 +81,23 @@ class Change(NamedTuple):
     """the mean of the values from it on; nan if there are none"""
 
 
+class PeopleChange(NamedTuple):
+    """Evidence that the mean of values of people has risen from some value on, with the likeliest start of the
+    change."""
+
+    log_evidence: float
+    """the log of the evidence: below log(1 / alpha) at all times with probability 1 - alpha if there is no change"""
+    start: int
+    """the index of the first value since the likeliest change; 0 if there is nothing to compare"""
+    before: float
+    """the mean before it of what is compared, each person's values of one round, or first values, counting once; nan if
+    there is nothing to compare"""
+    after: float
+    """that mean since then; the mean of all values if there is nothing to compare"""
+    same: bool
+    """whether people are compared with themselves before; otherwise new people with those who came before"""
+
+
 class _Sums(NamedTuple):
     """Sums over the values of each of G segments, (G,) each, on which the evidence depends."""
 
@@ -73,14 +109,19 @@ class _Sums(NamedTuple):
     """sum of (x_i - m_i)^2, where m_i is the mean of the values before x_i"""
 
 
-def starts(n: int) -> npt.NDArray[np.int64]:
+def starts(n: int, first: int = FIRST) -> npt.NDArray[np.int64]:
     """Return the positions in a sequence of `n` values at which a change may begin, as numbers of values before it;
-    they rise and are below n."""
-    if n <= FIRST:
+    they rise from `first` on and are below n."""
+    if n <= first:
         return np.zeros(0, np.int64)
-    count = int(math.log(n / FIRST) / math.log(GROWTH)) + 2
-    found = np.unique((FIRST * GROWTH ** np.arange(count)).astype(np.int64))
+    count = int(math.log(n / first) / math.log(GROWTH)) + 2
+    found = np.unique((first * GROWTH ** np.arange(count)).astype(np.int64))
     return found[found < n]
+
+
+def start_weight(k: Any) -> Any:
+    """Return the log of the weight of start number `k`, from 0; or of each, if these are several."""
+    return np.log(OFFSET / ((k + OFFSET) * (k + 1.0 + OFFSET)))
 
 
 def rise(values: npt.NDArray[Any]) -> Change:
@@ -101,22 +142,87 @@ def rise(values: npt.NDArray[Any]) -> Change:
         falls = _above(after, p)[1] < _above(before, 1.0 - p)[1]
         low, high = np.where(falls, p, low), np.where(falls, high, p)
     p = (low + high) / 2.0
-    log_e = _above(before, 1.0 - p)[0] + _above(after, p)[0]
-    weights = _log_weights(found.size) - math.log(2.0)
-    return _likeliest(log_e + np.concatenate([weights, weights]), firsts, twice, x)
+    weights = start_weight(np.arange(found.size)) - math.log(2.0)
+    logs = _above(before, 1.0 - p)[0] + _above(after, p)[0] + np.concatenate([weights, weights])
+    at = int(logs.argmax())
+    first, start = int(firsts[at]), int(twice[at])
+    return Change(float(np.logaddexp.reduce(logs)), start, _mean(x[first:start]), _mean(x[start:]))
 
 
-def excess(values: npt.NDArray[Any], limit: float) -> Change:
-    """Return the evidence that the mean of n values is above `limit` from some value on, which may be the first.
+def people_rise(values: npt.NDArray[Any], people: Sequence[str | None]) -> PeopleChange:
+    """Return the evidence that the mean of n values of people is higher from some value on than before it, with the
+    likeliest such value.
 
-    `values` (n,): in [0, 1], in order of arrival; `limit` is in [0, 1], too. Raise ValueError if a value is not in [0,
-    1]."""
+    `values` (n,): in [0, 1], in order of arrival; `people` (n): whom each is from, None for nobody in particular. Raise
+    ValueError if a value is not in [0, 1]."""
     x = _check_values(values)
-    if not x.size:
-        return Change(0.0, 0, math.nan, math.nan)
-    found = np.concatenate([[0], starts(x.size)])
-    log_e, _ = _above(_segments(x, found, np.full(found.size, x.size)), np.full(found.size, limit))
-    return _likeliest(log_e + _log_weights(found.size), np.zeros_like(found), found, x)
+    named = [i for i, person in enumerate(people) if person is not None]
+    found = _same_people(x[named], [str(people[i]) for i in named], named)
+    for count in COUNTS:
+        means, places = _new_people(x, people, count)
+        change = rise(means)
+        if change.start:
+            log_e = change.log_evidence - math.log(2.0 * len(COUNTS))
+            found.append(PeopleChange(log_e, places[change.start], change.before, change.after, False))
+    if not found:
+        return PeopleChange(0.0, 0, math.nan, _mean(x), True)
+    return max(found, key=lambda each: each.log_evidence)
+
+
+def _new_people(x: Array, people: Sequence[str | None], count: int) -> tuple[Array, list[int]]:
+    """Return (the mean of the first `count` of the values x (n,) of each person who has so many, the index of the last
+    of these), in the order of the latter."""
+    own, means, places = dict[str, list[float]](), list[float](), list[int]()
+    for i, (person, value) in enumerate(zip(people, x.tolist())):
+        first = own.setdefault(person, []) if person is not None else []
+        first.append(value)
+        if len(first) == count:
+            means.append(sum(first) / count)
+            places.append(i)
+    return np.array(means, np.float64), places
+
+
+def _same_people(x: Array, people: Sequence[str], places: Sequence[int]) -> list[PeopleChange]:
+    """Return the strongest evidence that people have risen above themselves, with `places` (n,) as indices of the
+    values x (n,); [] if there is nothing to compare."""
+    rounds = _rounds(people)
+    number = {person: j for j, person in enumerate(dict.fromkeys(people))}
+    last = int(rounds.max(initial=0))
+    ended = rounds < last
+    keys = np.array([number[person] for person in people], np.int64) * (last + 1) + rounds
+    key, which = np.unique(keys[ended], return_inverse=True)
+    who, when = np.divmod(key, last + 1)  # of all that a person said in one round: by person, then by round
+    y = np.clip(np.bincount(which, x[ended]) / np.bincount(which), 0.0, 1.0)
+    found = []
+    for k, start in enumerate(starts(last, 1)):
+        earlier = np.bincount(who[when < start], minlength=len(number))[who]
+        nth = np.arange(who.size) - np.searchsorted(who, who) - earlier
+        later = np.flatnonzero((nth >= 0) & (nth < earlier))
+        before, after = y[later - 2 * nth[later] - 1], y[later]
+        if later.size:
+            log_e = float(log_evidence((after - before)[:, None])[0][0] + start_weight(k)) - math.log(2.0)
+            first = places[int(np.argmax(rounds >= start))]
+            found.append(PeopleChange(log_e, first, _mean(before), _mean(after), True))
+    return found
+
+
+def _rounds(people: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Return the number of the round (n,) of each of n values, which are from these people."""
+    found, number = np.zeros(len(people), np.int64), 0
+    last, came = dict[str, int](), set[str]()
+    recent = oldest = 0  # how many people came in the latter half so far, and where it begins
+    for i, person in enumerate(people):
+        recent += last.get(person, -1) < oldest
+        last[person] = i
+        while oldest < (i + 1) // 2:
+            recent -= last[people[oldest]] == oldest
+            oldest += 1
+        if i and 3 * len(came) >= 2 * recent and (person != people[i - 1] or len(last) == 1):
+            number += 1
+            came.clear()
+        came.add(person)
+        found[i] = number
+    return found
 
 
 def interval(values: npt.NDArray[Any], alpha: float = 0.05) -> tuple[float, float, float]:
@@ -202,17 +308,3 @@ def _above(sums: _Sums, p: Array) -> tuple[Array, Array]:
     top = terms.max(axis=1)
     shares = np.exp(terms - top[:, None])
     return top + np.log(shares.mean(axis=1)), (shares * slopes).sum(axis=1) / shares.sum(axis=1)
-
-
-def _log_weights(n: int) -> Array:
-    k = np.arange(float(n))
-    weights: Array = np.log(OFFSET / ((k + OFFSET) * (k + 1.0 + OFFSET)))
-    return weights
-
-
-def _likeliest(log_terms: Array, firsts: npt.NDArray[np.int64], found: npt.NDArray[np.int64], x: Array) -> Change:
-    """Return the sum of the terms, with the start of the greatest and the means on both sides that it compares."""
-    top = float(log_terms.max())
-    at = int(log_terms.argmax())
-    first, start = int(firsts[at]), int(found[at])
-    return Change(top + math.log(float(np.exp(log_terms - top).sum())), start, _mean(x[first:start]), _mean(x[start:]))
