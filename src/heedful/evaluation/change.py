@@ -63,7 +63,7 @@ OFFSET = 8.0
 """The weight of start k is OFFSET / ((k + OFFSET) (k + 1 + OFFSET)), k = 0, 1, ...: they sum to 1."""
 COUNTS = 1, 4, 16
 """By how many of their first values new people are compared."""
-STEPS = 40
+STEPS = 24
 """Number of steps of a search for p, each of which halves the interval."""
 
 
