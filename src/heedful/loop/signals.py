@@ -29,8 +29,9 @@ class Signal(NamedTuple):
     - `alarm`, `evidence`, `error_rate`: an alarm is raised if `evidence`, an e-value, reaches 1 / `error_rate`, the
       probability of a false alarm at most.
     - `about`, `said`, `remedy`: what is compared, what was found and what to do next, in sentences.
-    - `values`, `people`: how many values were compared, and how many people they come from.
-    - `before`, `after`, `since`: the means before and after the likeliest time of a change, in microseconds since 1970.
+    - `values`, `people`: how many values there are, and how many people they come from.
+    - `before`, `after`, `since`: the means before and after the likeliest time of a change, in microseconds since 1970,
+      of what was compared: of people or of rounds (`heedful.evaluation.change.people_rise`).
     """
 
     name: str
@@ -46,7 +47,7 @@ class Signal(NamedTuple):
     error_rate: float
     """the probability of a false alarm, at most, however often one looks"""
     values: int
-    """how many values there are; what a person gave in one go counts once, so fewer are compared"""
+    """how many values there are; people and rounds are compared, so fewer"""
     people: int
     """how many people they come from; a decision for nobody in particular counts as one"""
     before: float | None
