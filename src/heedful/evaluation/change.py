@@ -1,4 +1,4 @@
-"""Has a mean risen, and since when? Evidence that may be looked at whenever one likes.
+"""Has a mean of values of people risen, and since when? Evidence that may be looked at whenever one likes.
 
 Values x_1, x_2, ... in [0, 1] come one after another, n so far, with the sum S. For any rate l > 0 and any p, both
 
@@ -9,33 +9,25 @@ Values x_1, x_2, ... in [0, 1] come one after another, n so far, with the sum S.
 have at any time a mean of at most 1 if, on average, the mean of each value, given those before it, is at most p (the
 first as log(1 - p + p e^l) is concave in p, Hoeffding 1963; the second: Fan, Grama, Liu 2015, and Howard, Ramdas,
 McAuliffe, Sekhon 2021). Their mean over several rates is the evidence A+(p) that the mean is above p; that of 1 - x is
-the evidence A-(p) that it is below. From these come
+the evidence A-(p) that it is below. From these comes the interval: the p for which both are below 2 / alpha.
 
-    interval   the p for which both are below 2 / alpha;
-    rise       that it is higher from some value on: sum over s of w_s min over p of A-_{before s}(p) A+_{after s}(p),
-               half of it with all values before s, half with those from s / 2 to s, as a mean may have fallen at first.
+Values of people who differ are not of that kind: their mean changes with who is there. So whether a mean has risen
+since some moment, `rise` finds by counting people:
 
-The starts s and their weights w_s, which sum to at most 1, do not depend on the values. If the mean never rises, some p
-lies between what comes after s and what comes before, so each term, hence the sum, is at most a nonnegative
-supermartingale that starts at 1: the evidence ever reaches 1 / alpha with probability at most alpha (Ville). The null
-hypothesis covers a mean that falls, such as the error of a learner that learns. The test for a rise is a mixture of
-two-window tests, a kind of e-detector (Shin, Ramdas, Rinaldo 2024) with a bound on ever raising a false alarm.
+    new people   each counts once, by the mean of their first m values, in the order of their m-th, for m = 1, 4, 16 (a
+                 value of nobody in particular is a person's only one);
+    the same     log is cut into rounds, and what a person says in one round counts once, as its mean.
 
-Values of people who differ are not of that kind: their mean changes with who is there. So `people_rise` counts people:
-
-    new people   each counts once, by the mean of their first m values: a rise of these in the order of their m-th, for
-                 m = 1, 4, 16 (a value of nobody in particular is a person's only one);
-    the same     log is cut into rounds, and what a person says in one round counts once, as its mean y. For a start s,
-                 the k-th y of a person from s on is compared with their k-th before s, counted backwards: the evidence
-                 is the product of 1 + l (y after - y before) over all pairs of all people, as in `leaning`.
+For a start s the k-th mean from s on, of the new people or of a person, is compared with the k-th before s, counted
+backwards: the evidence is the capital of bets 1 + l (y after - y before) on all these pairs, as in `leaning`. If the
+two have the same expectation and are independent, or that after is lower, as the error of a learner that learns, each
+bet gains nothing on average, so the capital ever reaches 1 / alpha with probability at most alpha (Ville). The starts
+and their weights, which sum to at most 1, do not depend on the values; the largest of all capitals, each with its
+weight, is the evidence: half for the same people, half for new ones.
 
 A round ends as soon as two thirds of the people who came in the latter half of the log so far came in it, and somebody
-else comes; while only one person ever came, every value is a round. A round that has not ended does not count. The
-largest of all these is the evidence, each with its weight: half for new people, half for the same. Given who comes
-when, let what different people say be independent. If people are drawn alike, whoever comes when, the values of new
-people have the same mean. If what a person says in different rounds is independent, and its mean never rises, each pair
-has a mean of at most 0. In both cases it does not matter how much people differ, or how alike it is what a person says
-in one visit or in one round.
+else comes; while only one person ever came, every value is a round. A round that has not ended does not count. It does
+not matter how much people differ, or how alike it is what a person says in one visit or in one round.
 """
 
 from __future__ import annotations
@@ -57,8 +49,8 @@ RATES = 0.8 * 0.5 ** np.arange(4.0)
 PSI = -np.log1p(-RATES) - RATES
 ODDS = 3.2 * 0.5 ** np.arange(5.0)
 """The rates l of the first kind of evidence (5,): by how much each bets that the log odds of a 1 have risen."""
-FIRST, GROWTH = 8, 1.2
-"""The first start at which a change is looked for, in values, and the factor from each start to the next."""
+GROWTH = 1.2
+"""The factor from each start at which a change is looked for to the next."""
 OFFSET = 8.0
 """The weight of start k is OFFSET / ((k + OFFSET) (k + 1 + OFFSET)), k = 0, 1, ...: they sum to 1."""
 COUNTS = 1, 4, 16
@@ -67,21 +59,7 @@ STEPS = 24
 """Number of steps of a search for p, each of which halves the interval."""
 
 
-class Change(NamedTuple):
-    """Evidence that the mean of a sequence of values has risen from some value on, with the likeliest start of the
-    change."""
-
-    log_evidence: float
-    """the log of the evidence: below log(1 / alpha) at all times with probability 1 - alpha if there is no change"""
-    start: int
-    """the number of values before the likeliest change"""
-    before: float
-    """the mean of the values before it, or of the latter half of them, whichever tells more; nan if there are none"""
-    after: float
-    """the mean of the values from it on; nan if there are none"""
-
-
-class PeopleChange(NamedTuple):
+class Rise(NamedTuple):
     """Evidence that the mean of values of people has risen from some value on, with the likeliest start of the
     change."""
 
@@ -109,13 +87,11 @@ class _Sums(NamedTuple):
     """sum of (x_i - m_i)^2, where m_i is the mean of the values before x_i"""
 
 
-def starts(n: int, first: int = FIRST) -> npt.NDArray[np.int64]:
+def starts(n: int) -> npt.NDArray[np.int64]:
     """Return the positions in a sequence of `n` values at which a change may begin, as numbers of values before it;
-    they rise from `first` on and are below n."""
-    if n <= first:
-        return np.zeros(0, np.int64)
-    count = int(math.log(n / first) / math.log(GROWTH)) + 2
-    found = np.unique((first * GROWTH ** np.arange(count)).astype(np.int64))
+    they rise from 1 on and are below n."""
+    count = int(math.log(max(n, 1)) / math.log(GROWTH)) + 2
+    found = np.unique((GROWTH ** np.arange(count)).astype(np.int64))
     return found[found < n]
 
 
@@ -124,32 +100,7 @@ def start_weight(k: Any) -> Any:
     return np.log(OFFSET / ((k + OFFSET) * (k + 1.0 + OFFSET)))
 
 
-def rise(values: npt.NDArray[Any]) -> Change:
-    """Return the evidence that the mean of n values is higher from some value on than before it, with the likeliest
-    such value.
-
-    `values` (n,): in [0, 1], in order of arrival. Raise ValueError if a value is not in [0, 1]."""
-    x = _check_values(values)
-    found = starts(x.size)
-    if not found.size:
-        return Change(0.0, 0, math.nan, _mean(x))
-    firsts = np.concatenate([np.zeros_like(found), found // 2])  # of the values before each start
-    twice = np.concatenate([found, found])
-    before, after = _mirror(_segments(x, firsts, twice)), _segments(x, twice, np.full(twice.size, x.size))
-    low, high = np.zeros(twice.size), np.ones(twice.size)
-    for _ in range(STEPS):  # the log of the evidence is convex in p
-        p = (low + high) / 2.0
-        falls = _above(after, p)[1] < _above(before, 1.0 - p)[1]
-        low, high = np.where(falls, p, low), np.where(falls, high, p)
-    p = (low + high) / 2.0
-    weights = start_weight(np.arange(found.size)) - math.log(2.0)
-    logs = _above(before, 1.0 - p)[0] + _above(after, p)[0] + np.concatenate([weights, weights])
-    at = int(logs.argmax())
-    first, start = int(firsts[at]), int(twice[at])
-    return Change(float(np.logaddexp.reduce(logs)), start, _mean(x[first:start]), _mean(x[start:]))
-
-
-def people_rise(values: npt.NDArray[Any], people: Sequence[str | None]) -> PeopleChange:
+def rise(values: npt.NDArray[Any], people: Sequence[str | None]) -> Rise:
     """Return the evidence that the mean of n values of people is higher from some value on than before it, with the
     likeliest such value.
 
@@ -157,19 +108,17 @@ def people_rise(values: npt.NDArray[Any], people: Sequence[str | None]) -> Peopl
     ValueError if a value is not in [0, 1]."""
     x = _check_values(values)
     named = [i for i, person in enumerate(people) if person is not None]
-    found = _same_people(x[named], [str(people[i]) for i in named], named)
+    found = _same_people(x[named], [str(people[i]) for i in named], np.array(named, np.int64))
     for count in COUNTS:
         means, places = _new_people(x, people, count)
-        change = rise(means)
-        if change.start:
-            log_e = change.log_evidence - math.log(2.0 * len(COUNTS))
-            found.append(PeopleChange(log_e, places[change.start], change.before, change.after, False))
+        one = np.zeros(means.size, np.int64)
+        found += _compared(one, np.arange(means.size), means, places, False, 2.0 * len(COUNTS))
     if not found:
-        return PeopleChange(0.0, 0, math.nan, _mean(x), True)
+        return Rise(0.0, 0, math.nan, _mean(x), True)
     return max(found, key=lambda each: each.log_evidence)
 
 
-def _new_people(x: Array, people: Sequence[str | None], count: int) -> tuple[Array, list[int]]:
+def _new_people(x: Array, people: Sequence[str | None], count: int) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return (the mean of the first `count` of the values x (n,) of each person who has so many, the index of the last
     of these), in the order of the latter."""
     own, means, places = dict[str, list[float]](), list[float](), list[int]()
@@ -179,10 +128,10 @@ def _new_people(x: Array, people: Sequence[str | None], count: int) -> tuple[Arr
         if len(first) == count:
             means.append(sum(first) / count)
             places.append(i)
-    return np.array(means, np.float64), places
+    return np.clip(np.array(means, np.float64), 0.0, 1.0), np.array(places, np.int64)
 
 
-def _same_people(x: Array, people: Sequence[str], places: Sequence[int]) -> list[PeopleChange]:
+def _same_people(x: Array, people: Sequence[str], places: npt.NDArray[np.int64]) -> list[Rise]:
     """Return the strongest evidence that people have risen above themselves, with `places` (n,) as indices of the
     values x (n,); [] if there is nothing to compare."""
     rounds = _rounds(people)
@@ -193,16 +142,31 @@ def _same_people(x: Array, people: Sequence[str], places: Sequence[int]) -> list
     key, which = np.unique(keys[ended], return_inverse=True)
     who, when = np.divmod(key, last + 1)  # of all that a person said in one round: by person, then by round
     y = np.clip(np.bincount(which, x[ended]) / np.bincount(which), 0.0, 1.0)
+    begins = places[np.searchsorted(rounds, np.arange(last))]
+    return _compared(who, when, y, begins, True, 2.0)
+
+
+def _compared(
+    who: npt.NDArray[np.int64],
+    when: npt.NDArray[np.int64],
+    y: Array,
+    begins: npt.NDArray[np.int64],
+    same: bool,
+    parts: float,
+) -> list[Rise]:
+    """Return the evidence, divided by `parts`, that the means y (m,) have risen, for each moment with any to compare.
+
+    The means are of `who` (m,) at the moments `when` (m,), sorted by both; `begins` are the indices of the first value
+    of each moment. Only means of the same `who` are compared."""
     found = []
-    for k, start in enumerate(starts(last, 1)):
-        earlier = np.bincount(who[when < start], minlength=len(number))[who]
+    for k, start in enumerate(starts(begins.size)):
+        earlier = np.bincount(who[when < start], minlength=int(who.max(initial=0)) + 1)[who]
         nth = np.arange(who.size) - np.searchsorted(who, who) - earlier
         later = np.flatnonzero((nth >= 0) & (nth < earlier))
-        before, after = y[later - 2 * nth[later] - 1], y[later]
         if later.size:
-            log_e = float(log_evidence((after - before)[:, None])[0][0] + start_weight(k)) - math.log(2.0)
-            first = places[int(np.argmax(rounds >= start))]
-            found.append(PeopleChange(log_e, first, _mean(before), _mean(after), True))
+            before, after = y[later - 2 * nth[later] - 1], y[later]
+            log_e = float(log_evidence((after - before)[:, None])[0][0] + start_weight(k)) - math.log(parts)
+            found.append(Rise(log_e, int(begins[start]), _mean(before), _mean(after), same))
     return found
 
 
@@ -278,15 +242,6 @@ def _sums(x: Array) -> _Sums:
     total = np.concatenate([[0.0], np.cumsum(x)])
     expected = (total[:-1] + 0.5) / (n[:-1] + 1.0)
     return _Sums(n, total, np.concatenate([[0.0], np.cumsum((x - expected) ** 2)]))
-
-
-def _segments(x: Array, firsts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> _Sums:
-    """Return the sums of the values x (n,) in each of G segments.
-
-    `firsts` (G,) are the indices of the first value of each, `ends` (G,) those after the last one. In each segment the
-    means of earlier values begin again."""
-    parts = zip(firsts.tolist(), ends.tolist())
-    return _Sums(*np.array([[each[-1] for each in _sums(x[first:end])] for first, end in parts]).T)
 
 
 def _mirror(sums: _Sums) -> _Sums:

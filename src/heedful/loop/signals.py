@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.wording import count, percent
-from heedful.evaluation.change import people_rise, start_weight, starts
+from heedful.evaluation.change import rise, start_weight, starts
 from heedful.evaluation.leaning import log_evidence
 
 Array = npt.NDArray[np.float64]
@@ -31,7 +31,7 @@ class Signal(NamedTuple):
     - `about`, `said`, `remedy`: what is compared, what was found and what to do next, in sentences.
     - `values`, `people`: how many values there are, and how many people they come from.
     - `before`, `after`, `since`: the means before and after the likeliest time of a change, in microseconds since 1970,
-      of what was compared: of people or of rounds (`heedful.evaluation.change.people_rise`).
+      of what was compared: of people or of rounds (`heedful.evaluation.change.rise`).
     """
 
     name: str
@@ -139,7 +139,7 @@ def rise_signal(kind: str, values: Sequence[Valued], watched: WatchedLoop) -> Si
     the order in which they came; `watched` is the loop."""
     words, rate = WORDS[kind], watched.error_rate
     x, people = np.array([each[0] for each in values], np.float64), [each[1] for each in values]
-    change = people_rise(x, people)
+    change = rise(x, people)
     found = change.start > 0
     since = values[change.start][2] if found else None
     restart = quote(f"{watched.learner}@{'DATE' if since is None else iso(since)}..")
