@@ -4,10 +4,11 @@ A sound log changes nothing but that its errors fall, as a learner learns. A fau
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import betaincinv
 
 from heedful.loop.health import GivenFeedback, ShownDecision, signals
 from heedful.loop.signals import Signal, WatchedLoop
@@ -39,6 +40,19 @@ FAULTS: Mapping[str, Rates] = {
 }
 
 
+class Visits(NamedTuple):
+    """How people come: `at_once` are there at any time, and each decision is for one of them, drawn at random.
+
+    A visit is of `length` decisions; then somebody else comes: of those who are not there, drawn at random, or the next
+    `in_turn`. `alike` is the correlation of what a person says in one visit, beyond that they are the same person: 0
+    none, 1 the same all the time."""
+
+    at_once: int
+    length: int
+    alike: float = 0.0
+    in_turn: bool = False
+
+
 class Log(NamedTuple):
     """A simulated log."""
 
@@ -46,25 +60,33 @@ class Log(NamedTuple):
     given: list[GivenFeedback]
 
 
-def simulate(rng: np.random.Generator, decisions: int, people: int = 25, after: Rates = SOUND, at: int = 0) -> Log:
+def simulate(
+    rng: np.random.Generator,
+    decisions: int,
+    people: int = 25,
+    after: Rates = SOUND,
+    at: int = 0,
+    visits: Visits | None = None,
+) -> Log:
     """Return a log whose rates are `SOUND`, and `after` from decision `at` on.
 
-    People come with chances 1 / (j + 5), and stay for another decision with probability 1/2. Their rates of feedback
-    differ: the log odds by a normal variable of standard deviation 1/2."""
+    People come as `visits` says, or with chances 1 / (j + 5), and stay for another decision with probability 1/2. Their
+    rates of feedback differ: the log odds by a normal variable of standard deviation 1/2."""
     offsets = 0.5 * rng.standard_normal((people, 5))
-    often = 1.0 / (np.arange(people) + 5.0)
-    often /= often.sum()
-    shown, given, time, who = list[ShownDecision](), list[GivenFeedback](), T0, 0
-    for i in range(decisions):
+    shown, given, time = list[ShownDecision](), list[GivenFeedback](), T0
+    moods = dict[int, np.ndarray]()
+    for i, (who, visit) in enumerate(_who_comes(rng, decisions, people, visits)):
         rates = after if i >= at else SOUND
         time += int(rng.exponential(600.0) * SECOND)
-        who = who if i and rng.random() < 0.5 else int(rng.choice(people, p=often))
         person, own = f"p{who}", offsets[who]
         if rng.random() < rates.flood:
             person, own = "bot", np.zeros(5)
-        unanswered, late, empty, contradictory, error = (
-            _shifted(rate, gap) for rate, gap in zip(rates[:5], own.tolist())
-        )
+        means = np.array([_shifted(rate, gap) for rate, gap in zip(rates[:5], own.tolist())])
+        if visits is not None and visits.alike > 0.0:
+            if visit not in moods:
+                moods[visit] = rng.random(5)
+            means = _mood(means, moods[visit], visits.alike)
+        unanswered, late, empty, contradictory, error = means.tolist()
         shown.append(ShownDecision(time, person))
         if rng.random() < unanswered:
             continue
@@ -72,6 +94,7 @@ def simulate(rng: np.random.Generator, decisions: int, people: int = 25, after: 
         shown[-1].first = time + int(delay * SECOND)
         repeated = int(rng.binomial(3, min(i / 200.0, 0.8)))
         learned = 1.0 + np.exp(-i / 40.0)  # errors fall from twice what they end at
+        wrong = min(error * learned, 1.0)
         given.append(
             GivenFeedback(
                 i,
@@ -80,10 +103,45 @@ def simulate(rng: np.random.Generator, decisions: int, people: int = 25, after: 
                 bool(rng.random() < empty),
                 repeated,
                 int(rng.binomial(repeated, contradictory)),
-                float(rng.beta(4.0 * error * learned, 4.0 * max(1.0 - error * learned, 0.05))),
+                float(rng.beta(max(4.0 * wrong, 0.05), max(4.0 * (1.0 - wrong), 0.05))),
             )
         )
     return Log(shown, given)
+
+
+def _who_comes(
+    rng: np.random.Generator, decisions: int, people: int, visits: Visits | None
+) -> Iterator[tuple[int, int]]:
+    """Yield for each decision the number of the person whom it is for, and that of their visit."""
+    if visits is None:
+        often = 1.0 / (np.arange(people) + 5.0)
+        often /= often.sum()
+        who = visit = 0
+        for i in range(decisions):
+            if not i or rng.random() >= 0.5:
+                who, visit = int(rng.choice(people, p=often)), i
+            yield who, visit
+        return
+    here, came = list[list[int]](), 0  # (person, visit, decisions left) of each who is there
+    for _ in range(decisions):
+        while len(here) < visits.at_once:
+            away = np.setdiff1d(np.arange(people), [each[0] for each in here])
+            who = came % people if visits.in_turn else int(rng.choice(away))
+            here.append([who, came, visits.length])
+            came += 1
+        j = int(rng.integers(len(here)))
+        yield here[j][0], here[j][1]
+        here[j][2] -= 1
+        if not here[j][2]:
+            del here[j]
+
+
+def _mood(means: np.ndarray, uniform: np.ndarray, alike: float) -> np.ndarray:
+    """Return the rates of a visit (5,): with these means over visits, such that two answers of one visit have the
+    correlation `alike`. `uniform` (5,) are the numbers from 0 to 1 that were drawn for the visit."""
+    if alike == 1.0:
+        return (uniform < means).astype(float)
+    return betaincinv(means * (1.0 / alike - 1.0), (1.0 - means) * (1.0 / alike - 1.0), uniform)
 
 
 def _shifted(rate: float, gap: float) -> float:

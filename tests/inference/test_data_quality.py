@@ -147,6 +147,15 @@ def test_majorities_that_go_round() -> None:
     assert "majorities" not in told(few)
 
 
+def test_a_majority_is_of_people_not_of_answers() -> None:
+    """Three people, each of whom says the same ten times of one pair, are no majorities; ten such people each are."""
+    round_trip = (("a", "b"), ("b", "c"), ("c", "a"))
+    few = [choice(*pair, person=pair[0], times=10) for pair in round_trip]
+    assert "majorities" not in told(few)
+    [got] = told([choice(*pair, person=f"{pair[0]}{i}") for pair in round_trip for i in range(10)])["majorities"]
+    assert "'a' over 'b' (10 of 10)" in got.message
+
+
 def test_answers_that_say_little() -> None:
     got = told([*clear(), Comparison("", (("a", "b"),), 5, "a", judged=False)])
     assert got["unsure"][0].message == "5 of 17 answers say that one cannot judge: no order follows."

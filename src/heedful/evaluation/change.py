@@ -1,4 +1,4 @@
-"""Has a mean risen, and since when? Evidence that may be looked at whenever one likes.
+"""Has a mean of values of people risen, and since when? Evidence that may be looked at whenever one likes.
 
 Values x_1, x_2, ... in [0, 1] come one after another, n so far, with the sum S. For any rate l > 0 and any p, both
 
@@ -9,29 +9,38 @@ Values x_1, x_2, ... in [0, 1] come one after another, n so far, with the sum S.
 have at any time a mean of at most 1 if, on average, the mean of each value, given those before it, is at most p (the
 first as log(1 - p + p e^l) is concave in p, Hoeffding 1963; the second: Fan, Grama, Liu 2015, and Howard, Ramdas,
 McAuliffe, Sekhon 2021). Their mean over several rates is the evidence A+(p) that the mean is above p; that of 1 - x is
-the evidence A-(p) that it is below. From these come
+the evidence A-(p) that it is below. From these comes the interval: the p for which both are below 2 / alpha.
 
-    interval   the p for which both are below 2 / alpha;
-    excess     that the mean is above a limit L from some value on: sum over starts s of w_s A+_{after s}(L);
-    rise       that it is higher from some value on: sum over s of w_s min over p of A-_{before s}(p) A+_{after s}(p),
-               half of it with all values before s, half with those from s / 2 to s, as a mean may have fallen at first.
+Values of people who differ are not of that kind: their mean changes with who is there. So whether a mean has risen
+since some moment, `rise` finds by counting people:
 
-The starts s and their weights w_s, which sum to at most 1, do not depend on the values. If the mean never rises, some p
-lies between what comes after s and what comes before, so each term, hence the sum, is at most a nonnegative
-supermartingale that starts at 1: the evidence ever reaches 1 / alpha with probability at most alpha (Ville). The null
-hypothesis covers a mean that falls, such as the error of a learner that learns. The test for a rise is a mixture of
-two-window tests, a kind of e-detector (Shin, Ramdas, Rinaldo 2024) with a bound on ever raising a false alarm.
+    new people   each counts once, by the mean of their first m values, in the order of their m-th, for m = 1, 4, 16 (a
+                 value of nobody in particular is a person's only one);
+    the same     log is cut into rounds, and what a person says in one round counts once, as its mean.
+
+For a start s the k-th mean from s on, of the new people or of a person, is compared with the k-th before s, counted
+backwards: the evidence is the capital of bets 1 + l (y after - y before) on all these pairs, as in `leaning`. If the
+two have the same expectation and are independent, or that after is lower, as the error of a learner that learns, each
+bet gains nothing on average, so the capital ever reaches 1 / alpha with probability at most alpha (Ville). The starts
+and their weights, which sum to at most 1, do not depend on the values; the largest of all capitals, each with its
+weight, is the evidence: half for the same people, half for new ones.
+
+A round ends as soon as two thirds of the people who came in the latter half of the log so far came in it, and somebody
+else comes; while only one person ever came, every value is a round. A round that has not ended does not count. It does
+not matter how much people differ, or how alike it is what a person says in one visit or in one round.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.evaluation.confidence import check_alpha
+from heedful.evaluation.leaning import log_evidence
 
 Array = npt.NDArray[np.float64]
 
@@ -40,26 +49,31 @@ RATES = 0.8 * 0.5 ** np.arange(4.0)
 PSI = -np.log1p(-RATES) - RATES
 ODDS = 3.2 * 0.5 ** np.arange(5.0)
 """The rates l of the first kind of evidence (5,): by how much each bets that the log odds of a 1 have risen."""
-FIRST, GROWTH = 8, 1.2
-"""The first start at which a change is looked for, in values, and the factor from each start to the next."""
+GROWTH = 1.2
+"""The factor from each start at which a change is looked for to the next."""
 OFFSET = 8.0
 """The weight of start k is OFFSET / ((k + OFFSET) (k + 1 + OFFSET)), k = 0, 1, ...: they sum to 1."""
-STEPS = 40
+COUNTS = 1, 4, 16
+"""By how many of their first values new people are compared."""
+STEPS = 24
 """Number of steps of a search for p, each of which halves the interval."""
 
 
-class Change(NamedTuple):
-    """Evidence that the mean of a sequence of values has risen from some value on, with the likeliest start of the
+class Rise(NamedTuple):
+    """Evidence that the mean of values of people has risen from some value on, with the likeliest start of the
     change."""
 
     log_evidence: float
     """the log of the evidence: below log(1 / alpha) at all times with probability 1 - alpha if there is no change"""
     start: int
-    """the number of values before the likeliest change"""
+    """the index of the first value since the likeliest change; 0 if there is nothing to compare"""
     before: float
-    """the mean of the values before it, or of the latter half of them, whichever tells more; nan if there are none"""
+    """the mean before it of what is compared, each person's values of one round, or first values, counting once; nan if
+    there is nothing to compare"""
     after: float
-    """the mean of the values from it on; nan if there are none"""
+    """that mean since then; the mean of all values if there is nothing to compare"""
+    same: bool
+    """whether people are compared with themselves before; otherwise new people with those who came before"""
 
 
 class _Sums(NamedTuple):
@@ -75,48 +89,104 @@ class _Sums(NamedTuple):
 
 def starts(n: int) -> npt.NDArray[np.int64]:
     """Return the positions in a sequence of `n` values at which a change may begin, as numbers of values before it;
-    they rise and are below n."""
-    if n <= FIRST:
-        return np.zeros(0, np.int64)
-    count = int(math.log(n / FIRST) / math.log(GROWTH)) + 2
-    found = np.unique((FIRST * GROWTH ** np.arange(count)).astype(np.int64))
+    they rise from 1 on and are below n."""
+    count = int(math.log(max(n, 1)) / math.log(GROWTH)) + 2
+    found = np.unique((GROWTH ** np.arange(count)).astype(np.int64))
     return found[found < n]
 
 
-def rise(values: npt.NDArray[Any]) -> Change:
-    """Return the evidence that the mean of n values is higher from some value on than before it, with the likeliest
-    such value.
+def start_weight(k: Any) -> Any:
+    """Return the log of the weight of start number `k`, from 0; or of each, if these are several."""
+    return np.log(OFFSET / ((k + OFFSET) * (k + 1.0 + OFFSET)))
 
-    `values` (n,): in [0, 1], in order of arrival. Raise ValueError if a value is not in [0, 1]."""
+
+def rise(values: npt.NDArray[Any], people: Sequence[str | None]) -> Rise:
+    """Return the evidence that the mean of n values of people is higher from some value on than before it, with the
+    likeliest such value.
+
+    `values` (n,): in [0, 1], in order of arrival; `people` (n): whom each is from, None for nobody in particular. Raise
+    ValueError if a value is not in [0, 1]."""
     x = _check_values(values)
-    found = starts(x.size)
-    if not found.size:
-        return Change(0.0, 0, math.nan, _mean(x))
-    firsts = np.concatenate([np.zeros_like(found), found // 2])  # of the values before each start
-    twice = np.concatenate([found, found])
-    before, after = _mirror(_segments(x, firsts, twice)), _segments(x, twice, np.full(twice.size, x.size))
-    low, high = np.zeros(twice.size), np.ones(twice.size)
-    for _ in range(STEPS):  # the log of the evidence is convex in p
-        p = (low + high) / 2.0
-        falls = _above(after, p)[1] < _above(before, 1.0 - p)[1]
-        low, high = np.where(falls, p, low), np.where(falls, high, p)
-    p = (low + high) / 2.0
-    log_e = _above(before, 1.0 - p)[0] + _above(after, p)[0]
-    weights = _log_weights(found.size) - math.log(2.0)
-    return _likeliest(log_e + np.concatenate([weights, weights]), firsts, twice, x)
+    named = [i for i, person in enumerate(people) if person is not None]
+    found = _same_people(x[named], [str(people[i]) for i in named], np.array(named, np.int64))
+    for count in COUNTS:
+        means, places = _new_people(x, people, count)
+        one = np.zeros(means.size, np.int64)
+        found += _compared(one, np.arange(means.size), means, places, False, 2.0 * len(COUNTS))
+    if not found:
+        return Rise(0.0, 0, math.nan, _mean(x), True)
+    return max(found, key=lambda each: each.log_evidence)
 
 
-def excess(values: npt.NDArray[Any], limit: float) -> Change:
-    """Return the evidence that the mean of n values is above `limit` from some value on, which may be the first.
+def _new_people(x: Array, people: Sequence[str | None], count: int) -> tuple[Array, npt.NDArray[np.int64]]:
+    """Return (the mean of the first `count` of the values x (n,) of each person who has so many, the index of the last
+    of these), in the order of the latter."""
+    own, means, places = dict[str, list[float]](), list[float](), list[int]()
+    for i, (person, value) in enumerate(zip(people, x.tolist())):
+        first = own.setdefault(person, []) if person is not None else []
+        first.append(value)
+        if len(first) == count:
+            means.append(sum(first) / count)
+            places.append(i)
+    return np.clip(np.array(means, np.float64), 0.0, 1.0), np.array(places, np.int64)
 
-    `values` (n,): in [0, 1], in order of arrival; `limit` is in [0, 1], too. Raise ValueError if a value is not in [0,
-    1]."""
-    x = _check_values(values)
-    if not x.size:
-        return Change(0.0, 0, math.nan, math.nan)
-    found = np.concatenate([[0], starts(x.size)])
-    log_e, _ = _above(_segments(x, found, np.full(found.size, x.size)), np.full(found.size, limit))
-    return _likeliest(log_e + _log_weights(found.size), np.zeros_like(found), found, x)
+
+def _same_people(x: Array, people: Sequence[str], places: npt.NDArray[np.int64]) -> list[Rise]:
+    """Return the strongest evidence that people have risen above themselves, with `places` (n,) as indices of the
+    values x (n,); [] if there is nothing to compare."""
+    rounds = _rounds(people)
+    number = {person: j for j, person in enumerate(dict.fromkeys(people))}
+    last = int(rounds.max(initial=0))
+    ended = rounds < last
+    keys = np.array([number[person] for person in people], np.int64) * (last + 1) + rounds
+    key, which = np.unique(keys[ended], return_inverse=True)
+    who, when = np.divmod(key, last + 1)  # of all that a person said in one round: by person, then by round
+    y = np.clip(np.bincount(which, x[ended]) / np.bincount(which), 0.0, 1.0)
+    begins = places[np.searchsorted(rounds, np.arange(last))]
+    return _compared(who, when, y, begins, True, 2.0)
+
+
+def _compared(
+    who: npt.NDArray[np.int64],
+    when: npt.NDArray[np.int64],
+    y: Array,
+    begins: npt.NDArray[np.int64],
+    same: bool,
+    parts: float,
+) -> list[Rise]:
+    """Return the evidence, divided by `parts`, that the means y (m,) have risen, for each moment with any to compare.
+
+    The means are of `who` (m,) at the moments `when` (m,), sorted by both; `begins` are the indices of the first value
+    of each moment. Only means of the same `who` are compared."""
+    found = []
+    for k, start in enumerate(starts(begins.size)):
+        earlier = np.bincount(who[when < start], minlength=int(who.max(initial=0)) + 1)[who]
+        nth = np.arange(who.size) - np.searchsorted(who, who) - earlier
+        later = np.flatnonzero((nth >= 0) & (nth < earlier))
+        if later.size:
+            before, after = y[later - 2 * nth[later] - 1], y[later]
+            log_e = float(log_evidence((after - before)[:, None])[0][0] + start_weight(k)) - math.log(parts)
+            found.append(Rise(log_e, int(begins[start]), _mean(before), _mean(after), same))
+    return found
+
+
+def _rounds(people: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Return the number of the round (n,) of each of n values, which are from these people."""
+    found, number = np.zeros(len(people), np.int64), 0
+    last, came = dict[str, int](), set[str]()
+    recent = oldest = 0  # how many people came in the latter half so far, and where it begins
+    for i, person in enumerate(people):
+        recent += last.get(person, -1) < oldest
+        last[person] = i
+        while oldest < (i + 1) // 2:
+            recent -= last[people[oldest]] == oldest
+            oldest += 1
+        if i and 3 * len(came) >= 2 * recent and (person != people[i - 1] or len(last) == 1):
+            number += 1
+            came.clear()
+        came.add(person)
+        found[i] = number
+    return found
 
 
 def interval(values: npt.NDArray[Any], alpha: float = 0.05) -> tuple[float, float, float]:
@@ -174,15 +244,6 @@ def _sums(x: Array) -> _Sums:
     return _Sums(n, total, np.concatenate([[0.0], np.cumsum((x - expected) ** 2)]))
 
 
-def _segments(x: Array, firsts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> _Sums:
-    """Return the sums of the values x (n,) in each of G segments.
-
-    `firsts` (G,) are the indices of the first value of each, `ends` (G,) those after the last one. In each segment the
-    means of earlier values begin again."""
-    parts = zip(firsts.tolist(), ends.tolist())
-    return _Sums(*np.array([[each[-1] for each in _sums(x[first:end])] for first, end in parts]).T)
-
-
 def _mirror(sums: _Sums) -> _Sums:
     """Return the sums of the values 1 - x, from the sums of the values x."""
     return sums._replace(total=sums.n - sums.total)
@@ -202,17 +263,3 @@ def _above(sums: _Sums, p: Array) -> tuple[Array, Array]:
     top = terms.max(axis=1)
     shares = np.exp(terms - top[:, None])
     return top + np.log(shares.mean(axis=1)), (shares * slopes).sum(axis=1) / shares.sum(axis=1)
-
-
-def _log_weights(n: int) -> Array:
-    k = np.arange(float(n))
-    weights: Array = np.log(OFFSET / ((k + OFFSET) * (k + 1.0 + OFFSET)))
-    return weights
-
-
-def _likeliest(log_terms: Array, firsts: npt.NDArray[np.int64], found: npt.NDArray[np.int64], x: Array) -> Change:
-    """Return the sum of the terms, with the start of the greatest and the means on both sides that it compares."""
-    top = float(log_terms.max())
-    at = int(log_terms.argmax())
-    first, start = int(firsts[at]), int(found[at])
-    return Change(top + math.log(float(np.exp(log_terms - top).sum())), start, _mean(x[first:start]), _mean(x[start:]))

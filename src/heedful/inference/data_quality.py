@@ -117,12 +117,22 @@ def _similar_items(choices: ComparisonTable, X: Array | None) -> list[Remark]:
 def _majority_cycle(choices: ComparisonTable, of_all: Array) -> list[Remark]:
     """Return a warning if majorities form a cycle (a over b over c over a) and each is significant at level MAJORITY.
 
-    `of_all` (n, n): how often, of n items, that of the row was placed above that of the column.
+    `of_all` (n, n): how often, of n items, that of the row was placed above that of the column. The test counts people,
+    each by what they said more often of a pair; of answers without a name it counts each.
     """
     from scipy.special import bdtrc
 
+    given: dict[int, list[int]] = {}
+    for at, each in enumerate(choices.comparisons):
+        if each.judged:
+            given.setdefault(each.person, []).append(at)
+    voted = np.zeros_like(of_all)
+    for u, answers in given.items():
+        items, won = _wins_of(choices, answers, 0.5)
+        own = np.where(won + won.T > 0.0, (1.0 + np.sign(won - won.T)) / 2.0, 0.0)
+        voted[np.ix_(items, items)] += own if choices.people[u] else won
     met = of_all + of_all.T
-    fewer, thrown = np.ceil(of_all) - 1.0, np.ceil(met).astype(np.int64)
+    fewer, thrown = np.ceil(voted) - 1.0, np.ceil(voted + voted.T).astype(np.int64)
     beyond = bdtrc(np.maximum(fewer, 0.0), np.maximum(thrown, 1), 0.5) < MAJORITY
     way = shortest_cycle((of_all > of_all.T) & beyond)
     if not way:
@@ -241,15 +251,15 @@ def _are_orders(choices: ComparisonTable) -> bool:
     return any(sum(map(len, each.tiers)) > 2 for each in choices.comparisons)
 
 
-def _wins_of(choices: ComparisonTable, given: Sequence[int]) -> tuple[list[int], Array]:
+def _wins_of(choices: ComparisonTable, given: Sequence[int], tie: float = 0.0) -> tuple[list[int], Array]:
     """Return the numbers of the k items in the answers `given` (indices of comparisons), and how often the item of the
-    row was placed above that of the column (k, k).
+    row was placed above that of the column (k, k); an answer that all are equally good adds `tie` to both directions.
     """
     chosen = [choices.comparisons[at] for at in given]
     items = sorted({item for each in chosen for tier in each.tiers for item in tier})
     place = {item: i for i, item in enumerate(items)}
     local = [each._replace(tiers=tuple(tuple(place[item] for item in tier) for tier in each.tiers)) for each in chosen]
-    return items, win_counts(ComparisonTable(tuple(map(str, items)), ("",), tuple(local)), tie=0.0)
+    return items, win_counts(ComparisonTable(tuple(map(str, items)), ("",), tuple(local)), tie)
 
 
 def _uninformative_answers(choices: ComparisonTable) -> list[Remark]:

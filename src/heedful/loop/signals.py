@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from shlex import quote
@@ -12,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.wording import count, percent
-from heedful.evaluation.change import Change, excess, rise
+from heedful.evaluation.change import rise, start_weight, starts
+from heedful.evaluation.leaning import log_evidence
 
 if TYPE_CHECKING:
     from heedful.loop.arms import SampleRatio
@@ -21,8 +23,6 @@ Array = npt.NDArray[np.float64]
 
 MOST = 0.5
 """The share of the feedback above which one person gives too much of it."""
-LARGE, LEAST = 20, 10
-"""How many people are tested for giving too much feedback, and how much each has to have given."""
 
 
 class Signal(NamedTuple):
@@ -32,8 +32,9 @@ class Signal(NamedTuple):
     - `alarm`, `evidence`, `error_rate`: an alarm is raised if `evidence`, an e-value, reaches 1 / `error_rate`, the
       probability of a false alarm at most.
     - `about`, `said`, `remedy`: what is compared, what was found and what to do next, in sentences.
-    - `values`, `people`: how many values were compared, and how many people they come from.
-    - `before`, `after`, `since`: the means before and after the likeliest time of a change, in microseconds since 1970.
+    - `values`, `people`: how many values there are, and how many people they come from.
+    - `before`, `after`, `since`: the means before and after the likeliest time of a change, in microseconds since 1970,
+      of what was compared: of people or of rounds (`heedful.evaluation.change.rise`).
     """
 
     name: str
@@ -49,7 +50,7 @@ class Signal(NamedTuple):
     error_rate: float
     """the probability of a false alarm, at most, however often one looks"""
     values: int
-    """how many values were compared; consecutive ones of the same person count as one, their mean"""
+    """how many values there are; people and rounds are compared, so fewer"""
     people: int
     """how many people they come from; a decision for nobody in particular counts as one"""
     before: float | None
@@ -79,25 +80,6 @@ class WatchedLoop(NamedTuple):
 Valued = tuple[float, str | None, int]
 """A value from 0 to 1, the person whom it is from (None: nobody in particular), and its time in microseconds since
 1970."""
-
-
-def _visits(values: Sequence[Valued]) -> tuple[Array, list[int], int]:
-    """Return (values, times, people): the values with consecutive ones of the same person merged into their mean, when
-    each came, and how many people they are from.
-
-    What a person says in one go is alike. If all values are from one person, each counts by itself."""
-    people = {person for _, person, _ in values if person is not None}
-    anybody = sum(person is None for _, person, _ in values)
-    found: list[list[float]] = []
-    times, before = [], None
-    for value, person, time in values:
-        if person is not None and person == before and len(people) + anybody > 1:
-            found[-1].append(value)
-        else:
-            found.append([value])
-            times.append(time)
-        before = person
-    return np.array([sum(each) / len(each) for each in found], np.float64), times, len(people) + anybody
 
 
 class _Words(NamedTuple):
@@ -159,20 +141,21 @@ def rise_signal(kind: str, values: Sequence[Valued], watched: WatchedLoop) -> Si
     `kind` names the series ("unanswered", "late", ...: a key of `WORDS`); `values` are (value, person or None, time) in
     the order in which they came; `watched` is the loop."""
     words, rate = WORDS[kind], watched.error_rate
-    x, times, people = _visits(values)
-    change = rise(x)
+    x, people = np.array([each[0] for each in values], np.float64), [each[1] for each in values]
+    change = rise(x, people)
     found = change.start > 0
-    since = times[change.start] if found else None
+    since = values[change.start][2] if found else None
     restart = quote(f"{watched.learner}@{'DATE' if since is None else iso(since)}..")
     once, twice = duration(watched.late_after), duration(2.0 * watched.late_after)
     told = {"once": once, "twice": twice, "name": watched.loop, "restart": restart}
     if not x.size:
         said = f"Nothing can be said: {words.missing.format(**told)}."
     elif since is None:
-        said = f"{percent(change.after)} of {x.size:,} {words.of}: too few to compare."
+        said = f"{percent(change.after)} of {x.size:,} {words.of}: too few, or of too few people, to compare."
     else:
-        said = f"{percent(change.before)} of {change.start:,} {words.of} before {day(since)}, "
-        said += f"{percent(change.after)} of {x.size - change.start:,} since. {_evidence_text(change, rate)}"
+        before, after = f"{percent(change.before)} of {words.of} before {day(since)}", percent(change.after)
+        whose = "from the same people" if change.same else "from people who came for the first time"
+        said = f"{before}, {after} since, {whose}. {_evidence_text(change.log_evidence, rate)}"
     return Signal(
         kind,
         change.log_evidence >= -math.log(rate),
@@ -181,62 +164,67 @@ def rise_signal(kind: str, values: Sequence[Valued], watched: WatchedLoop) -> Si
         _evidence(change.log_evidence),
         rate,
         x.size,
-        people,
-        change.before if found else None,
+        _number_of_people(people),
+        _none_if_nan(change.before),
         _none_if_nan(change.after),
         since,
         words.remedy.format(**told),
     )
 
 
+def _number_of_people(people: Sequence[str | None]) -> int:
+    """Return how many people these are; each for nobody in particular counts as one."""
+    return len({person for person in people if person is not None}) + sum(person is None for person in people)
+
+
 def one_person(given: Sequence[tuple[str | None, int]], watched: WatchedLoop) -> Signal:
-    """Return whether one person gives more than half of the feedback, from the first on or since some moment.
+    """Return whether one person gives more than half of the feedback since some moment.
 
     `given` has the person (None: nobody in particular) and the time, in microseconds since 1970, of each piece of
-    feedback, in order; `watched` is the loop."""
-    counts, rate = dict[str, int](), watched.error_rate
-    for each, _ in given:
-        if each is not None:
-            counts[each] = counts.get(each, 0) + 1
-    anybody = len(given) - sum(counts.values())
-    found: list[tuple[float, Change, str]] = []
-    for j, person in enumerate(counts):  # in the order in which they came
-        if counts[person] >= LEAST and counts[person] in sorted(counts.values())[-LARGE:]:
-            change = excess(np.array([each == person for each, _ in given]), MOST)
-            found.append((change.log_evidence - math.log((j + 1) * (j + 2)), change, person))
-    people = len(counts) + anybody
+    feedback, in order; `watched` is the loop. Of several moments, whoever gave most just before is looked at since. All
+    that this person gives before anybody else does, with all that others then give until the person comes again, counts
+    once, by the person's share of it."""
+    everybody, rate = [person for person, _ in given], watched.error_rate
+    numbers: dict[str | None, int] = {person: j for j, person in enumerate(dict.fromkeys(everybody))}
+    who = np.array([numbers[person] for person in everybody], np.int64)
+    people = _number_of_people(everybody)
+    logs, found = list[float](), list[tuple[int, str]]()
+    moments = starts(who.size)
+    for k, (before, moment) in enumerate(zip([0, *moments.tolist()], moments.tolist())):
+        votes = Counter(each for each in everybody[before:moment] if each is not None)
+        if votes:
+            person = max(votes, key=votes.__getitem__)
+            bets = 2.0 * _shares_of_turns(who[moment:] == numbers[person]) - 1.0
+            logs.append(float(log_evidence(bets[:, None])[0][0]) + start_weight(k))
+            found.append((moment, person))
     about = (
         f"The share of the feedback that comes from one person, next to {percent(MOST)}, since each of several moments."
     )
     remedy = "Nothing is to be done."
-    if not found:
-        said = "Nothing can be said: too little feedback comes from any one person."
+    if not logs or max(logs) <= 0.0:
+        said = "Nothing can be said: no one person keeps giving more than others do until they come again."
+        if people == 1 and everybody[0] is not None:
+            said = f"All feedback comes from {everybody[0]}: there is nobody to compare them with."
         return Signal("one person", False, about, said, 1.0, rate, len(given), people, None, None, None, remedy)
-    top = max(found, key=lambda each: each[0])
-    log_e = top[0] + math.log(sum(math.exp(each[0] - top[0]) for each in found))
-    _, change, person = top
-    since = given[change.start][1]
-    alarm = log_e >= -math.log(rate) and people > 1
-    part = f"of {count(len(given) - change.start, 'piece of feedback', 'pieces of feedback')} since {day(since)}"
-    evidence = _evidence_text(change._replace(log_evidence=log_e), rate)
-    said = f"{percent(change.after)} {part} come from {person}. {evidence}"
-    if people == 1:
-        said = f"All feedback comes from {person}: there is nobody to compare them with."
-    else:
-        remedy = f"Look at the lessons of {person}. If that is a crawler or a test, heedful forget {watched.loop} "
-        remedy += f"{quote(person)} takes all of it out, and heedful rollback goes back to a version before it."
-    before = _none_if_nan(change.before)
+    log_e = float(np.logaddexp.reduce(logs))
+    moment, person = found[int(np.argmax(logs))]
+    own = who == numbers[person]
+    share, since = float(own[moment:].mean()), given[moment][1]
+    part = f"of {count(len(given) - moment, 'piece of feedback', 'pieces of feedback')} since {day(since)}"
+    said = f"{percent(share)} {part} come from {person}. {_evidence_text(log_e, rate)}"
+    remedy = f"Look at the lessons of {person}. If that is a crawler or a test, heedful forget {watched.loop} "
+    remedy += f"{quote(person)} takes all of it out, and heedful rollback goes back to a version before it."
     return Signal(
         "one person",
-        alarm,
+        log_e >= -math.log(rate),
         about,
         said,
         _evidence(log_e),
         rate,
         len(given),
         people,
-        before,
-        change.after,
+        float(own[:moment].mean()),
+        share,
         since,
         remedy,
     )
@@ -257,8 +245,15 @@ def ratio_signal(found: SampleRatio | None, watched: WatchedLoop) -> Signal:
     )  # fmt: skip
 
 
-def _evidence_text(change: Change, rate: float) -> str:
-    return f"Evidence {_evidence(change.log_evidence):.3g}; {1.0 / rate:,.0f} make an alarm."
+def _shares_of_turns(own: npt.NDArray[np.bool_]) -> Array:
+    """Return a person's share of the pieces in each of their turns that have ended: all from one that is `own` (n,)
+    after another's, or the first, to the last before the next such."""
+    begins = np.flatnonzero(own & ~np.concatenate([[False], own[:-1]]))
+    return np.diff(np.concatenate([[0], np.cumsum(own)])[begins]) / np.diff(begins)
+
+
+def _evidence_text(log_evidence: float, rate: float) -> str:
+    return f"Evidence {_evidence(log_evidence):.3g}; {1.0 / rate:,.0f} make an alarm."
 
 
 def _evidence(log_evidence: float) -> float:

@@ -745,7 +745,7 @@ class Signal(msgspec.Struct, kw_only=True):
         Meta(description="reaches 1 / error_rate with probability error_rate at most, ever, if nothing is wrong"),
     ]
     error_rate: float
-    values: Annotated[int, Meta(description="compared; consecutive ones of the same person are one")]
+    values: Annotated[int, Meta(description="how many values there are; people and rounds are compared, so fewer")]
     people: int
     before: Annotated[float | None, Meta(description="the mean before the likeliest change")]
     after: float | None
