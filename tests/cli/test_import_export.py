@@ -110,12 +110,12 @@ def test_impressions_of_one_item_teach_nothing_and_import_doctor_and_caveats_say
     small_loop("cars.heedful", n_items=4, n_features=2).close()
     out = " ".join(heedful("import cars log.jsonl").out.split())
     assert "moved the model: 0 of 40 feedback: each list showed a single item, and a click or an action on the " in out
-    assert "A thumb, up or down, does: it is about one item alone" in out
+    assert "Thumbs, up and down, do: each is compared with those before it" in out
     found = heedful("doctor cars --json")
     [told] = [each for each in found.json if each["check"] == "lessons"]
     assert (found.code, told["status"]) == (0, "warning")
     assert told["told"].startswith("40 feedback moved the model 0 times: each list showed a single item")
-    assert told["next"].startswith("A thumb, up or down, does")
+    assert told["next"].startswith("Thumbs, up and down, do")
     assert "All is well" not in heedful("doctor cars").out
     with Loop.open("cars.heedful") as loop:
         assert any("moved the model 0 times" in caveat for caveat in loop.caveats)

@@ -185,8 +185,8 @@ class Coactive(Interaction[Model]):
 
         A caller compares them before and after learning, to see whether feedback changed what is predicted."""
         own = own_state(model.people, person)
-        parts: list[Any] = [model.learner.weights(model.shared)]
-        if own is not None and (offset := model.learner.weights(own.state)[:-1]).any():
+        parts: list[Any] = [model.learner.weights(model.shared.learned)]
+        if own is not None and (offset := model.learner.weights(own.state.learned)[:-1]).any():
             parts += [offset, own.lessons]  # it counts for more, the more lessons there were
         return [np.asarray(part).tobytes() for part in parts]
 
@@ -398,7 +398,7 @@ class Coactive(Interaction[Model]):
 
     # ------------------------------------------------------------------------ reporting
 
-    def contradicts(self, model: Model, shared: object, own: Person | None, step: Step, lesson: Lesson | Thumb) -> bool:
+    def contradicts(self, model: Model, shared: Any, own: Person | None, step: Step, lesson: Lesson | Thumb) -> bool:
         """Return whether the model now ranks the opposite way of the feedback: w . D < 0 for its present weights w.
 
         D is the step in feature space that the feedback asks for: phi(x, better) - phi(x, shown), where phi(x, y) are
@@ -413,6 +413,8 @@ class Coactive(Interaction[Model]):
         said = reader.lesson(step.context, step.feedback, step.extra)
         if said is None:
             return False
+        if isinstance(said, Thumb):  # as in learning, it is compared with what is usual
+            said = said._replace(z=said.z - shared.usual.z)
         products = model.effective(shared, own) * direction(reader, said)
         return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
 
