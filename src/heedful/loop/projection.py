@@ -672,6 +672,8 @@ class Projection:
                     self._watch(event, rebuilt)
             version = event.version if event.kind == "decision" else self._version
             reason = self.failed.get(event.seq) or (None if feedback is None else why_nothing_learned(feedback))
+            if reason is None and not learned and decision is not None and feedback is not None:
+                reason = self.interaction.why_empty(self._model, decision.record, feedback)
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
 
     def _says(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
@@ -871,7 +873,7 @@ class Projection:
 
     def learn_one(self, model: LoopModel, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
         """Let `model` learn from feedback as `teach` does, and count it; return whether there was anything to learn in
-        it.
+        it: whether it changed what is predicted, or at least compares something.
 
         If the learner fails, that is noted and False is returned. The feedback is then in `failed`, and the model,
         which may have changed half-way, has to be made again from the log."""
@@ -888,7 +890,7 @@ class Projection:
             return False
         moved = learned and (before is None or self.interaction.predictor(model, decision.person) != before)
         self.count(1, moved, learned)
-        return learned
+        return learned and (moved or self._says(event, decision, feedback))
 
     def count(self, given: int, moved: int, learned: int) -> None:
         """Add to the counts of what the model was made of: `given` pieces of feedback, of which the model learned from

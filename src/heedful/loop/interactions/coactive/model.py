@@ -226,6 +226,20 @@ class Model:
             self.people[context.person] = person
         return True
 
+    def compares(self, lesson: Lesson | Thumb) -> bool:
+        """Return whether there is anything to learn in a training example: if not, the step for it has length 0,
+        whatever the weights are.
+
+        Of a learner without `step` it is known only that a single item is compared with nothing."""
+        learner, state = self.learner, self.shared
+        if isinstance(lesson, Thumb):
+            return bool((lesson.z != state.usual.begun(lesson).z).any())
+        if isinstance(lesson.y, DraftedList):
+            return bool(learner.draft_direction(state.learned, lesson.x, lesson.y.pairs, lesson.feedback).any())
+        if not hasattr(learner, "step"):
+            return len(set(np.atleast_1d(lesson.y if self._proposal is None else lesson.y[0]).tolist())) > 1
+        return bool(direction_of(learner, state.learned, lesson.x, lesson.y, lesson.feedback).any())
+
     def imitate(self, context: Context) -> bool:
         """Learn, for all people and in place, to make the order of the decision in `context`, which was the caller's.
 
