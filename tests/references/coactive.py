@@ -79,19 +79,36 @@ class CoactiveFold(Fold):
             self.people[person] = self.taught(self.own, mine, lesson, lambda x: self.seen(x, n + 1)), n + 1
         self.shared = self.taught(self.learner, self.shared, lesson, lambda x: x)
 
+    def learns(self, given: Given) -> bool:
+        """What compares something moves the weights, or the sum that will; a thumb may be what was expected."""
+        if given.lesson is None:
+            return False
+        if len(given.lesson) == 3:
+            z, _, candidates = given.lesson
+            return bool((z != (0.0 if candidates is None else self.usual(self.shared, candidates)[0])).any())
+        before = copy_arrays(self.shared.state)
+        after = self.taught(self.learner, Thumbs(copy_arrays(before), self.shared.judged), given.lesson, lambda x: x)
+        kept = [name for name in ("w", "theta", "pending") if hasattr(before, name)]
+        return any((getattr(before, name) != getattr(after.state, name)).any() for name in kept)
+
     def taught(self, learner: Any, before: Thumbs, lesson: Any, seen: Any) -> Thumbs:
         if len(lesson) == 4:
             return before._replace(state=self.moved(learner, before.state, (seen(lesson[0]), *lesson[1:])))
         z, sign, candidates = lesson
         if candidates is None:
             return before._replace(state=self.moved(learner, before.state, (seen(z), sign, 0.0)))
+        usual, log_odds, judged = self.usual(before, candidates)
+        state = self.moved(learner, before.state, (seen((z - usual)[None, :])[0], sign, log_odds))
+        return Thumbs(state, (*judged, ((1.0 + sign) / 2.0, z)))
+
+    def usual(self, before: Thumbs, candidates: Any) -> tuple[Any, float, Any]:
+        """The mean of what was judged, the log-odds of a thumb up, and the thumbs of which both are."""
         judged = before.judged or ((0.5, np.array(candidates, float).mean(axis=0)),)
         n, usual, up = 1.0, judged[0][1], judged[0][0]
         for share, one in judged[1:]:  # summed up in the order of the log
             n, up = n + 1.0, up + share
             usual = usual + (one - usual) / n
-        state = self.moved(learner, before.state, (seen((z - usual)[None, :])[0], sign, math.log(up / (n - up))))
-        return Thumbs(state, (*judged, ((1.0 + sign) / 2.0, z)))
+        return usual, math.log(up / (n - up)), judged
 
     def seen(self, x: Any, n: int) -> Any:
         """Candidates as the person's own learner has them: c x, and the shared score as the caller's."""

@@ -873,7 +873,7 @@ class Projection:
 
     def learn_one(self, model: LoopModel, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
         """Let `model` learn from feedback as `teach` does, and count it; return whether there was anything to learn in
-        it: whether it changed what is predicted, or at least compares something.
+        it.
 
         If the learner fails, that is noted and False is returned. The feedback is then in `failed`, and the model,
         which may have changed half-way, has to be made again from the log."""
@@ -888,9 +888,9 @@ class Projection:
             self.note(f"feedback {event.id}: {told}; mend the learner and open the loop again, or undo it")
             self._drop_marks(event.seq)
             return False
-        moved = learned and (before is None or self.interaction.predictor(model, decision.person) != before)
+        moved = learned if before is None else self.interaction.predictor(model, decision.person) != before
         self.count(1, moved, learned)
-        return learned and (moved or self._says(event, decision, feedback))
+        return learned
 
     def count(self, given: int, moved: int, learned: int) -> None:
         """Add to the counts of what the model was made of: `given` pieces of feedback, of which the model learned from

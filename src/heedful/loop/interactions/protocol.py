@@ -632,8 +632,7 @@ class Interaction(Protocol[M]):
         """Return whether there is anything to learn for `model` in `lesson`, a training example that
         `LoopModel.lesson` made.
 
-        It is asked if the lesson changed no prediction, and when the log is looked at; to agree with what is predicted
-        is something to learn, to compare nothing is not."""
+        To agree with what is predicted is something to learn, to compare nothing is not."""
         return True
 
     def publish(self, model: M) -> Any:

@@ -205,7 +205,7 @@ class Model:
         return None
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback, in place; return whether there was anything to learn.
+        """Learn from one piece of feedback, in place; return whether there was anything to learn (`compares`).
 
         `context` is the decision that it answers, with the N features of its m candidates (m, N), `feedback` the
         decoded record. `extra` (e, N) are the features of e objects that were not among the candidates: a corrected
@@ -221,10 +221,11 @@ class Model:
             person = Person(copy_arrays(before.state), before.lessons + 1, version)
             seen = partial(self._personal, self.shared, person)
             person = person._replace(state=_learn(self._own, person.state, lesson, seen))
+        before = self.learner.weights(self.shared.learned).copy()
         self.shared = _learn(self.learner, self.shared, lesson)
         if person is not None and context.person is not None:
             self.people[context.person] = person
-        return True
+        return bool((self.learner.weights(self.shared.learned) != before).any()) or self.compares(lesson)
 
     def compares(self, lesson: Lesson | Thumb) -> bool:
         """Return whether there is anything to learn in a training example: if not, the step for it has length 0,
