@@ -168,7 +168,7 @@ MEAN = np.array([1.0, 4.0 / 3.0, 1.0 / 3.0])  # of the three
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_first_thumb_is_compared_with_the_candidates_by_hand(sign: float) -> None:
+def test_a_first_thumb_is_compared_with_what_was_shown_by_hand(sign: float) -> None:
     """w += s sigma(-s (w + e_prior) . d) d for d = b - their mean: w = 0, e_prior . d = -1/3."""
     m = model("perceptron")
     assert learn(m, X, [1, 0, 2], "thumb", [1], [sign])
@@ -176,7 +176,7 @@ def test_a_first_thumb_is_compared_with_the_candidates_by_hand(sign: float) -> N
 
 
 def test_a_thumb_is_compared_with_those_before_by_hand() -> None:
-    """After a thumb down on b: a share of 0.5 of 2 was up, of a mean of b and the mean candidate. The second, on a, is
+    """After a thumb down on b: a share of 0.5 of 2 was up, of a mean of b and the mean of all. The second, on a, is
     up: d = a - (b + mean) / 2, m = log(0.5 / 1.5) + (w + e_prior) . d."""
     m = model("perceptron")
     assert learn(m, X, [1, 0, 2], "thumb", [1], [-1.0])
@@ -203,10 +203,13 @@ def test_a_thumb_on_the_whole_list_by_hand() -> None:
 
 
 def test_a_thumb_on_a_short_list_by_hand() -> None:
-    """Of a single one z is the one: the average is over the positions that there are."""
+    """The average is over the positions that there are; of a single item it is that item, which is compared with
+    nothing yet."""
     m = model("perceptron", k=5)
-    assert learn(m, X, [1], "thumb", [], [1.0])
-    assert weights(m) == pytest.approx((np.array([0.0, 1.0, 0.0]) - MEAN) / (1.0 + math.exp(-1.0 / 3.0)))
+    assert not learn(m, X, [1], "thumb", [], [1.0])
+    assert weights(m) == [0.0, 0.0, 0.0]
+    assert learn(m, X, [0], "thumb", [], [-1.0])  # d = a - b; a share of 1.5 of 2 was up
+    assert weights(m) == pytest.approx([-0.75, 0.75, 0.0])
 
 
 # ---------------------------------------------------------------------------- what says nothing
@@ -309,7 +312,7 @@ class Told:
         if form == "thumb":
             k = min(self.space.k, len(shown))
             z = x[named[0]] if named else self.space.phi(x, shown) / sum(1 / math.log2(i + 2) for i in range(k))
-            ups, usual = [0.5, *(up for up, _ in self.thumbs)], [x.mean(0), *(each for _, each in self.thumbs)]
+            ups, usual = [0.5, *(up for up, _ in self.thumbs)], [x[shown].mean(0), *(each for _, each in self.thumbs)]
             if self.thumbs:
                 usual[0] = self.offered
             else:

@@ -16,7 +16,7 @@ from heedful.spaces.ranking import Ranking, WithBaseScore
 FEATURES, CANDIDATES, SHOWN = 6, 12, 5
 NONE = np.zeros((0, FEATURES + 1))
 DISCOUNTS = 1.0 / np.log2(np.arange(2.0, SHOWN + 2.0))
-ROUNDS = 250
+ROUNDS = 200
 
 
 class World(NamedTuple):
@@ -56,7 +56,7 @@ def gain(seed: int, spec: str, up: float, alone: bool, people: int = 0) -> tuple
         sign = 1.0 if (rng.random() < up if by_chance else liked) else -1.0
         proposal = m.proposal_fields(m.learner.plain(order)) if hasattr(m.learner, "plain") else {}
         record = DecisionRecord(shown=tuple(order.tolist()), proposal=proposal)
-        assert m.teach(Context(record, x, person), FeedbackRecord("thumb", [], [sign]), NONE, i + 1)
+        m.teach(Context(record, x, person), FeedbackRecord("thumb", [], [sign]), NONE, i + 1)
     fresh = [told.query(rng) for _ in range(100)]
     person = "p0" if people else None
     learned = [m.order(m.shared, own_state(m.people, person), x)[:size] for x in fresh]
@@ -68,8 +68,8 @@ def gain(seed: int, spec: str, up: float, alone: bool, people: int = 0) -> tuple
 @pytest.mark.parametrize("alone", [False, True], ids=["a list", "an item"])
 @pytest.mark.parametrize("up", [0.16, 0.84])
 def test_learning_from_thumbs_ends_above_no_learning(up: float, alone: bool) -> None:
-    """Five tastes: not one is learned upside down."""
-    found = np.array([gain(seed, "fair-pairs", up, alone) for seed in range(5)])
+    """Four tastes: not one is learned upside down."""
+    found = np.array([gain(seed, "fair-pairs", up, alone) for seed in range(4)])
     assert found[:, 1].mean() == pytest.approx(up, abs=0.05)
     assert (found[:, 0] > 0.0).all(), found[:, 0]
 
@@ -101,3 +101,24 @@ def test_somebody_who_only_gives_thumbs_down_turns_nothing_around() -> None:
         orders = [m.order(m.shared, own_state(m.people, person), x)[:SHOWN] for x in fresh]
         more[person] = np.mean([told.utility(x, o) - told.utility(x, np.arange(SHOWN)) for x, o in zip(fresh, orders)])
     assert more["grumbler"] > 0.7 * more[None] > 0.0, more
+
+
+def test_one_item_at_a_time_is_learned_from_thumbs() -> None:
+    """Three banners on three devices, on each of which another one is liked most: .6, .3 and .1. Chance would get .333;
+    the best that is known for a device is shown, and another one in a tenth of the cases."""
+    found = []
+    for seed in range(3):
+        m = Model(make_learner("fair-pairs", n_features=13, space=WithBaseScore(Ranking(1))))
+        rng = np.random.default_rng([seed, 35])
+        for i in range(600):
+            device, x = int(rng.integers(3)), np.zeros((3, 13))
+            for banner in range(3):
+                x[banner, [banner, 3 + 3 * device + banner]] = 1.0
+            by_chance, best = rng.random() < 0.1, int(m.order(m.shared, None, x)[0])
+            j = int(rng.integers(3)) if by_chance else best
+            if i >= 400:
+                found.append((0.6, 0.3, 0.1)[(best + device) % 3])
+            record = DecisionRecord(shown=(j,), proposal=m.proposal_fields(m.learner.plain(np.array([j]))))
+            sign = 1.0 if rng.random() < (0.6, 0.3, 0.1)[(j + device) % 3] else -1.0
+            m.teach(Context(record, x, None), FeedbackRecord("thumb", [], [sign]), np.zeros((0, 13)), i + 1)
+    assert np.mean(found) > 0.45

@@ -276,7 +276,7 @@ class CoactiveReference(Reference):
             if form == "thumb":
                 discounts = 1.0 / np.array([math.log2(i + 2.0) for i in range(min(self.k, len(shown)))])
                 z = self.made.space.phi(x, np.array(shown)) / discounts.sum()
-            lesson = (z, sign, x)
+            lesson = (z, sign, x[shown])
         elif form == "action":
             action = list(ACTIONS)[some[0] % 3]
             given = {"action": action, "item": names[picked[0]]}

@@ -63,15 +63,14 @@ class Thumb(NamedTuple):
     sign: float
     """+1 for a thumb up, -1 for a thumb down; between them for a thumb that is partly one and partly the other"""
     among: Array | None
-    """the mean features (N,) of the candidates, with which the first thumb is compared; None if no thumb is compared
+    """the mean features (N,) of the items shown, with which the first thumb is compared; None if no thumb is compared
     with others, because w . z is to be the log-odds of a thumb up"""
 
 
 class Usual(NamedTuple):
     """What is usual among the thumbs so far, of all people or of one person, over N features.
 
-    It begins with a thumb that is half up and half down, for the mean candidate of the first decision that is judged.
-    """
+    It begins with a thumb that is half up and half down, for the mean of the items in the first list that is judged."""
 
     n: float
     """number of thumbs, the first half one included"""
@@ -85,7 +84,7 @@ class Usual(NamedTuple):
         return math.log(self.up / (self.n - self.up))
 
     def begun(self, thumb: Thumb) -> Usual:
-        """Return what a `thumb` is compared with: this, or its own candidates if it is the first."""
+        """Return what a `thumb` is compared with: this, or the items shown with it if it is the first."""
         return self._replace(z=thumb.among) if self.n == 1.0 and thumb.among is not None else self
 
     def after(self, thumb: Thumb) -> Usual:
@@ -272,13 +271,14 @@ class Model:
         objects that were not among the candidates, such as a corrected one. No clicks do not count as dislike, and only
         items that were shown are compared."""
         record, x, _ = context
-        form, m, offered = feedback.form, x.shape[0], x
+        form, m = feedback.form, x.shape[0]
         chosen = [j if j >= 0 else m - 1 - j for j in feedback.chosen]
         if extra.shape[0]:
             x = np.concatenate([x, extra])
         if form == "thumb":
             z = x[chosen[0]] if chosen else self._whole(x, np.array(record.shown, np.int64))
-            return Thumb(np.array(z, np.float64), feedback.values[0], offered.mean(axis=0, dtype=np.float64))
+            looked_at = x[list(record.shown)].mean(axis=0, dtype=np.float64)
+            return Thumb(np.array(z, np.float64), feedback.values[0], looked_at)
         if form in ("rating", "grade"):
             rated = dict(zip(feedback.chosen, feedback.values))
             seen = set(record.shown)
