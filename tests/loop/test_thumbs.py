@@ -51,12 +51,17 @@ def gain(seed: int, spec: str, up: float, alone: bool, people: int = 0) -> tuple
     size = 1 if alone else SHOWN
     for i in range(ROUNDS):
         x, person = told.query(rng), f"p{i % people}" if people else None
-        order = m.order(m.shared, own_state(m.people, person), x)[:size]
-        by_chance, liked = rng.random() < 0.5, told.utility(x, order) > told.level
+        order = m.order(m.shared, own_state(m.people, person), x)[:SHOWN]
+        by_chance, liked = rng.random() < 0.5, told.utility(x, order[:size]) > told.level
         sign = 1.0 if (rng.random() < up if by_chance else liked) else -1.0
         proposal = m.proposal_fields(m.learner.plain(order)) if hasattr(m.learner, "plain") else {}
         record = DecisionRecord(shown=tuple(order.tolist()), proposal=proposal)
-        m.teach(Context(record, x, person), FeedbackRecord("thumb", [], [sign]), NONE, i + 1)
+        m.teach(
+            Context(record, x, person),
+            FeedbackRecord("thumb", order[:1].tolist() if alone else [], [sign]),
+            NONE,
+            i + 1,
+        )
     fresh = [told.query(rng) for _ in range(100)]
     person = "p0" if people else None
     learned = [m.order(m.shared, own_state(m.people, person), x)[:size] for x in fresh]
@@ -65,7 +70,7 @@ def gain(seed: int, spec: str, up: float, alone: bool, people: int = 0) -> tuple
     return float(more), float(ups)
 
 
-@pytest.mark.parametrize("alone", [False, True], ids=["a list", "an item"])
+@pytest.mark.parametrize("alone", [False, True], ids=["a list", "its first item"])
 @pytest.mark.parametrize("up", [0.16, 0.84])
 def test_learning_from_thumbs_ends_above_no_learning(up: float, alone: bool) -> None:
     """Four tastes: not one is learned upside down."""

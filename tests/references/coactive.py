@@ -49,7 +49,7 @@ def by_coins(decision: Shown) -> list[tuple[int, int]]:
 
 class Thumbs(NamedTuple):
     """What learned from all and from thumbs: the learner's state, with (share up, what it was given for) of each
-    thumb, after a half one for the mean of the first candidates that were judged."""
+    thumb, after a half one for the mean of what the first list showed; for 0 where that was one item."""
 
     state: Any
     judged: tuple[tuple[float, Any], ...] = ()
@@ -58,8 +58,8 @@ class Thumbs(NamedTuple):
 class CoactiveFold(Fold):
     """What all share, and an offset for each person.
 
-    A lesson is (x, y, the chosen, how loudly), or (z, sign, the candidates; None where no thumb is compared with
-    others)."""
+    A lesson is (x, y, the chosen, how loudly), or (z, sign, what was shown; None where no thumb is compared
+    with others)."""
 
     def __init__(self, learner: Any, shrink: float) -> None:
         self.learner, self.shrink = learner, shrink
@@ -84,26 +84,27 @@ class CoactiveFold(Fold):
         if given.lesson is None:
             return False
         if len(given.lesson) == 3:
-            z, _, candidates = given.lesson
-            return bool((z != (0.0 if candidates is None else self.usual(self.shared, candidates)[0])).any())
+            z, _, shown = given.lesson
+            return bool((z != (0.0 if shown is None else self.usual(self.shared, shown)[0])).any())
         before = copy_arrays(self.shared.state)
         after = self.taught(self.learner, Thumbs(copy_arrays(before), self.shared.judged), given.lesson, lambda x: x)
         kept = [name for name in ("w", "theta", "pending") if hasattr(before, name)]
-        return any((getattr(before, name) != getattr(after.state, name)).any() for name in kept)
+        return any(np.abs(getattr(before, name) - getattr(after.state, name)).max() > 1e-12 for name in kept)
 
     def taught(self, learner: Any, before: Thumbs, lesson: Any, seen: Any) -> Thumbs:
         if len(lesson) == 4:
             return before._replace(state=self.moved(learner, before.state, (seen(lesson[0]), *lesson[1:])))
-        z, sign, candidates = lesson
-        if candidates is None:
+        z, sign, shown = lesson
+        if shown is None:
             return before._replace(state=self.moved(learner, before.state, (seen(z), sign, 0.0)))
-        usual, log_odds, judged = self.usual(before, candidates)
+        usual, log_odds, judged = self.usual(before, shown)
         state = self.moved(learner, before.state, (seen((z - usual)[None, :])[0], sign, log_odds))
         return Thumbs(state, (*judged, ((1.0 + sign) / 2.0, z)))
 
-    def usual(self, before: Thumbs, candidates: Any) -> tuple[Any, float, Any]:
+    def usual(self, before: Thumbs, shown: Any) -> tuple[Any, float, Any]:
         """The mean of what was judged, the log-odds of a thumb up, and the thumbs of which both are."""
-        judged = before.judged or ((0.5, np.array(candidates, float).mean(axis=0)),)
+        seen = np.array(shown, float)
+        judged = before.judged or ((0.5, seen.mean(axis=0) if len(seen) > 1 else 0.0 * seen[0]),)
         n, usual, up = 1.0, judged[0][1], judged[0][0]
         for share, one in judged[1:]:  # summed up in the order of the log
             n, up = n + 1.0, up + share

@@ -163,7 +163,7 @@ class Coactive(Interaction[Model]):
         if form in ("rating", "grade") and len(set(feedback.values)) < 2:
             return "that takes two items with different numbers"
         if form == "thumb":
-            return "there is nothing to compare it with yet: it is about all that thumbs were given for so far"
+            return "it differs in nothing from what is usual among the thumbs so far, with which it is compared"
         if form == "none" or (form == "choice" and feedback.values[0] < 0.0) or not (chosen or feedback.values):
             return "nothing in it was preferred to anything"
         if len(record.shown) == 1 and set(chosen) <= set(record.shown):

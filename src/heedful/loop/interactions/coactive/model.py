@@ -63,14 +63,15 @@ class Thumb(NamedTuple):
     sign: float
     """+1 for a thumb up, -1 for a thumb down; between them for a thumb that is partly one and partly the other"""
     among: Array | None
-    """the mean features (N,) of the items shown, with which the first thumb is compared; None if no thumb is compared
-    with others, because w . z is to be the log-odds of a thumb up"""
+    """the mean features (N,) of the items shown, with which the first thumb is compared, 0 where one was shown; None if
+    no thumb is compared with others, because w . z is to be the log-odds of a thumb up"""
 
 
 class Usual(NamedTuple):
     """What is usual among the thumbs so far, of all people or of one person, over N features.
 
-    It begins with a thumb that is half up and half down, for the mean of the items in the first list that is judged."""
+    It begins with a thumb that is half up and half down, for the mean of the items in the first list that is judged. If
+    that shows one item, it is for one whose features are all 0: of numbers, these are the means of their columns."""
 
     n: float
     """number of thumbs, the first half one included"""
@@ -224,7 +225,10 @@ class Model:
         self.shared = _learn(self.learner, self.shared, lesson)
         if person is not None and context.person is not None:
             self.people[context.person] = person
-        return bool((self.learner.weights(self.shared.learned) != before).any()) or self.compares(lesson)
+        after = self.learner.weights(self.shared.learned)
+        with np.errstate(invalid="ignore"):  # weights that overflowed
+            moved = np.abs(after - before).sum() > 1e-12 * np.abs(after).sum()  # more than a projection's rounding
+        return bool(moved) or self.compares(lesson)
 
     def compares(self, lesson: Lesson | Thumb) -> bool:
         """Return whether there is anything to learn in a training example: if not, the step for it has length 0,
@@ -277,15 +281,16 @@ class Model:
             x = np.concatenate([x, extra])
         if form == "thumb":
             z = x[chosen[0]] if chosen else self._whole(x, np.array(record.shown, np.int64))
-            looked_at = x[list(record.shown)].mean(axis=0, dtype=np.float64)
-            return Thumb(np.array(z, np.float64), feedback.values[0], looked_at)
+            seen = x[list(record.shown)].mean(axis=0, dtype=np.float64)
+            among = seen if len(record.shown) > 1 else np.zeros(x.shape[1])
+            return Thumb(np.array(z, np.float64), feedback.values[0], among)
         if form in ("rating", "grade"):
             rated = dict(zip(feedback.chosen, feedback.values))
-            seen = set(record.shown)
-            among = [*(j for j in record.shown if j in rated), *sorted(j for j in rated if j not in seen)]
-            values = np.array([rated[j] for j in among])
+            there = set(record.shown)
+            places = [*(j for j in record.shown if j in rated), *sorted(j for j in rated if j not in there)]
+            values = np.array([rated[j] for j in places])
             order = np.argsort(-values, kind="stable")
-            return self._between(x[among], np.arange(values.size), order, order) if np.ptp(values) > 0.0 else None
+            return self._between(x[places], np.arange(values.size), order, order) if np.ptp(values) > 0.0 else None
         if form == "choice":
             if feedback.values[0] < 0.0:
                 return None
