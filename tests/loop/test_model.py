@@ -184,8 +184,8 @@ def test_a_first_thumb_on_a_single_item_is_compared_with_zero_by_hand(sign: floa
 
 
 def test_a_thumb_is_compared_with_those_before_by_hand() -> None:
-    """After a thumb down on b: 0.5 of 2 were up, of a mean of b / 2. The second, on a, is up: d = a - b / 2, m = log(0.5
-    / 1.5) + (w + e_prior) . d."""
+    """After a thumb down on b: 0.5 of 2 were up, of a mean of b / 2. The second, on a, is up: d = a - b / 2, and
+    m = log(0.5 / 1.5) + (w + e_prior) . d."""
     m = model("perceptron")
     assert learn(m, X, [1], "thumb", [1], [-1.0])
     assert learn(m, X, [0, 1, 2], "thumb", [0], [1.0])
