@@ -173,6 +173,8 @@ def _directions(place: Where, own: str | Sequence[str] | None, spec: str, span: 
                 raise ValueError(f"feedback {event.id}: {expected}, got {feedback.form}")
             step = projection.step(event, decision, feedback)
             model.shared = model.shared._replace(learned=rule.init(generators(0)[2]))
-            if model.teach(step.context._replace(person=None), feedback, step.extra, event.seq):
+            model.teach(step.context._replace(person=None), feedback, step.extra, event.seq)
+            # What agrees with the list is a round of its batch, too, although nothing is learned from it.
+            if model.refusal(feedback.form) is None and model.lesson(step.context, feedback, step.extra) is not None:
                 found.append(np.array(rule.weights(model.shared.learned), np.float64))
         return np.array(found, np.float64).reshape(len(found), len(interaction.names))
