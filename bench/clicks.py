@@ -5,10 +5,26 @@ the caller's score, which says little (correlation 0.45 with the utility); a per
 probability (1/i)^eta, or reads from the top and stops after most clicks. Every learner starts from the caller's order
 (`WithBaseScore`). The learned order is that of the last weights, unperturbed, on 500 fresh queries. All with 95 %
 intervals over the seeds; the difference from pairwise logistic at face value is paired by seed.
+
+`python bench/clicks.py --mostly-down letor4-mq2008` writes bench/results/mostly_down.json instead: what is learned from
+answers of which most are down. Each of the 564 queries of MQ2008 with a relevant document and five or more of them
+keeps its documents in an order drawn with the seed; a third of the queries is held out, the others are asked at random.
+A list of ten is shown and answered
+
+- by a thumb on the list, up with the mean of grade / 2 over the ten as its probability (some 16 % at first), or down
+  with that probability;
+- by a thumb on the first document alone, up with its grade / 2 as the probability, or down with that;
+- by an action on one document of the ten: bought (weight 1) with grade / 2 as the probability, else hidden (-1);
+- by grades of all ten, 1 to 3 (four of five are 1), in a loop of grades.
+
+NDCG@10 of the learned order of the queries held out, after 50, 500 and 2,000 answers, over `--seeds` (from `--first`
+on), with standard errors; and that of the order before any answer.
 """
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,13 +33,19 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful import Ranking
-from heedful.jit.cache import loop_for
 from heedful.core.fold import coerce, copy_arrays, generators
+from heedful.data.letor import load_letor
+from heedful.jit.cache import loop_for
 from heedful.jit.kernel import DISCOUNTS
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.learners.coactive.fair_pairs import FairPairs
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
 from heedful.learners.coactive.perturbed import PerturbedPerceptron
+from heedful.learners.ordinal.perceptrons import AveragedPRank
+from heedful.loop.interactions.coactive.model import Model
+from heedful.loop.interactions.ordinal.model import GradingModel
+from heedful.loop.model import Context
+from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.spaces.ranking import WithBaseScore
 from heedful.worlds.clicks import Cascade, PositionBiased
 from heedful.worlds.queries import query_stream
@@ -92,6 +114,103 @@ def interval(values: Any) -> list[float]:
     return [round(float(np.mean(values)), 4), round(T95 * float(np.std(values, ddof=1)) / np.sqrt(len(values)), 4)]
 
 
+# ---------------------------------------------------------------------------- mostly down
+
+SHOWN, LOOKS = 10, (50, 500, 2000)
+Answer = tuple[list[int], list[float]]
+
+
+def list_thumb(grades: Any, shown: Any, rng: np.random.Generator) -> Answer:
+    return [], [1.0 if rng.random() < grades[shown].mean() / 2.0 else -1.0]
+
+
+def other_list_thumb(grades: Any, shown: Any, rng: np.random.Generator) -> Answer:
+    return [], [1.0 if rng.random() < 0.68 + grades[shown].mean() / 2.0 else -1.0]
+
+
+def item_thumb(grades: Any, shown: Any, rng: np.random.Generator) -> Answer:
+    return [int(shown[0])], [1.0 if rng.random() < grades[shown[0]] / 2.0 else -1.0]
+
+
+def action(grades: Any, shown: Any, rng: np.random.Generator) -> Answer:
+    j = int(rng.choice(shown))
+    return [j], [1.0 if rng.random() < grades[j] / 2.0 else -1.0]
+
+
+def graded(grades: Any, shown: Any, rng: np.random.Generator) -> Answer:
+    return shown.tolist(), (1.0 + grades[shown]).tolist()
+
+
+FORMS = {
+    "thumbs on the list": ("thumb", list_thumb),
+    "thumbs on the list, 84 % up": ("thumb", other_list_thumb),
+    "thumbs on the first": ("thumb", item_thumb),
+    "actions, most against": ("action", action),
+    "grades, most the lowest": ("grade", graded),
+}
+
+
+def model_of(form: str, n: int) -> Any:
+    """The model of a loop with the default settings that takes answers of this form, for n features."""
+    if form == "grade":
+        return GradingModel(AveragedPRank(n, 3))
+    return Model(FairPairs(n, WithBaseScore(Ranking(SHOWN)), swap=0.1))
+
+
+def ndcg(grades: Any, order: Any) -> float:
+    gains = 2.0**grades - 1.0
+    return float(gains[order[:SHOWN]] @ DISCOUNTS[: order[:SHOWN].size]) / float(
+        np.sort(gains)[::-1][:SHOWN] @ DISCOUNTS[: min(SHOWN, gains.size)]
+    )
+
+
+def learned(queries: list[tuple[Any, Any]], form: str, answer: Any, seed: int) -> list[float]:
+    """NDCG@10 of the queries held out before any answer and after each look; then the share of answers above 0 among
+    the first 50 and among all."""
+    rng = np.random.default_rng([seed, 35])
+    queries = [(x[order], grades[order]) for x, grades in queries for order in [rng.permutation(grades.size)]]
+    at = rng.permutation(len(queries))
+    fresh, asked = at[: at.size // 3], at[at.size // 3 :]
+    m = model_of(form, queries[0][0].shape[1])
+    nothing, found, ups = np.zeros((0, queries[0][0].shape[1])), [], []
+
+    def quality() -> float:
+        return float(np.mean([ndcg(queries[i][1], m.order(m.shared, None, queries[i][0])) for i in fresh]))
+
+    found.append(quality())
+    for t in range(1, LOOKS[-1] + 1):
+        x, grades = queries[rng.choice(asked)]
+        y = m.propose(m.shared, None, x, rng)
+        shown = (y.shown if isinstance(y, tuple) else y)[:SHOWN]
+        record_ = DecisionRecord(shown=tuple(shown.tolist()), proposal=m.proposal_fields(y))
+        chosen, values = answer(grades, shown, rng)
+        ups.append(np.mean(np.array(values) > (1.0 if form == "grade" else 0.0)))
+        m.teach(Context(record_, x, None), FeedbackRecord(form, chosen, values), nothing, t)
+        if t in LOOKS:
+            found.append(quality())
+    return [*found, float(np.mean(ups[:50])), float(np.mean(ups))]
+
+
+def mostly_down(folder: Path, first: int, seeds: int) -> None:
+    """Print and write what is learned on the files of MQ2008 in the `folder`."""
+    data = load_letor(*sorted(folder.glob("S*.txt*")))
+    spans = zip(data.offsets[:-1], data.offsets[1:])
+    X = np.column_stack([data.X, np.zeros(len(data.X))])  # the caller gives no score
+    queries = [(X[a:b], data.labels[a:b]) for a, b in spans if b - a >= 5 and data.labels[a:b].any()]
+    columns = ("before", *(f"after {look:,}" for look in LOOKS), "up, first 50", "up, all")
+    table, results = Table(f"NDCG@10, {len(queries)} queries, {seeds} seeds", "answers", *columns), {}
+    for name, (form, answer) in FORMS.items():
+        got = np.array([learned(queries, form, answer, seed) for seed in range(first, first + seeds)])
+        mean, error = got.mean(axis=0), got.std(axis=0, ddof=1) / np.sqrt(seeds)
+        results[name] = {column: [round(a, 4), round(b, 4)] for column, a, b in zip(columns, mean, error)}
+        table.add_row(name, *(f"{a:.3f} ± {b:.3f}" for a, b in zip(mean, error)))
+    Console(width=150).print(table)
+    record("mostly_down", {"seeds": seeds, "first": first, "mean, standard error": results})
+
+
+# ---------------------------------------------------------------------------- clicks
+
+
 def main() -> None:
     seen: dict[str, dict[str, list[tuple[float, ...]]]] = {name: {} for name in USERS}
     for seed in range(SEEDS):
@@ -131,4 +250,13 @@ def main() -> None:
     record("clicks", {"seeds": SEEDS, "rounds": ROUNDS, "mean, half of the 95 % interval": results})
 
 
-main()
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--mostly-down", type=Path, metavar="DIR", help="the folder with the files S1 to S5 of MQ2008")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=20)
+    chosen = parser.parse_args()
+    if chosen.mostly_down is None:
+        main()
+    else:
+        mostly_down(chosen.mostly_down, chosen.first, chosen.seeds)

@@ -16,7 +16,10 @@ words, half of them of its topic. 50 people give one thumb each in turn.
 
 - **How large the steps should be** for long embeddings: the first figure after 1,000 thumbs, for embeddings of 384 and
   1,536 numbers, with steps of 0.3 and with those that a loop takes by itself.
+- **Where most thumbs are down**: the first figure where every probability of a thumb up, and the cost weight, is a
+  fifth of that, so that at most 18 % are up.
 
+`--only-down` measures the last alone, with the seeds from `--first` on, and writes bench/results/routing_down.json.
 `--seeds N` takes other than 12 of either kind of prompts; `--quick` takes 1, up to 300 thumbs, and writes nothing.
 """
 
@@ -47,11 +50,11 @@ Rng = np.random.Generator
 class World:
     """Prompts of topics, and how good each model is at each topic."""
 
-    def __init__(self, kind: str, rng: Rng, size: int = SIZE) -> None:
+    def __init__(self, kind: str, rng: Rng, size: int = SIZE, up: float = 1.0) -> None:
         self.kind, self.size = kind, size
         good = rng.random((TOPICS, 3)) < np.array([1 / 3, 1 / 2, 2 / 3])
-        self.thumb = np.column_stack([np.where(good, 0.88, 0.25), np.full(TOPICS, 0.9)])
-        self.value = self.thumb - WEIGHT * np.array(list(COSTS.values()))
+        self.thumb = up * np.column_stack([np.where(good, 0.88, 0.25), np.full(TOPICS, 0.9)])
+        self.value = self.thumb - up * WEIGHT * np.array(list(COSTS.values()))
         directions = rng.standard_normal((TOPICS + 1, size))
         self.directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
 
@@ -65,10 +68,12 @@ class World:
         return topic, {"prompt": " ".join([f"topic{topic}word{j}" for j in own] + [f"word{j}" for j in shared])}
 
 
-def run(kind: str, seed: int, most: int, size: int = SIZE, learner: str | None = None) -> dict[str, Any]:
+def run(
+    kind: str, seed: int, most: int, size: int = SIZE, learner: str | None = None, up: float = 1.0
+) -> dict[str, Any]:
     """One loop that gets `most` thumbs; what is known of it at each look."""
     rng = np.random.default_rng(seed)
-    world, names = World(kind, rng, size), list(COSTS)
+    world, names = World(kind, rng, size, up), list(COSTS)
     fresh = [world.prompt(np.random.default_rng([seed, 1, i])) for i in range(FRESH)]
     truth = {"cheapest": world.value[:, 0].mean()} | {
         f"always:{name}": world.value[:, j].mean() for j, name in enumerate(names)
@@ -78,7 +83,7 @@ def run(kind: str, seed: int, most: int, size: int = SIZE, learner: str | None =
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         items = [{"id": name, "cost": cost} for name, cost in COSTS.items()]
         context = embeddings(size) if kind == "embedding" else None
-        settings = Settings(cost_weight=WEIGHT, seed=seed)
+        settings = Settings(cost_weight=up * WEIGHT, seed=seed)
         path = Path(folder) / "l"
         with Loop.create(path, items=items, learner=learner, settings=settings, context=context) as loop:
             shown, own = [], []
@@ -97,7 +102,7 @@ def run(kind: str, seed: int, most: int, size: int = SIZE, learner: str | None =
                     alone = max(np.mean([world.value[k, j] for k, _ in fresh]) for j in range(len(names)))
                     found["learned"][i + 1] = float((np.mean(chosen) - alone) / (best - alone))
                     found["shown"][i + 1] = float((np.mean(shown) - base) / way)
-                if i + 1 in CLAIMS and size == SIZE:
+                if i + 1 in CLAIMS and size == SIZE and up == 1.0:
                     found["claims"] += claims(loop, truth | {"own": float(np.mean(own))}, i + 1)
     return found
 
@@ -120,15 +125,42 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only-down", action="store_true")
+    parser.add_argument("--first", type=int, default=0)
     chosen = parser.parse_args()
+    if chosen.only_down:
+        found = mostly_down(chosen.first, chosen.seeds, LOOKS[-1])
+        record("routing_down", {"first": chosen.first, "seeds": chosen.seeds, "mean, standard error": found})
+        return
     seeds, most = (1, 300) if chosen.quick else (chosen.seeds, LOOKS[-1])
     results: dict[str, Any] = {"seeds": seeds}
     for kind in ("embedding", "words"):
         results[kind] = [run(kind, seed, most) for seed in range(seeds)]
         show(kind, results[kind])
     results["steps"] = steps(seeds, min(most, 1000))
+    results["mostly down"] = mostly_down(0, seeds, most)
     if not chosen.quick:
         record("routing", results)
+
+
+def mostly_down(first: int, seeds: int, most: int) -> dict[str, list[float]]:
+    """Print and return what the loop would choose where a fifth as many thumbs are up: (mean, standard error) after so
+    many thumbs, and of the model that it would choose before any, the first of the table."""
+    runs = [run("embedding", seed, most, up=0.2) for seed in range(first, first + seeds)]
+    for seed, each in enumerate(runs, first):
+        value = World("embedding", np.random.default_rng(seed), up=0.2).value
+        best, alone = value.max(axis=1).mean(), value.mean(axis=0)
+        each["learned"] = {0: (alone[0] - alone.max()) / (best - alone.max())} | each["learned"]
+    table, rows = Table(title="most thumbs are down"), {}
+    for column in ("thumbs", "would choose", "standard error"):
+        table.add_column(column, justify="right")
+    for look in runs[0]["learned"]:
+        found = np.array([each["learned"][look] for each in runs])
+        error = found.std(ddof=1) / np.sqrt(found.size) if found.size > 1 else float("nan")
+        rows[f"{look:,}"] = [round(float(found.mean()), 3), round(float(error), 3)]
+        table.add_row(f"{look:,}", f"{found.mean():.2f}", f"{error:.2f}")
+    Console().print(table)
+    return rows
 
 
 def steps(seeds: int, most: int) -> list[dict[str, Any]]:

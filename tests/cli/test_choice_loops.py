@@ -67,7 +67,7 @@ def test_from_a_question_to_the_standing(covers: str) -> None:
     assert "what ann prefers" in told
     assert f"{found['favourite']} is the best with" in told
     assert "From 2 answers; model version" in told
-    assert "nothing in it to learn, but that this was asked" in done("feedback covers d1 --choice cannot_judge").out
+    assert "it is only noted that this was asked" in done("feedback covers d1 --choice cannot_judge").out
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_feedback_takes_grades_and_nothing_else(films: str) -> None:
     assert got.code == 3
     assert "clicks: expected grade or none: this loop learns grades, whole numbers from 1 to 5" in got.out
     assert heedful("feedback films d1 --rating {}", "film 0=4").code == 3
-    assert "nothing in it to learn: it says nothing" in done("feedback films d1 --none").out
+    assert "nothing in it to learn: nothing in it was preferred" in done("feedback films d1 --none").out
 
 
 def test_explain_says_the_score_and_between_which_the_grade_lies(films: str) -> None:

@@ -68,7 +68,10 @@ def test_import_counts_what_became_of_the_lines() -> None:
     got = heedful("import cars good.jsonl --json")
     assert (got.code, got.err) == (0, "")
     assert got.json["counts"] == counts(**{kind: (n, 0, 0) for kind, n in ALL.items()})
-    assert (got.json["lines"], got.json["reasons"]) == (8, [])
+    assert got.json["lines"] == 8
+    [why] = got.json["reasons"]  # of the line that says that none was preferred
+    assert (why["status"], why["count"], why["first"]) == ("applied", 1, "good.jsonl:6")
+    assert why["reason"] == "nothing in it was preferred to anything"
     with Loop.open("cars.heedful") as loop:
         assert got.json["version"] == loop.version > 0
         before = bits(loop), loop.projection.log.counts()
@@ -85,7 +88,7 @@ def test_import_in_words() -> None:
     rows = rows_of(got.out)
     assert rows[1] == ["kind", "applied", "duplicate", "rejected"]
     assert ["decision", "2", "0", "0"] in rows
-    assert "Why" not in got.out
+    assert "nothing in it was preferred" in " ".join(got.out.split())
     assert rows[-1][:3] == ["cars.heedful:", "model", "version"]
 
 
@@ -110,12 +113,12 @@ def test_impressions_of_one_item_teach_nothing_and_import_doctor_and_caveats_say
     small_loop("cars.heedful", n_items=4, n_features=2).close()
     out = " ".join(heedful("import cars log.jsonl").out.split())
     assert "moved the model: 0 of 40 feedback: each list showed a single item, and a click or an action on the " in out
-    assert "A thumb, up or down, does: it is about one item alone" in out
+    assert "Thumbs, up and down, do: each is compared with those before it" in out
     found = heedful("doctor cars --json")
     [told] = [each for each in found.json if each["check"] == "lessons"]
     assert (found.code, told["status"]) == (0, "warning")
     assert told["told"].startswith("40 feedback moved the model 0 times: each list showed a single item")
-    assert told["next"].startswith("A thumb, up or down, does")
+    assert told["next"].startswith("Thumbs, up and down, do")
     assert "All is well" not in heedful("doctor cars").out
     with Loop.open("cars.heedful") as loop:
         assert any("moved the model 0 times" in caveat for caveat in loop.caveats)

@@ -61,7 +61,7 @@ def test_decide_and_feedback(films: str) -> None:
     got = heedful("feedback films d1 --clicks {}", "film 0")
     assert got.code == 3
     assert "clicks: expected rating, actions or none: this loop learns ratings from 1 to 5" in got.out
-    assert "nothing in it to learn: it says nothing" in done("feedback films d1 --none").out
+    assert "nothing in it to learn: nothing in it was preferred" in done("feedback films d1 --none").out
 
 
 def test_what_was_done_is_feedback_too(films: str) -> None:

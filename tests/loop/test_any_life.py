@@ -344,8 +344,8 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
             assert got.status == "applied"
             assert got.seq == got.version == loop.version
             if self.exact:
-                assert got.reason is None
                 assert got.learned == learns
+                assert bool(got.reason) == (not learns)
             self.counts["feedback"] += 1
             self.feedback[event] = id, given, got.seq
             self.add("feedback", event)

@@ -32,10 +32,8 @@ def test_impressions_of_one_item_move_nothing_and_that_is_said(tmp_path: Path) -
         told = (
             "30 feedback moved the model 0 times: each list showed a single item, and a click or an action on the only "
         )
-        told += (
-            "one compares it with nothing. A thumb, up or down, does: it is about one item alone; so do lists of two"
-        )
-        assert loop.unmoved == f"{told} or more."
+        told += "one compares it with nothing. Thumbs, up and down, do: each is compared with those before it; so do "
+        assert loop.unmoved == f"{told}lists of two or more."
         assert loop.unmoved in loop.caveats
         assert loop.feedback("d0", thumb="up").learned  # what it says would move it does
         assert weights(loop) != before

@@ -29,6 +29,11 @@ class Drafted(NamedTuple):
     pairs: list[tuple[int, int]]
 
 
+def sigmoid(m: float) -> float:
+    """The logistic function, without overflow."""
+    return math.exp(m) / (1.0 + math.exp(m)) if m < 0.0 else 1.0 / (1.0 + math.exp(-m))
+
+
 def by_coins(decision: Shown) -> list[tuple[int, int]]:
     """The two picks of each whole round in which each side ranks its own above the other's."""
     kept, shown = decision.proposal, decision.places
@@ -42,8 +47,19 @@ def by_coins(decision: Shown) -> list[tuple[int, int]]:
     ]
 
 
+class Thumbs(NamedTuple):
+    """What learned from all and from thumbs: the learner's state, with (share up, what it was given for) of each
+    thumb, after a half one for the mean of what the first list showed; for 0 where that was one item."""
+
+    state: Any
+    judged: tuple[tuple[float, Any], ...] = ()
+
+
 class CoactiveFold(Fold):
-    """What all share, and an offset for each person. A lesson is (x, y, the chosen, how loudly), or (z, sign)."""
+    """What all share, and an offset for each person.
+
+    A lesson is (x, y, the chosen, how loudly), or (z, sign, what was shown; None where no thumb is compared
+    with others)."""
 
     def __init__(self, learner: Any, shrink: float) -> None:
         self.learner, self.shrink = learner, shrink
@@ -52,20 +68,52 @@ class CoactiveFold(Fold):
         self.shared = self.fresh()
         self.people: dict[str, tuple[Any, int]] = {}
 
-    def fresh(self) -> Any:
-        return self.learner.init(np.random.default_rng(0))
+    def fresh(self) -> Thumbs:
+        return Thumbs(self.learner.init(np.random.default_rng(0)))
 
     def learn(self, decision: Shown, lesson: Any) -> None:
         person = decision.person
         if self.shrink and person is not None:
-            state, n = self.people.get(person, (self.fresh(), 0))
-            seen = (self.seen(lesson[0], n + 1), *lesson[1:])
-            self.people[person] = self.moved(self.own, copy_arrays(state), seen), n + 1
-        self.shared = self.moved(self.learner, self.shared, lesson)
+            before, n = self.people.get(person, (self.fresh(), 0))
+            mine = before._replace(state=copy_arrays(before.state))
+            self.people[person] = self.taught(self.own, mine, lesson, lambda x: self.seen(x, n + 1)), n + 1
+        self.shared = self.taught(self.learner, self.shared, lesson, lambda x: x)
+
+    def learns(self, given: Given) -> bool:
+        """What compares something moves the weights, or the sum that will; a thumb may be what was expected."""
+        if given.lesson is None:
+            return False
+        if len(given.lesson) == 3:
+            z, _, shown = given.lesson
+            return bool((z != (0.0 if shown is None else self.usual(self.shared, shown)[0])).any())
+        before = copy_arrays(self.shared.state)
+        after = self.taught(self.learner, Thumbs(copy_arrays(before), self.shared.judged), given.lesson, lambda x: x)
+        kept = [name for name in ("w", "theta", "pending") if hasattr(before, name)]
+        return any(np.abs(getattr(before, name) - getattr(after.state, name)).max() > 1e-12 for name in kept)
+
+    def taught(self, learner: Any, before: Thumbs, lesson: Any, seen: Any) -> Thumbs:
+        if len(lesson) == 4:
+            return before._replace(state=self.moved(learner, before.state, (seen(lesson[0]), *lesson[1:])))
+        z, sign, shown = lesson
+        if shown is None:
+            return before._replace(state=self.moved(learner, before.state, (seen(z), sign, 0.0)))
+        usual, log_odds, judged = self.usual(before, shown)
+        state = self.moved(learner, before.state, (seen((z - usual)[None, :])[0], sign, log_odds))
+        return Thumbs(state, (*judged, ((1.0 + sign) / 2.0, z)))
+
+    def usual(self, before: Thumbs, shown: Any) -> tuple[Any, float, Any]:
+        """The mean of what was judged, the log-odds of a thumb up, and the thumbs of which both are."""
+        seen = np.array(shown, float)
+        judged = before.judged or ((0.5, seen.mean(axis=0) if len(seen) > 1 else 0.0 * seen[0]),)
+        n, usual, up = 1.0, judged[0][1], judged[0][0]
+        for share, one in judged[1:]:  # summed up in the order of the log
+            n, up = n + 1.0, up + share
+            usual = usual + (one - usual) / n
+        return usual, math.log(up / (n - up)), judged
 
     def seen(self, x: Any, n: int) -> Any:
         """Candidates as the person's own learner has them: c x, and the shared score as the caller's."""
-        w = self.learner.weights(self.shared).copy()
+        w = self.learner.weights(self.shared.state).copy()
         w[-1] += 1.0
         own = x * (n / (n + self.shrink))
         own[..., -1] = np.add.reduce(np.atleast_2d(x) * w, axis=1).reshape(x.shape[:-1])
@@ -73,15 +121,12 @@ class CoactiveFold(Fold):
 
     def moved(self, learner: Any, state: Any, lesson: Any) -> Any:
         """The state after a lesson, by the learner's own steps."""
-        if len(lesson) == 2:
-            z, sign = lesson
-            w = learner.weights(state).copy()
+        if len(lesson) == 3:
+            d, sign, offset = lesson
+            w, up = learner.weights(state).copy(), (1.0 + sign) / 2.0
             w[-1] = 1.0 + w[-1] if learner is self.learner else 1.0
-            margin = sign * float(np.add.reduce((z * w)[None, :], axis=1)[0])
-            approval = (
-                1.0 / (1.0 + math.exp(margin)) if margin <= 0.0 else math.exp(-margin) / (1.0 + math.exp(-margin))
-            )
-            D = sign * approval * z
+            m = offset + float(np.add.reduce((d * w)[None, :], axis=1)[0])
+            D = (up * sigmoid(-m) - (1.0 - up) * sigmoid(m)) * d
             if learner is self.own:
                 D[-1] = 0.0
             return learner.step(state, D)
@@ -100,9 +145,10 @@ class CoactiveFold(Fold):
 
     def check(self, loop: Loop) -> None:
         model = loop.projection.model
-        assert identical(model.shared, self.shared)
+        assert identical(model.shared.learned, self.shared.state)
         assert {name: own.lessons for name, own in model.people.items()} == {n: c for n, (_, c) in self.people.items()}
-        assert all(identical(model.people[name].state, state) for name, (state, _) in self.people.items())
+        assert all(identical(model.people[name].state.learned, own.state) for name, (own, _) in self.people.items())
+        assert model.shared.usual.n == max(len(self.shared.judged), 1)
 
 
 @precondition(lambda life: life.decisions)
@@ -231,7 +277,7 @@ class CoactiveReference(Reference):
             if form == "thumb":
                 discounts = 1.0 / np.array([math.log2(i + 2.0) for i in range(min(self.k, len(shown)))])
                 z = self.made.space.phi(x, np.array(shown)) / discounts.sum()
-            lesson = (z, sign)
+            lesson = (z, sign, x[shown])
         elif form == "action":
             action = list(ACTIONS)[some[0] % 3]
             given = {"action": action, "item": names[picked[0]]}

@@ -15,19 +15,15 @@ from heedful import Loop, Settings
 from heedful.loop.interactions.routing import Routing
 from heedful.loop.interactions.routing.table import embeddings
 from references import SOME, Given, Reference, Shown
-from references.coactive import CoactiveFold
+from references.coactive import CoactiveFold, sigmoid
 
 WEIGHT = 0.05
 """The cost weight of the loop."""
 
 
-def sigmoid(m: float) -> float:
-    return 1.0 / (1.0 + math.exp(-m))
-
-
 class RoutingFold(CoactiveFold):
     """What all share, and an offset for each person, over a feature for each model and one for each number of the
-    prompt and each model. A lesson is (z, 2 y - 1) for the share y of a thumb up, or (x, [0, 1], [winner], 1)."""
+    prompt and each model. A lesson is (z, 2 y - 1, None) for the share y of a thumb up, or (x, [0, 1], [winner], 1)."""
 
     def __init__(self, learner: Any, shrink: float, features: list[str]) -> None:
         super().__init__(learner, shrink)
@@ -43,26 +39,12 @@ class RoutingFold(CoactiveFold):
                 found[j] = numbers[of] if cross else 1.0
         return found
 
-    def moved(self, learner: Any, state: Any, lesson: Any) -> Any:
-        """The state after a lesson; the gradient of the log-likelihood of a thumb that is y up and 1 - y down is
-        (y - p) z."""
-        if len(lesson) == 2 and abs(lesson[1]) != 1.0:
-            z, sign = lesson
-            w = learner.weights(state).copy()
-            w[-1] = 1.0 + w[-1] if learner is self.learner else 1.0
-            m, up = float(np.add.reduce((z * w)[None, :], axis=1)[0]), (1.0 + sign) / 2.0
-            D = (up * sigmoid(-m) - (1.0 - up) * sigmoid(m)) * z
-            if learner is self.own:
-                D[-1] = 0.0
-            return learner.step(state, D)
-        return super().moved(learner, state, lesson)
-
     def chance(self, person: str | None, x: Any) -> float:
         """How probable a thumb up is."""
-        w = self.learner.weights(self.shared).copy()
+        w = self.learner.weights(self.shared.state).copy()
         if person in self.people and self.shrink:
-            state, n = self.people[person]
-            w[:-1] += n / (n + self.shrink) * self.own.weights(state)[:-1]
+            own, n = self.people[person]
+            w[:-1] += n / (n + self.shrink) * self.own.weights(own.state)[:-1]
         return sigmoid(math.fsum(a * b for a, b in zip(w[:-1], x[:-1])))
 
 
@@ -148,7 +130,7 @@ class RoutingReference(Reference):
                 {"thumb": "up" if up else "down"} if form == "thumb" else {"edit": {"changed": share}}
             )
             sign = (1.0 if up else -1.0) if form == "thumb" else 1.0 - 2.0 * share
-            return Given(given | item, (x[judged], sign))
+            return Given(given | item, (x[judged], sign, None))
         if form == "choice":
             said = ["first", "second", "equal"][some % 3]
             if len(shown) != 2:

@@ -154,10 +154,11 @@ def test_choosing_asking_and_what_is_liked(tmp_path: Path) -> None:
             chosen = await call(client, "choose", show=2, why=False)
             assert "why" not in chosen
             assert len(chosen["order"]) == 2
-            assert (await call(client, "learn", decision=chosen["decision"], better=["b", "c"]))["learned"]
+            assert (await call(client, "learn", decision=chosen["decision"], better=["b", "c"]))["status"] == "applied"
             chosen = await call(client, "choose", candidates='["a", "b", "zz"]')  # as some programs send lists
             assert chosen["unknown"] == ["zz"]
-            assert (await call(client, "learn", decision=chosen["decision"], rating={"a": 1, "b": 5}))["learned"]
+            rated = await call(client, "learn", decision=chosen["decision"], rating={"a": 1, "b": 5})
+            assert rated["learned"] == (chosen["order"][0] != "b")
             told = await read(client, f"{LIKES}/ann%2Fbob")
             assert told.startswith("What counts most, by weight: ")
             assert "Best of the items on offer: b, " in told

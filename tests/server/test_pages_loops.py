@@ -67,7 +67,7 @@ def test_a_loop_that_nothing_moves_says_so_in_its_row(visitor: Visitor, folder: 
             loop.feedback(f"d{n}", clicks=["i0"])
     row = words(visitor.get("/loops/ads/row").one("tr[@data-loop]"))
     assert "20 feedback moved the model 0 times: each list showed a single item" in row
-    assert "A thumb, up or down, does: it is about one item alone" in row
+    assert "Thumbs, up and down, do: each is compared with those before it" in row
 
 
 def test_what_a_loop_notes_is_to_be_looked_at(visitor: Visitor, folder: Path) -> None:

@@ -16,11 +16,10 @@ REJECTED = 3
 """The exit code if an event was rejected."""
 
 
-def print_answers(answers: Sequence[Answer], json: bool, named: Sequence[str] = (), why: str = "") -> None:
+def print_answers(answers: Sequence[Answer], json: bool, named: Sequence[str] = ()) -> None:
     """Print the loop's answers to events, as sentences or as JSON; exit with `REJECTED` if the last one is a rejection.
 
-    `named` are the items that the user named: one with a comma is pointed out after a rejection. `why` says why
-    feedback taught nothing, and is added to "nothing in it to learn".
+    `named` are the items that the user named: one with a comma is pointed out after a rejection.
     """
     last = answers[-1]
     if json:
@@ -28,18 +27,22 @@ def print_answers(answers: Sequence[Answer], json: bool, named: Sequence[str] = 
         print_json(last._asdict() | activated)
     else:
         for answer in answers:
-            console().print(_in_words(answer, why), markup=False, soft_wrap=True)
+            console().print(_in_words(answer), markup=False, soft_wrap=True)
     if last.status == "rejected":
         if commas := [each for each in named if "," in each]:
             note(f"{commas[0]!r} was taken for one name: name each item with an option of its own")
         raise typer.Exit(REJECTED)
 
 
-def _in_words(answer: Answer, why: str = "") -> str:
+def _in_words(answer: Answer) -> str:
     if answer.status == "rejected":
         return f"rejected {answer.event}: {answer.reason}"
     if answer.status == "duplicate":
         return f"duplicate {answer.event}: it came before, as event {answer.seq}; nothing was changed"
     told = [f"event {answer.seq}", f"model version {answer.version}", *(["late"] if answer.late else [])]
-    told += ["learned from it" if answer.learned else f"nothing in it to learn{why}"]
-    return f"applied {answer.event}: {', '.join(told)}" + (f" ({answer.reason})" if answer.reason else "")
+    if not answer.learned:
+        told += ["nothing in it to learn"]
+        return f"applied {answer.event}: {', '.join(told)}" + (f": {answer.reason}" if answer.reason else "")
+    return f"applied {answer.event}: {', '.join(told)}, learned from it" + (
+        f" ({answer.reason})" if answer.reason else ""
+    )

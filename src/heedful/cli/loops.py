@@ -293,7 +293,7 @@ def feedback(
         answers = [loop.activate(decision)] if activate else []
         if fields and not (answers and answers[0].status == "rejected"):
             answers.append(loop.feedback(decision, id=id, **fields))
-        print_answers(answers, json, [*(clicks or ()), *(better or ())], _why(loop, decision, fields))
+        print_answers(answers, json, [*(clicks or ()), *(better or ())])
 
 
 def _fields(form: str | None) -> dict[str, Any]:
@@ -338,17 +338,3 @@ def _read_edit(given: str) -> Any:
         except BadInput:
             return given
     return given
-
-
-def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
-    """Return why the feedback `given` on a decision of the loop taught nothing, in words that continue a sentence.
-
-    It is "" if the reason is not known.
-    """
-    known = loop.projection.find_decision(decision)
-    arms = {"control": "was a control", "sampled": "was drawn at random", "interleaved": "is of two learners"}
-    arms |= {"imitated": "is in your order"}
-    if known is not None and known.record.arm in arms and given.get("clicks"):
-        return f": this decision {arms[known.record.arm]}, where nothing was swapped, so clicks on it compare nothing"
-    told: str = loop.projection.interaction.empty(given)
-    return told

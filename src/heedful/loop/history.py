@@ -162,7 +162,9 @@ def _describe_lesson(projection: Projection, event: Event, decided: Event, undon
         "; ".join(", ".join(names) for names in feedback.done) if feedback.done else feedback.text,
         event.time - shown_at(projection, decision) > 1e6 * projection.settings.late_after,
         undone,
-        lesson is not None and event.seq not in projection.failed,
+        lesson is not None
+        and event.seq not in projection.failed
+        and projection.interaction.teaches(projection.model, lesson),
     )
 
 

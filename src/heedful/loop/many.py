@@ -149,11 +149,11 @@ def replay_loop(
     told = [f"events {after + 1:,} to {last:,}" for after, last in spans]
     found = map_tasks(_directions, spans, engine=engine, jobs=jobs, shared=(place, own, spec), names=told, tell=tell)
     rule: Any = model.learner
-    state = rule.init(generators(0)[2])
+    state = model.shared.learned
     for directions in found:
         for D in directions:
             state = rule.step(state, D)
-    return dict(zip(names, model.effective(state, None).tolist()))
+    return dict(zip(names, model.effective(model.shared._replace(learned=state), None).tolist()))
 
 
 def _directions(place: Where, own: str | Sequence[str] | None, spec: str, span: tuple[int, int]) -> Array:
@@ -172,7 +172,9 @@ def _directions(place: Where, own: str | Sequence[str] | None, spec: str, span: 
                 expected = "expected feedback that teaches the same whatever the weights are"
                 raise ValueError(f"feedback {event.id}: {expected}, got {feedback.form}")
             step = projection.step(event, decision, feedback)
-            model.shared = rule.init(generators(0)[2])
-            if model.teach(step.context._replace(person=None), feedback, step.extra, event.seq):
-                found.append(np.array(rule.weights(model.shared), np.float64))
+            model.shared = model.shared._replace(learned=rule.init(generators(0)[2]))
+            model.teach(step.context._replace(person=None), feedback, step.extra, event.seq)
+            # What agrees with the list is a round of its batch, too, although nothing is learned from it.
+            if model.refusal(feedback.form) is None and model.lesson(step.context, feedback, step.extra) is not None:
+                found.append(np.array(rule.weights(model.shared.learned), np.float64))
         return np.array(found, np.float64).reshape(len(found), len(interaction.names))

@@ -56,8 +56,8 @@ def why_unmoved(projection: Projection) -> tuple[str, str]:
         alone += len(record.shown) < 2
         said += feedback.form != "none" and (bool(feedback.chosen) or feedback.form in ("thumb", "choice"))
         aside += record.arm in ("control", "sampled", "interleaved", "imitated")
-    thumbs = "A thumb, up or down, does: it is about one item alone"
-    thumbs = f"{thumbs}; so do lists of two or more." if projection.model.refusal("thumb") is None else ""
+    thumbs = "Thumbs, up and down, do: each is compared with those before it; so do lists of two or more."
+    thumbs = thumbs if projection.model.refusal("thumb") is None else ""
     if why := projection.interaction.why_unmoved(Newest(looked, alone, said, aside), thumbs):
         return why
     if looked and said == 0:

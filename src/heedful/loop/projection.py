@@ -672,6 +672,8 @@ class Projection:
                     self._watch(event, rebuilt)
             version = event.version if event.kind == "decision" else self._version
             reason = self.failed.get(event.seq) or (None if feedback is None else why_nothing_learned(feedback))
+            if reason is None and not learned and decision is not None and feedback is not None:
+                reason = self.interaction.why_empty(self._model, decision.record, feedback)
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
 
     def _says(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
@@ -886,7 +888,7 @@ class Projection:
             self.note(f"feedback {event.id}: {told}; mend the learner and open the loop again, or undo it")
             self._drop_marks(event.seq)
             return False
-        moved = learned and (before is None or self.interaction.predictor(model, decision.person) != before)
+        moved = learned if before is None else self.interaction.predictor(model, decision.person) != before
         self.count(1, moved, learned)
         return learned
 

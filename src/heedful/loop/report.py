@@ -348,7 +348,7 @@ class _Look:
             lesson = projection.model.lesson(step.context, feedback, step.extra)
             counts["given"] += 1
             counts["late"] += event.time - when > 1e6 * projection.settings.late_after
-            counts["empty"] += lesson is None
+            counts["empty"] += lesson is None or not projection.interaction.teaches(projection.model, lesson)
             counts["contradictory"] += lesson is not None and self._contradicts(step, lesson)
             order = None
             if truth is not None and lesson is not None and self._reader is not None:

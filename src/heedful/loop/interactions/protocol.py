@@ -34,7 +34,7 @@ from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import Arm as DecisionArm
-from heedful.loop.records import Feedback, FeedbackRecord, check_id, check_number
+from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord, check_id, check_number
 from heedful.loop.request import Request
 from heedful.loop.settings import Manifest, Settings
 from heedful.spaces.ranking import Ranking, WithBaseScore
@@ -560,11 +560,11 @@ class Interaction(Protocol[M]):
         form = next(iter(self.forms.values()))
         return "answers", {form.name: form.example}
 
-    def empty(self, given: Mapping[str, object]) -> str:
-        """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
-
-        It continues the message "nothing in it to learn"; "" if there is nothing to add."""
-        return ": it says nothing, or what was shown already" if given else ""
+    def why_empty(self, model: M, record: DecisionRecord, feedback: FeedbackRecord) -> str:
+        """Return in words why `model` learned nothing from `feedback` on the decision in `record`, as a clause."""
+        if feedback.form == "none" or not (feedback.chosen or feedback.values):
+            return "nothing in it was preferred to anything"
+        return "it says nothing, or what was shown already"
 
     def example_request(self) -> list[str]:
         """Return the options of `heedful decide` that a request to this loop needs, as an example; [] for none."""
@@ -635,8 +635,10 @@ class Interaction(Protocol[M]):
         return kept | ({"scores": [request.scores[j] for j in shown.tolist()]} if request.scores else {})
 
     def teaches(self, model: M, lesson: Any) -> bool:
-        """Return whether `model` would learn anything from `lesson`, a training example that `LoopModel.lesson`
-        made."""
+        """Return whether there is anything to learn for `model` in `lesson`, a training example that
+        `LoopModel.lesson` made.
+
+        To agree with what is predicted is something to learn, to compare nothing is not."""
         return True
 
     def publish(self, model: M) -> Any:

@@ -286,7 +286,7 @@ def _describe_effect(visit: Visit, before: Mapping[str, float], answer: Answer, 
 
     `before` are the weights before it, by feature; `answer` says what became of the feedback."""
     if answer.status == "applied" and not answer.learned:
-        return "Noted, but there was no lesson in it."
+        return f"Noted, but there was no lesson in it{f': {answer.reason}' if answer.reason else ''}."
     phrases = phrases_of(visit.loop, visit.service.options.words)
     moved = phrases.describe_changes(before, visit.loop.weights_of(person))
     return f"Moved towards: {', '.join(moved)}." if moved else "Learned."

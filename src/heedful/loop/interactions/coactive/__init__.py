@@ -6,7 +6,7 @@ long because `Coactive` answers every method of `Interaction`."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -100,9 +100,12 @@ class Coactive(Interaction[Model]):
     def caveats(self) -> list[str]:
         """Return a sentence for each thing that the settings make impossible to measure.
 
-        Without lists in the caller's order (the control) that is whether the loop got better; without random swaps of
-        neighbours, which clicks are due to an item's position alone."""
+        Where one item is shown, that is what a click says. Without lists in the caller's order (the control) it is
+        whether the loop got better; without random swaps of neighbours, which clicks are due to an item's position
+        alone."""
         told = []
+        if self.manifest.settings.k == 1:
+            told.append(f"k 1: {texts.ALONE}")
         if self.manifest.settings.control == 0.0:
             told.append("control 0: nothing keeps the caller's order, so that it got better cannot be shown")
         if getattr(self.learner, "swap", 0.0) == 0.0:
@@ -154,13 +157,22 @@ class Coactive(Interaction[Model]):
             return "likes it", {"thumb": "up"}
         return "would rather have another", {"better": ["ITEM"]}
 
-    def empty(self, given: Mapping[str, object]) -> str:
-        """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
-
-        It continues "nothing in it to learn"; numbers (ratings, grades) teach only if two items have different ones."""
-        if "rating" in given or "grade" in given:
-            return ": that takes two items with different numbers"
-        return super().empty(given)
+    def why_empty(self, model: Model, record: DecisionRecord, feedback: FeedbackRecord) -> str:
+        """Return in words why `model` learned nothing from `feedback` on the decision in `record`: it compares
+        nothing, or agrees with the order shown."""
+        form, chosen = feedback.form, feedback.chosen
+        if form in ("rating", "grade") and len(set(feedback.values)) < 2:
+            return "that takes two items with different numbers"
+        if form == "thumb":
+            return "it differs in nothing from what is usual among the thumbs so far, with which it is compared"
+        if form == "none" or (form == "choice" and feedback.values[0] < 0.0) or not (chosen or feedback.values):
+            return "nothing in it was preferred to anything"
+        if len(record.shown) == 1 and set(chosen) <= set(record.shown):
+            thumbs = "send thumbs, up and down, or show" if model.refusal("thumb") is None else "show"
+            return f"a single item was shown, which compares it with nothing: {thumbs} two or more"
+        if form == "clicks" and record.arm in texts.UNSWAPPED and model.draws:
+            return f"this decision {texts.UNSWAPPED[record.arm]}, where nothing was swapped, so clicks compare nothing"
+        return "it puts no item above one that was shown above it"
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
         """Return an explanation of a decision, `told`, as lines and tables.
@@ -173,7 +185,7 @@ class Coactive(Interaction[Model]):
         """Return the report `found` in words and pictures: the reciprocal ranks of what people preferred.
 
         It compares learned lists with lists in the caller's order (the control)."""
-        return texts.findings(found, self.describe(), self.manifest.settings.control)
+        return texts.findings(found, self.describe(), self.manifest.settings)
 
     # ------------------------------------------------------------------------ the fold
 
@@ -186,8 +198,8 @@ class Coactive(Interaction[Model]):
 
         A caller compares them before and after learning, to see whether feedback changed what is predicted."""
         own = own_state(model.people, person)
-        parts: list[Any] = [model.learner.weights(model.shared)]
-        if own is not None and (offset := model.learner.weights(own.state)[:-1]).any():
+        parts: list[Any] = [model.learner.weights(model.shared.learned)]
+        if own is not None and (offset := model.learner.weights(own.state.learned)[:-1]).any():
             parts += [offset, own.lessons]  # it counts for more, the more lessons there were
         return [np.asarray(part).tobytes() for part in parts]
 
@@ -199,6 +211,11 @@ class Coactive(Interaction[Model]):
         if self._shrink > 0.0 or not is_compiled_alike(model.learner):
             return None
         return correction_columns(model)
+
+    def teaches(self, model: Model, lesson: Lesson | Thumb) -> bool:
+        """Return whether there is anything to learn for `model` in the training example `lesson`: whether it compares
+        items with different features, in another order than the one shown."""
+        return model.compares(lesson)
 
     def imitate(self, model: Model, context: Context) -> bool:
         """Let `model` learn, in place, that the order shown in the decision of `context` is better than its own; return
@@ -424,7 +441,7 @@ class Coactive(Interaction[Model]):
 
     # ------------------------------------------------------------------------ reporting
 
-    def contradicts(self, model: Model, shared: object, own: Person | None, step: Step, lesson: Lesson | Thumb) -> bool:
+    def contradicts(self, model: Model, shared: Any, own: Person | None, step: Step, lesson: Lesson | Thumb) -> bool:
         """Return whether the model now ranks the opposite way of the feedback: w . D < 0 for its present weights w.
 
         D is the step in feature space that the feedback asks for: phi(x, better) - phi(x, shown), where phi(x, y) are
@@ -439,6 +456,8 @@ class Coactive(Interaction[Model]):
         said = reader.lesson(step.context, step.feedback, step.extra)
         if said is None:
             return False
+        if isinstance(said, Thumb):  # as in learning, it is compared with what is usual
+            said = said._replace(z=said.z - shared.usual.z)
         products = model.effective(shared, own) * direction(reader, said)
         return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
 

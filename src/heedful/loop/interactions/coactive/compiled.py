@@ -6,6 +6,7 @@ from typing import Any
 
 from heedful.jit.kernel import Ints, kernel, rebuilt
 from heedful.jit.kernel import ith as each
+from heedful.loop.interactions.coactive.model import State
 from heedful.loop.interactions.columns import Lessons, differ
 
 
@@ -14,14 +15,14 @@ def learn_orders(learner: Any, state: Any, lessons: Lessons, at: Ints) -> tuple[
     """Learn the examples with the indices `at` (k,) of `lessons`, in order, for a `learner` whose proposal is just the
     order shown.
 
-    Return (the learner's state, how many examples changed its weights). The arrays of `state`, the learner's state
-    before, are overwritten."""
-    moved = 0
+    Return (the state after them, how many changed the weights). The arrays of `state`, the one before, are
+    overwritten."""
+    moved, learned = 0, state.learned
     for i in at:
-        before = learner.weights(state).copy()
-        state = learner.update(state, lessons.x(i), lessons.shown.ith(i), lessons.answer.ith(i))
-        moved += 1 if differ(before, learner.weights(state)) else 0
-    return state, moved
+        before = learner.weights(learned).copy()
+        learned = learner.update(learned, lessons.x(i), lessons.shown.ith(i), lessons.answer.ith(i))
+        moved += 1 if differ(before, learner.weights(learned)) else 0
+    return State(learned, state.usual), moved
 
 
 @kernel
@@ -29,12 +30,12 @@ def learn_proposals(learner: Any, state: Any, lessons: Lessons, at: Ints, like: 
     """Learn the examples with the indices `at` (k,) of `lessons`, in order, for a `learner` whose proposal is a named
     tuple.
 
-    `like` is an example of such a proposal. Return (the learner's state, how many examples changed its weights). The
-    arrays of `state`, the learner's state before, are overwritten."""
-    moved = 0
+    `like` is an example of such a proposal. Return (the state after them, how many changed the weights). The arrays of
+    `state`, the one before, are overwritten."""
+    moved, learned = 0, state.learned
     for i in at:
-        before = learner.weights(state).copy()
+        before = learner.weights(learned).copy()
         y = rebuilt(like, lessons.shown.ith(i), each(lessons.parts, i))
-        state = learner.update(state, lessons.x(i), y, lessons.answer.ith(i))
-        moved += 1 if differ(before, learner.weights(state)) else 0
-    return state, moved
+        learned = learner.update(learned, lessons.x(i), y, lessons.answer.ith(i))
+        moved += 1 if differ(before, learner.weights(learned)) else 0
+    return State(learned, state.usual), moved

@@ -9,12 +9,17 @@ feedback, with the score for all people in place of the caller's; it is shrunk t
 there is much feedback.
 
 Every form of feedback becomes one training example (`lesson`). A thumb judges what was shown without saying what would
-be better, so a learner's `update` cannot use it: the weights take a step of logistic regression instead, on the
-features of what was shown. The file is long because it makes an example of each form of feedback."""
+be better, so a learner's `update` cannot use it: the weights take a step of logistic regression instead. In it a thumb
+is compared with what is usual in the loop (`Usual`): with the share of thumbs that were up, and with the features of
+what was judged before. Where most are down, it is not all that was shown that loses by it, but what gets still fewer.
+
+The file is long because it makes an example of each form of feedback."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +62,50 @@ class Thumb(NamedTuple):
     """the N features of what was shown (N,)"""
     sign: float
     """+1 for a thumb up, -1 for a thumb down; between them for a thumb that is partly one and partly the other"""
+    among: Array | None
+    """the mean features (N,) of the items shown, with which the first thumb is compared, 0 where one was shown; None if
+    no thumb is compared with others, because w . z is to be the log-odds of a thumb up"""
+
+
+class Usual(NamedTuple):
+    """What is usual among the thumbs so far, of all people or of one person, over N features.
+
+    It begins with a thumb that is half up and half down, for the mean of the items in the first list that is judged. If
+    that shows one item, it is for one whose features are all 0: of numbers, these are the means of their columns."""
+
+    n: float
+    """number of thumbs, the first half one included"""
+    up: float
+    """how many of them were up; a half thumb counts 1/2"""
+    z: Array
+    """the mean features of what they judged (N,)"""
+
+    def log_odds(self) -> float:
+        """Return the log-odds of a thumb up, by the share that was up so far."""
+        return math.log(self.up / (self.n - self.up))
+
+    def begun(self, thumb: Thumb) -> Usual:
+        """Return what a `thumb` is compared with: this, or the items shown with it if it is the first."""
+        return self._replace(z=thumb.among) if self.n == 1.0 and thumb.among is not None else self
+
+    def after(self, thumb: Thumb) -> Usual:
+        """Return what is usual after one more `thumb`."""
+        n = self.n + 1.0
+        return Usual(n, self.up + (1.0 + thumb.sign) / 2.0, self.z + (thumb.z - self.z) / n)
+
+
+class State(NamedTuple):
+    """What is learned for all people, or for one person."""
+
+    learned: Any
+    """the learner's own state"""
+    usual: Usual
+    """what thumbs are compared with"""
+
+    @property
+    def t(self) -> int:
+        """number of rounds that the learner learned from"""
+        return int(self.learned.t)
 
 
 class Model:
@@ -64,7 +113,7 @@ class Model:
 
     Only `teach` and `imitate` change it; they are called for the events of the log, in order."""
 
-    version = 1
+    version = 2
     """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, shrink: float = 0.0, blind: bool = False) -> None:
@@ -80,14 +129,14 @@ class Model:
         self.shared = self._first()
         self.people: dict[str, Person] = {}
         n = learner.n_features
-        probe = self.probe = learner.propose(self.shared, np.zeros((2, n)), generators(0)[2])
+        probe = self.probe = learner.propose(self.shared.learned, np.zeros((2, n)), generators(0)[2])
         self._proposal: type | None = type(probe) if isinstance(probe, tuple) else None
         fields: dict[str, Any] = probe._asdict() if isinstance(probe, tuple) else {}  # type: ignore[attr-defined]
         self._named, self._templates = list(fields)[1:], list(fields.values())[1:]
         self._partial = bool(getattr(learner, "partial", False))
 
-    def _first(self) -> Any:
-        return self.learner.init(generators(0)[2])
+    def _first(self) -> State:
+        return State(self.learner.init(generators(0)[2]), Usual(1.0, 0.5, np.zeros(self.learner.n_features)))
 
     # ------------------------------------------------------------------------ proposing
 
@@ -103,8 +152,8 @@ class Model:
         `shared` is the learner's state for all people, `person` the person's own state, None without one; `rng` draws
         the learner's random swaps."""
         if person is None:
-            return self.learner.propose(shared, x, rng)
-        return self._own.propose(person.state, self._personal(shared, person, x), rng)
+            return self.learner.propose(shared.learned, x, rng)
+        return self._own.propose(person.state.learned, self._personal(shared, person, x), rng)
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
         """Return the indices of the m candidates x (m, N), with N features each, by score, best first, without random
@@ -112,25 +161,25 @@ class Model:
 
         `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         if person is None:
-            return _order(self.learner, shared, x)
-        return _order(self._own, person.state, self._personal(shared, person, x))
+            return _order(self.learner, shared.learned, x)
+        return _order(self._own, person.state.learned, self._personal(shared, person, x))
 
-    def effective(self, shared: object, person: Person | None) -> Array:
+    def effective(self, shared: Any, person: Person | None) -> Array:
         """Return the weights of the N features (N,) for a person: those for all people plus the person's own.
 
         `shared` is the learner's state for all people, `person` the person's own state, None without one. The last
         feature is the score that the caller gives a candidate in a request (`prior`)."""
-        w = np.array(self.learner.weights(shared), np.float64)
+        w = np.array(self.learner.weights(shared.learned), np.float64)
         w[-1] += 0.0 if self.blind else 1.0
         if person is not None:
-            v = np.array(self._own.weights(person.state), np.float64)
+            v = np.array(self._own.weights(person.state.learned), np.float64)
             w[:-1] += self._share(person) * v[:-1]
         return w
 
     def _share(self, person: Person) -> float:
         return person.lessons / (person.lessons + self.shrink)
 
-    def _personal(self, shared: object, person: Person, x: Floats) -> Floats:
+    def _personal(self, shared: Any, person: Person, x: Floats) -> Floats:
         """Return the m candidates (m, N) as the person's own learner sees them: features times c, and last the score by
         the weights for all people.
 
@@ -156,7 +205,7 @@ class Model:
         return None
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback, in place; return whether there was anything to learn.
+        """Learn from one piece of feedback, in place; return whether there was anything to learn (`compares`).
 
         `context` is the decision that it answers, with the N features of its m candidates (m, N), `feedback` the
         decoded record. `extra` (e, N) are the features of e objects that were not among the candidates: a corrected
@@ -170,17 +219,30 @@ class Model:
             before = self.people.get(context.person) or Person(self._first(), 0, version)
             # A state of its own: a decision made at this moment may be reading the old one.
             person = Person(copy_arrays(before.state), before.lessons + 1, version)
-            person = person._replace(state=_learn(self._own, person.state, self._seen_by(person, lesson)))
+            seen = partial(self._personal, self.shared, person)
+            person = person._replace(state=_learn(self._own, person.state, lesson, seen))
+        before = self.learner.weights(self.shared.learned).copy()
         self.shared = _learn(self.learner, self.shared, lesson)
         if person is not None and context.person is not None:
             self.people[context.person] = person
-        return True
+        after = self.learner.weights(self.shared.learned)
+        with np.errstate(invalid="ignore"):  # weights that overflowed
+            moved = np.abs(after - before).sum() > 1e-12 * np.abs(after).sum()  # more than a projection's rounding
+        return bool(moved) or self.compares(lesson)
 
-    def _seen_by(self, person: Person, lesson: Lesson | Thumb) -> Lesson | Thumb:
+    def compares(self, lesson: Lesson | Thumb) -> bool:
+        """Return whether there is anything to learn in a training example: if not, the step for it has length 0,
+        whatever the weights are.
+
+        Of a learner without `step` it is known only that a single item is compared with nothing."""
+        learner, state = self.learner, self.shared
         if isinstance(lesson, Thumb):
-            z = self._personal(self.shared, person, lesson.z[None, :])[0]
-            return Thumb(z, lesson.sign)
-        return lesson._replace(x=self._personal(self.shared, person, lesson.x))
+            return bool((lesson.z != state.usual.begun(lesson).z).any())
+        if isinstance(lesson.y, DraftedList):
+            return bool(learner.draft_direction(state.learned, lesson.x, lesson.y.pairs, lesson.feedback).any())
+        if not hasattr(learner, "step"):
+            return len(set(np.atleast_1d(lesson.y if self._proposal is None else lesson.y[0]).tolist())) > 1
+        return bool(direction_of(learner, state.learned, lesson.x, lesson.y, lesson.feedback).any())
 
     def imitate(self, context: Context) -> bool:
         """Learn, for all people and in place, to make the order of the decision in `context`, which was the caller's.
@@ -203,7 +265,7 @@ class Model:
             at, score = {j: i for i, j in enumerate(y.tolist())}, dict(zip(shown, told))
             shown.sort(key=lambda j: (-score[j], at[j]))
         better = np.array([*shown, *(j for j in y.tolist() if j not in seen)], np.int64)
-        self.shared = self.learner.update(self.shared, x, plain, better)
+        self.shared = self.shared._replace(learned=self.learner.update(self.shared.learned, x, plain, better))
         return True
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
@@ -219,14 +281,16 @@ class Model:
             x = np.concatenate([x, extra])
         if form == "thumb":
             z = x[chosen[0]] if chosen else self._whole(x, np.array(record.shown, np.int64))
-            return Thumb(np.array(z, np.float64), feedback.values[0])
+            seen = x[list(record.shown)].mean(axis=0, dtype=np.float64)
+            among = seen if len(record.shown) > 1 else np.zeros(x.shape[1])
+            return Thumb(np.array(z, np.float64), feedback.values[0], among)
         if form in ("rating", "grade"):
             rated = dict(zip(feedback.chosen, feedback.values))
-            seen = set(record.shown)
-            among = [*(j for j in record.shown if j in rated), *sorted(j for j in rated if j not in seen)]
-            values = np.array([rated[j] for j in among])
+            there = set(record.shown)
+            places = [*(j for j in record.shown if j in rated), *sorted(j for j in rated if j not in there)]
+            values = np.array([rated[j] for j in places])
             order = np.argsort(-values, kind="stable")
-            return self._between(x[among], np.arange(values.size), order, order) if np.ptp(values) > 0.0 else None
+            return self._between(x[places], np.arange(values.size), order, order) if np.ptp(values) > 0.0 else None
         if form == "choice":
             if feedback.values[0] < 0.0:
                 return None
@@ -334,26 +398,36 @@ def _order(learner: Any, state: Any, x: Floats) -> Ints:
     return order
 
 
-def _learn(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
-    """Return the state of `learner` after it has learned from the training example `lesson`, starting from `state`."""
+def _learn(learner: Any, state: State, lesson: Lesson | Thumb, seen: Callable[[Floats], Floats] = lambda x: x) -> State:
+    """Return the state after `learner` has learned from the training example `lesson`, starting from `state`.
+
+    `seen` is a linear function of features (m, N) that gives them as the learner sees them."""
     if isinstance(lesson, Thumb):
-        # At margin m the chance of this thumb is sigma(m): a logistic step, along phi of what was shown.
-        score = float(scores(lesson.z[None, :], with_base_weight(learner.weights(state), learner.space.adjusted))[0])
-        if abs(lesson.sign) == 1.0:
-            D = lesson.sign * logistic(-lesson.sign * score) * lesson.z
-        else:  # that of both thumbs, each with its share
-            up = (1.0 + lesson.sign) / 2.0
-            D = (up * logistic(-score) - (1.0 - up) * logistic(score)) * lesson.z
-        if not learner.space.adjusted:
-            D[-1] = 0.0
-        return learner.step(state, D)
+        return _learn_thumb(learner, state, lesson, seen)
+    learned, x = state.learned, seen(lesson.x)
     if isinstance(lesson.y, DraftedList):
-        D = learner.draft_direction(state, lesson.x, lesson.y.pairs, lesson.feedback)
-        return learner.step(state, D)
-    if lesson.weight == 1.0:
-        return learner.update(state, lesson.x, lesson.y, lesson.feedback)
-    D = direction_of(learner, state, lesson.x, lesson.y, lesson.feedback)
-    return learner.step(state, lesson.weight * D)
+        learned = learner.step(learned, learner.draft_direction(learned, x, lesson.y.pairs, lesson.feedback))
+    elif lesson.weight == 1.0:
+        learned = learner.update(learned, x, lesson.y, lesson.feedback)
+    else:
+        learned = learner.step(learned, lesson.weight * direction_of(learner, learned, x, lesson.y, lesson.feedback))
+    return state._replace(learned=learned)
+
+
+def _learn_thumb(learner: Any, state: State, thumb: Thumb, seen: Callable[[Floats], Floats]) -> State:
+    """Return the state after a logistic step for a `thumb`; the arguments are those of `_learn`.
+
+    At log-odds m the probability of a thumb up is sigma(m): m is what is usual, plus the score of the difference d from
+    the features that are. The step is along d; a thumb that is partly up makes that of both, each with its share."""
+    usual = state.usual.begun(thumb)
+    d = seen((thumb.z - usual.z)[None, :])[0]
+    w = with_base_weight(learner.weights(state.learned), learner.space.adjusted)
+    m = usual.log_odds() + float(scores(d[None, :], w)[0])
+    up = (1.0 + thumb.sign) / 2.0
+    D = (up * logistic(-m) - (1.0 - up) * logistic(m)) * d
+    if not learner.space.adjusted:
+        D[-1] = 0.0
+    return State(learner.step(state.learned, D), usual if thumb.among is None else usual.after(thumb))
 
 
 def drafted_pairs(record: DecisionRecord) -> Ints:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.card import Card
     from heedful.loop.report import Report
+    from heedful.loop.settings import Settings
 
 PAIRS = (
     "Swapped pairs is the share of neighbours, shown in either order at random, that a learner ranks as people "
@@ -23,6 +24,17 @@ SWAP = (
     "A loop of fair-pairs with exploration above 0 swaps neighbours (heedful init --learner fair-pairs); with any "
     "learner a share of lists can be drawn at random (heedful init --sampled 0.01)."
 )
+ALONE = (
+    "one item is shown, and a click on the only one compares it with nothing, so clicks teach nothing; send thumbs, "
+    "up and down, or show two or more; what is better (a correction, a pick of another) is learned, too"
+)
+UNSWAPPED = {
+    "control": "was a control",
+    "sampled": "was drawn at random",
+    "interleaved": "is of two learners",
+    "imitated": "is in your order",
+}
+"""What the decisions are in which a learner swapped no neighbours, by arm."""
 
 
 def explanation(told: Explanation) -> list[Part]:
@@ -57,18 +69,20 @@ def explain_score(told: Explanation, head: str, what: str, moved: str) -> list[P
     return there(parts)
 
 
-def findings(found: Report, card: Card, control: float) -> Findings:
+def findings(found: Report, card: Card, settings: Settings) -> Findings:
     """Return the report `found` in words and pictures: the reciprocal ranks of what people preferred.
 
-    It compares learned lists with lists in the caller's order, whose share is `control`; `card` describes the loop's
+    It compares learned lists with lists in the caller's order. `settings` are those of the loop, `card` describes its
     kind of feedback."""
     notes = (
         "A list counts 1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and 0 where it "
         "was not in the list or nothing was picked: that is its reciprocal rank. The mean over lists is compared.",
         "Thumbs and edits do not say which item was preferred to which, so they are left out.",
     )
-    told = compare_arms(found, card, control, "place", notes)
+    told = compare_arms(found, card, settings.control, "place", notes)
     if found.difference is None and found.unsaid == MUTE:
         more = "Clicks, picks, ratings and choices do say that: with some of those it could be told."
-        return told._replace(verdict=Verdict("open", "That cannot be told here.", (sentence(found.unsaid), more)))
+        told = told._replace(verdict=Verdict("open", "That cannot be told here.", (sentence(found.unsaid), more)))
+    if settings.k == 1 and found.feedback.empty:
+        told = told._replace(verdict=told.verdict._replace(more=(*told.verdict.more, sentence(ALONE))))
     return told

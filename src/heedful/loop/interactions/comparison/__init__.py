@@ -38,7 +38,7 @@ from heedful.loop.interactions.protocol import (
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import FeedbackRecord
+from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest, Settings
 from heedful.spaces.comparison import EQUAL
 
@@ -178,11 +178,10 @@ class Comparison(Interaction[ChoiceModel]):
         The answer is that the first of the items named `shown` is better; `model` is not used."""
         return "prefers the first", {"choice": "first"} if len(shown) == 2 else {"better": [shown[0]]}
 
-    def empty(self, given: Mapping[str, object]) -> str:
-        """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
-
-        It continues "nothing in it to learn". The model still notes that the question was asked."""
-        return ", but that this was asked" if given else ""
+    def why_empty(self, model: ChoiceModel, record: DecisionRecord, feedback: FeedbackRecord) -> str:
+        """Return in words that `model` learned nothing from `feedback` on the decision in `record`, but that this was
+        asked."""
+        return "it is only noted that this was asked"
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
         """Return an explanation of a decision, `told`, as lines and tables.

@@ -39,7 +39,7 @@ from heedful.loop.interactions.rating.slate import find_unrated, propose_slate
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import Feedback, FeedbackRecord
+from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
 from heedful.loop.settings import Manifest, Settings
 from heedful.spaces.slate import WeightedRatings
@@ -191,11 +191,12 @@ class Rating(Interaction[RatingModel]):
         low, high = self.span()
         return f"rates it, {low:g} to {high:g}", {"rating": {shown[0]: high}}
 
-    def empty(self, given: Mapping[str, object]) -> str:
-        """Return a clause on why nothing could be learned from feedback with the JSON fields `given`.
-
-        It continues "nothing in it to learn"; ratings of items that are withdrawn by now teach nothing."""
-        return ": what it is about was withdrawn" if "rating" in given or "actions" in given else super().empty(given)
+    def why_empty(self, model: RatingModel, record: DecisionRecord, feedback: FeedbackRecord) -> str:
+        """Return in words why `model` learned nothing from `feedback` on the decision in `record`: ratings of items
+        that are withdrawn by now teach nothing."""
+        if feedback.form == "none" or not feedback.chosen:
+            return super().why_empty(model, record, feedback)
+        return "what it is about was withdrawn"
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
         """Return an explanation of a decision, `told`, as lines and tables.

@@ -60,7 +60,7 @@ class Costs(NamedTuple):
 class RouteModel(Model):
     """The state of a loop of routes: the learner's state for all people, and each person's own weights."""
 
-    version = 1
+    version = 2
     """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, shrink: float, costs: Costs) -> None:
@@ -70,7 +70,7 @@ class RouteModel(Model):
         super().__init__(learner, shrink)
         self.costs = costs
 
-    def effective(self, shared: object, person: Person | None) -> Array:
+    def effective(self, shared: Any, person: Person | None) -> Array:
         """Return the weights of the N features (N,) for a person: those for all people plus the person's own.
 
         `shared` is the learner's state for all people, `person` the person's own state, None without one. The caller
@@ -112,10 +112,12 @@ class RouteModel(Model):
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         """Return the training example that a piece of feedback makes, without costs; None if there is nothing to learn.
 
+        A thumb is compared with no others: each model has a feature of its own, whose weight says what is usual for it.
         `context` is the decision that it answers, `feedback` the decoded record; `extra` is not used."""
         x = np.array(context.x, np.float64)
         x[:, self.costs.columns] = 0.0
-        return super().lesson(context._replace(x=x), feedback, extra)
+        found = super().lesson(context._replace(x=x), feedback, extra)
+        return found._replace(among=None) if isinstance(found, Thumb) else found
 
     def refusal(self, form: str) -> str | None:
         """Return why feedback of the form with the name `form` ("thumb") is not taken; None if it is."""
@@ -211,7 +213,7 @@ class FixedRoute(RouteModel):
         """Return NaN for each of m candidates `x` (m,): nothing is predicted."""
         return np.full(len(x), np.nan)
 
-    def effective(self, shared: object, person: Person | None) -> Array:
+    def effective(self, shared: Any, person: Person | None) -> Array:
         """Return no weights, (0,)."""
         return np.zeros(0)
 
