@@ -55,7 +55,8 @@ def test_in_words() -> None:
     assert f"Difference: {apart.by:+.2f} (95 % confidence interval: {apart.low:+.2f} to {apart.high:+.2f})." in out
     counts = report.feedback
     share = f"{counts.contradictory} ({100.0 * counts.contradictory / 120:.0f} %) against what the model says by now"
-    assert f"Feedback: 120, of them 0 (0 %) with nothing to learn from, {share}, 0 (0 %) late; 0 more undone." in out
+    empty = f"{counts.empty} ({100.0 * counts.empty / 120:.0f} %) with nothing to learn from"
+    assert f"Feedback: 120, of them {empty}, {share}, 0 (0 %) late; 0 more undone." in out
     assert re.search(r"All 120 decisions, since \d{4}-\d\d-\d\d \d\d:\d\d UTC$", out)
     assert "simulated" not in out
     line = re.search(r"0\.\d{2} ([▁▂▃▄▅▆▇█]{12}) ", out)

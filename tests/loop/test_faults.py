@@ -44,7 +44,13 @@ def everything(loop: Loop) -> Any:
     """All that may not change when something fails."""
     log = loop.projection.log
     published = loop.projection.published
-    return bits(loop), list(log.events()), published.version, published.shared.w.tobytes(), sorted(published.people)
+    return (
+        bits(loop),
+        list(log.events()),
+        published.version,
+        published.shared.learned.w.tobytes(),
+        sorted(published.people),
+    )
 
 
 # ---------------------------------------------------------------------------- the disk is full
@@ -293,7 +299,7 @@ def _without(name: str) -> Callable[[Path], None]:
 
 def _other_shape(path: Path) -> None:
     arrays, manifest = read_arrays(path)
-    write_arrays(path, arrays | {"shared.w": np.zeros(99)}, manifest)
+    write_arrays(path, arrays | {"shared.learned.w": np.zeros(99)}, manifest)
 
 
 def _a_folder(path: Path) -> None:
@@ -326,7 +332,7 @@ SPOILT: dict[str, Callable[[Path], None]] = {
     "compiled": _made_with(executor="compiled"),
     "another shrink": _made_with(shrink=9.0),
     "another schema": _another_schema,
-    "an array less": _without("shared.total"),
+    "an array less": _without("shared.learned.total"),
     "no people": _without("lessons"),
     "another shape": _other_shape,
 }
@@ -364,7 +370,9 @@ def test_a_whole_snapshot_is_used(kept: tuple[Path, dict[str, bytes]], tmp_path:
         assert loop.projection._since_snapshot == 0, "it was folded from the first event"
     [snapshot] = (tmp_path / "loop").glob("snapshot-*")
     arrays, manifest = read_arrays(snapshot)
-    write_arrays(snapshot, arrays | {"shared.w": arrays["shared.w"] + 1.0}, manifest)  # as if it were right
+    write_arrays(
+        snapshot, arrays | {"shared.learned.w": arrays["shared.learned.w"] + 1.0}, manifest
+    )  # as if it were right
     with Loop.open(tmp_path / "loop") as loop:
         assert bits(loop) != kept[1]
         assert loop.verify() == ["the model is not the fold of the log, bit for bit"]

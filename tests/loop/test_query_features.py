@@ -115,7 +115,9 @@ def test_it_is_in_the_log_and_comes_out_of_it(tmp_path: Path) -> None:
         first = loop.decide(said(3), id="d3", person="p")
         loop.undo("e4")
         loop.forget("gone")
-        assert bits_of(loop.projection.model)["shared.w"] == bits_of(without.projection.model)["shared.w"]
+        assert (
+            bits_of(loop.projection.model)["shared.learned.w"] == bits_of(without.projection.model)["shared.learned.w"]
+        )
         open_one = loop.decide(said(20), person="p", id="open")
         before, verified = bits(loop), loop.verify()
         assert verified == []

@@ -54,11 +54,11 @@ def test_a_golden_fold_notices_a_change(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("heedful.learners.coactive.fair_pairs.FairPairs.step", lambda self, state, D: state)
     [told] = make.make_folds()
     assert "fair-pairs" in told
-    assert "its version is 1.1 as before" in told
+    assert "its version is 2.1 as before" in told
     assert folds.path_of("fair-pairs").read_text() == written
     monkeypatch.setattr("heedful.learners.coactive.fair_pairs.FairPairs.version", 2)
     assert make.make_folds() == []
-    assert folds.from_json(folds.path_of("fair-pairs").read_text())[0] == "1.2"
+    assert folds.from_json(folds.path_of("fair-pairs").read_text())[0] == "2.2"
 
 
 def coactive(spec: str) -> Any:
@@ -66,7 +66,7 @@ def coactive(spec: str) -> Any:
 
 
 def test_the_version_is_that_of_model_and_learner(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert learner_version(coactive("perceptron")) == learner_version(coactive("perceptron:batch=2")) == "1.1"
+    assert learner_version(coactive("perceptron")) == learner_version(coactive("perceptron:batch=2")) == "2.1"
     monkeypatch.setattr("heedful.learners.coactive.perceptron.PreferencePerceptron.version", 7)
     monkeypatch.setattr("heedful.loop.interactions.coactive.model.Model.version", 3)
     assert learner_version(coactive("perceptron")) == "3.7"
@@ -132,15 +132,15 @@ def test_somebody_elses_learner_has_a_digest_of_its_source(cls: str, tmp_path: P
     """Wherever the file is; comments and docstrings do not count."""
     first = learner_version(own(tmp_path, "first", cls))
     model, *declared, digest = first.split(".")
-    assert (model, declared, len(digest)) == ("1", ["1"] if cls == "Rule" else [], 12)
+    assert (model, declared, len(digest)) == ("2", ["1"] if cls == "Rule" else [], 12)
     assert first == learner_version(own(tmp_path, "again", cls))
     assert first == learner_version(own(tmp_path, "talks", cls, comment="pass  # as before"))
     assert first != learner_version(own(tmp_path, "other", cls, rate="0.5"))
 
 
 def test_somebody_elses_learner_may_declare_one(tmp_path: Path) -> None:
-    assert learner_version(own(tmp_path, "declares", declared="version = 4")) == "1.4"
-    assert learner_version(own(tmp_path, "named", declared="version = '2024b'")) == "1.2024b"
+    assert learner_version(own(tmp_path, "declares", declared="version = 4")) == "2.4"
+    assert learner_version(own(tmp_path, "named", declared="version = '2024b'")) == "2.2024b"
 
 
 def test_a_hyperparameter_called_version_declares_nothing(tmp_path: Path) -> None:

@@ -466,7 +466,7 @@ def test_feedback_on_many_candidates_does_not_hold_up_the_others(plain: Caller, 
     raw = raw_numbers(np.random.default_rng(0).standard_normal((n, 4)))
     assert ok(plain.send("POST", f"{cars}/decisions?id=many", raw, content_type=FLOAT32))
     names = [str(i) for i in range(n)][::-1]
-    event = {"decision": "many", form: {name: i for i, name in enumerate(names)} if form == "rating" else names}
+    event = {"decision": "many", form: {name: n - i for i, name in enumerate(names)} if form == "rating" else names}
     answers: list[Said] = []
     assert not held_up(plain.url, lambda: answers.append(plain.post(f"{cars}/feedback", event)))
     assert ok(answers[0])["learned"] is True

@@ -241,7 +241,8 @@ class Model:
         if isinstance(lesson.y, DraftedList):
             return bool(learner.draft_direction(state.learned, lesson.x, lesson.y.pairs, lesson.feedback).any())
         if not hasattr(learner, "step"):
-            return len(set(np.atleast_1d(lesson.y if self._proposal is None else lesson.y[0]).tolist())) > 1
+            shown = np.atleast_1d(lesson.y if self._proposal is None else lesson.y[0])
+            return len({*shown.tolist(), *lesson.feedback.tolist()}) > 1
         return bool(direction_of(learner, state.learned, lesson.x, lesson.y, lesson.feedback).any())
 
     def imitate(self, context: Context) -> bool:
