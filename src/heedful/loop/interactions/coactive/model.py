@@ -221,13 +221,15 @@ class Model:
             person = Person(copy_arrays(before.state), before.lessons + 1, version)
             seen = partial(self._personal, self.shared, person)
             person = person._replace(state=_learn(self._own, person.state, lesson, seen))
-        before = self.learner.weights(self.shared.learned).copy()
+        weights = self.learner.weights(self.shared.learned).copy() if hasattr(self.learner, "step") else None
         self.shared = _learn(self.learner, self.shared, lesson)
         if person is not None and context.person is not None:
             self.people[context.person] = person
-        after = self.learner.weights(self.shared.learned)
+        if weights is None:
+            return self.compares(lesson)
+        after = self.learner.weights(self.shared.learned)  # most lessons move them, and need not be looked at again
         with np.errstate(invalid="ignore"):  # weights that overflowed
-            moved = np.abs(after - before).sum() > 1e-12 * np.abs(after).sum()  # more than a projection's rounding
+            moved = np.abs(after - weights).sum() > 1e-12 * np.abs(after).sum()  # more than a projection's rounding
         return bool(moved) or self.compares(lesson)
 
     def compares(self, lesson: Lesson | Thumb) -> bool:
