@@ -588,7 +588,8 @@ def test_a_rehearsal_says_what_an_import_would_and_writes_nothing(tmp_path: Path
         said = brought(rehearsal, told)
         rehearsal.close()
         assert contents(two) == before
-        assert said == brought(two, told)
+        done = brought(two, told)  # why an answer teaches nothing is found out by learning
+        assert said == [line._replace(reason=None) if line.status == "applied" else line for line in done]
         assert {"applied", "duplicate", "rejected"} == set(status(said))
 
 

@@ -64,10 +64,8 @@ class EventLine(NamedTuple):
     """the JSON object of the line"""
 
     def outcome(self, answer: Answer) -> Outcome:
-        """Return the outcome of this line, given the loop's answer to its event: why nothing was learned from it is
-        not said, as a dry run does not learn."""
-        reason = answer.reason if answer.status == "rejected" else None
-        return Outcome(self.line, self.kind, self.id, answer.status, reason)
+        """Return the outcome of this line, given the loop's answer to its event."""
+        return Outcome(self.line, self.kind, self.id, answer.status, answer.reason)
 
     def reject(self, reason: str) -> Outcome:
         """Return the outcome that rejects this line for `reason`."""
