@@ -900,7 +900,7 @@ export interface components {
          *
          *         `event` is its id; `seq` its sequence number in the log, null if it was rejected; `version` the model's after it.
          *         `late`: it is feedback that came later than the setting `late_after`. `learned`: it changed what the model is made
-         *         of.
+         *         of; if not, `reason` says why.
          */
         Answer: {
             /** @enum {unknown} */

@@ -241,7 +241,7 @@ class Answer(msgspec.Struct, kw_only=True):
 
     `event` is its id; `seq` its sequence number in the log, null if it was rejected; `version` the model's after it.
     `late`: it is feedback that came later than the setting `late_after`. `learned`: it changed what the model is made
-    of."""
+    of; if not, `reason` says why."""
 
     status: Literal["applied", "duplicate", "rejected"]
     event: str
