@@ -1,15 +1,18 @@
-"""A lock between the workers of a run, and between runs of one environment: for what has to be alone on the machine."""
+"""A lock between the workers of a run, and between runs: for what has to be alone on the machine; and a folder in which
+runs keep what the next one needs again."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
+
+
+KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "heedful-tests"
 
 
 @contextmanager
@@ -26,6 +29,7 @@ def alone_with_ray() -> Iterator[None]:
 @contextmanager
 def alone(name: str) -> Iterator[None]:
     """Wait until nobody else holds the lock `name`, and hold it. It ends with its process, too."""
-    with Path(sys.prefix, f"heedful-{name}.lock").open("w") as lock:
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with (KEPT / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

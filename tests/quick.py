@@ -16,6 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from numba.core import event
+from numba.core.event import Listener
+
+from heedful.jit import cache
 
 LIMIT = 0.3
 FOLDERS = [Path(__file__).parent / name for name in ("browser", "clients")]
@@ -43,24 +47,19 @@ class QuickRule:
             pytest.fail(self.broken)
 
     def pytest_configure(self) -> None:
-        """Watch everything that starts a process or compiles."""
-        from heedful.jit import cache
+        """Watch everything that starts a process or compiles. No function of heedful is replaced, as the keys of
+        compiled loops cover them."""
+        sys.addaudithook(lambda name, _: self.refuse("starts a process") if name in PROCESSES else None)
+        multiprocessing.process.BaseProcess.start = self.watched(multiprocessing.process.BaseProcess.start)
+        cache._loops = Loops(self)
+        event.register("numba:compile", Compilations(self))
 
-        sys.addaudithook(lambda event, _: self.refuse("starts a process") if event in PROCESSES else None)
-        for owner, name, what in (
-            (multiprocessing.process.BaseProcess, "start", "starts a process"),
-            (cache, "loop_for", "loads or compiles a loop"),
-            (cache, "kernel_for", "loads or compiles a kernel"),
-            (cache, "compile_kernel", "compiles a kernel"),
-        ):
-            setattr(owner, name, self.watched(getattr(owner, name), what))
+    def watched(self, start: Any) -> Any:
+        """Return `start`, the method that starts a process, refused to quick tests."""
 
-    def watched(self, function: Any, what: str) -> Any:
-        """Return `function`, refused to quick tests."""
-
-        def call(*args: Any, **options: Any) -> Any:
-            self.refuse(what)
-            return function(*args, **options)
+        def call(process: Any) -> None:
+            self.refuse("starts a process")
+            start(process)
 
         return call
 
@@ -90,6 +89,32 @@ class QuickRule:
         if is_quick(item) and seconds > LIMIT:
             item.user_properties.append(("seconds", seconds))
         return result
+
+
+class Loops(dict[Any, Any]):
+    """The compiled loops of this process, which quick tests do not look at."""
+
+    __module__ = "builtins"  # keys of loops cover the modules of what the module of the cache holds
+
+    def __init__(self, rule: QuickRule) -> None:
+        self.rule = rule
+
+    def __contains__(self, key: object) -> bool:
+        self.rule.refuse("loads or compiles a loop")
+        return super().__contains__(key)
+
+
+class Compilations(Listener):
+    """What numba compiles, also what is not kept."""
+
+    def __init__(self, rule: QuickRule) -> None:
+        self.rule = rule
+
+    def on_start(self, event: object) -> None:
+        self.rule.refuse("compiles")
+
+    def on_end(self, event: object) -> None:
+        """Nothing is of interest any more."""
 
 
 class Run:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from alone import alone
+from alone import KEPT, alone
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -40,7 +40,7 @@ def clean(wheel: Path) -> Path:
     """
     digest = hashlib.sha256(sys.version.encode())
     digest.update((ROOT / "requirements-core.lock").read_bytes())
-    base = Path(sys.prefix) / f"clean-{digest.hexdigest()[:16]}"
+    base = KEPT / digest.hexdigest()[:16]
     python = base / "bin" / "python"
     with alone("wheel"):  # another run may be about to do the same
         if not (base / "ready").exists():

@@ -254,7 +254,7 @@ def test_a_matter_of_two_items_takes_what_can_be_reckoned() -> None:
 def test_it_says_fewer_the_more_is_known() -> None:
     """Four items of sd 1, one of them ahead by a gap: from 200 futures."""
     ahead = (Posterior(np.array([gap, 0.0, 0.0, 0.0]), np.eye(4)) for gap in (0.0, 1.2, 2.2))
-    said = [estimate_remaining(posterior, futures=200).high for posterior in ahead]
+    said = [estimate_remaining(posterior, futures=200).low for posterior in ahead]
     assert said[0] > said[1] > said[2] >= 1
 
 

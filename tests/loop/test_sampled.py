@@ -123,8 +123,8 @@ def test_a_learner_without_swaps_is_evaluated_by_such_lists(tmp_path: Path) -> N
                     (0.8 if not taste or int(name[1:]) < 4 else 0.1) / (1 + i) ** 0.5 for i, name in enumerate(d.shown)
                 ]
                 loop.feedback(d.id, id=f"e{t}", clicks=[name for name, p in zip(d.shown, liked) if rng.random() < p])
-            found, lists = loop.evaluate(f"pairwise-logistic@{start}").learners[1].values[:2]
-            assert lists.refused.startswith("100 % of what this ranker would show is not in the log")
+            found, _, lists = loop.evaluate(f"pairwise-logistic@{start}").learners[1].values[:3]
+            assert lists.refused.startswith("100 % of what it would show is not in the log")
             assert lists.remedy.startswith("Whole lists are seldom the same")  # more draws would not help
             assert found.low is not None
             assert found.high is not None

@@ -1728,7 +1728,7 @@ export interface components {
             /** @description reaches 1 / error_rate with probability error_rate at most, ever, if nothing is wrong */
             evidence: number;
             error_rate: number;
-            /** @description compared; consecutive ones of the same person are one */
+            /** @description how many values there are; people and rounds are compared, so fewer */
             values: number;
             people: number;
             /** @description the mean before the likeliest change */
