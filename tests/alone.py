@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
-
 KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "heedful-tests"
 
 
