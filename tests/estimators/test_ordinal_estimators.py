@@ -172,6 +172,7 @@ def test_blocks_are_writable_whatever_they_are_of() -> None:
         assert piece.tolist() == [[*row, *[1.0][:one]] for row in (X if order is None else X[order]).tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["multiclass", "widrow-hoff"])
 @pytest.mark.parametrize("n_ranks", [2, 3])
 def test_an_intercept_is_a_feature_that_is_always_1(name: str, n_ranks: int) -> None:
@@ -236,6 +237,7 @@ def test_the_decision_is_the_greatest_where_the_learner_proposes_even_in_ties(na
     assert tied > 20
 
 
+@pytest.mark.slow
 @each_face
 def test_the_attributes_say_what_is_predicted(name: str) -> None:
     rng = np.random.default_rng(3)
@@ -264,6 +266,7 @@ def test_the_attributes_say_what_is_predicted(name: str) -> None:
 # ---------------------------------------------------------------------------- labels
 
 
+@pytest.mark.slow
 def test_labels_in_their_sort_or_in_the_order_told() -> None:
     X = [[-2.0], [-1.0], [0.0], [0.5], [1.0], [2.0]] * 10
     texts = ["bad", "bad", "ok", "ok", "good", "good"] * 10
