@@ -185,28 +185,37 @@ class Front(App):
         self._owners.pop(name, None)
         return max(there, key=lambda i: hashlib.sha256(f"{i}/{name}".encode()).digest())
 
+    async def _look(self, i: int, patience: float | None = PATIENCE) -> None:
+        """Note whether host `i` answers within so many seconds."""
+        answer = asyncio.ensure_future(_await_reference(self._hosts[i].ready.remote()))
+        try:
+            await asyncio.wait_for(asyncio.shield(answer), patience)
+            self._down.discard(i)
+        except (self._gone, TimeoutError) as error:
+            if i not in self._down:
+                log.warning("host %d does not answer: %s", i, error or type(error).__name__)
+            self._down.add(i)
+
     async def _watch(self) -> None:
         """Check again and again which hosts answer."""
-
-        async def look(i: int) -> None:
-            try:
-                await asyncio.wait_for(
-                    asyncio.shield(asyncio.ensure_future(_await_reference(self._hosts[i].ready.remote()))), PATIENCE
-                )
-                self._down.discard(i)
-            except (self._gone, TimeoutError):
-                self._down.add(i)
-
         while True:
-            await asyncio.gather(*(look(i) for i in range(len(self._hosts))))
+            await asyncio.gather(*(self._look(i) for i in range(len(self._hosts))))
             await asyncio.sleep(PING)
+
+    async def _start(self) -> None:
+        """Wait for all hosts, but for those that are lost meanwhile: Ray starts them again.
+
+        Raise RuntimeError if all were lost."""
+        await asyncio.gather(*(self._look(i, None) for i in range(len(self._hosts))))
+        if len(self._down) == len(self._hosts):
+            raise RuntimeError(f"expected a host that answers, and all of {len(self._hosts)} were lost as they started")
+        self._watching = asyncio.create_task(self._watch())
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
             message: Any = await receive()
             if message["type"] == "lifespan.startup":
-                await asyncio.gather(*(_await_reference(host.ready.remote()) for host in self._hosts))
-                self._watching = asyncio.create_task(self._watch())
+                await self._start()
                 await send({"type": "lifespan.startup.complete"})
             else:
                 if self._watching is not None:
