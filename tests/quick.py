@@ -74,6 +74,8 @@ class QuickRule:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        if "heedful.estimators.folding" in sys.modules:  # who waited for what before does not make this one compile
+            sys.modules["heedful.estimators.folding"]._waited.clear()
         self.holds, self.broken, self.began = is_quick(item), "", time.process_time()
         return (yield)
 

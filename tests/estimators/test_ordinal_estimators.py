@@ -109,6 +109,12 @@ def test_a_process_waits_so_long_before_it_compiles(monkeypatch: pytest.MonkeyPa
     assert folding.compiles(other, 500, 1)
 
 
+@pytest.mark.parametrize("turn", [1, 2])
+def test_a_test_does_not_count_what_others_waited_for(turn: int) -> None:
+    assert not folding._waited
+    folding.compiles(PRank(2, 3), 1000, 10**9)
+
+
 @each_face
 def test_pieces_are_the_whole(name: str) -> None:
     X, y = stream(120, 4, 3)
