@@ -658,10 +658,19 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
     return type("Life", (Life,), kind.rules)
 
 
+@each_kind
+def test_a_short_life_of_a_loop_is_what_its_reference_says(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    live(kind, monkeypatch, lives=2, steps=8)
+
+
 @pytest.mark.slow
 @each_kind
 def test_any_life_of_a_loop_is_what_its_reference_says(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lives of 25 steps, with few decisions in memory and marks every few lessons: what a long life has, in a short
+    live(kind, monkeypatch, lives=kind.reference.lives * FACTOR, steps=25)
+
+
+def live(kind: Kind, monkeypatch: pytest.MonkeyPatch, lives: int, steps: int) -> None:
+    """Check so many lives, with few decisions in memory and marks every few lessons: what a long life has, in a short
     one."""
     monkeypatch.setattr(heedful.loop.projection, "CACHED", 3)
     monkeypatch.setattr(heedful.loop.projection, "BETWEEN", 3)
@@ -669,8 +678,8 @@ def test_any_life_of_a_loop_is_what_its_reference_says(kind: Kind, monkeypatch: 
     run_state_machine_as_test(
         life_of(kind.reference, kind.other if kind.own is None else f"{kind.other}:rate=0.2"),
         settings=settings(
-            max_examples=kind.reference.lives * FACTOR,
-            stateful_step_count=25,
+            max_examples=lives,
+            stateful_step_count=steps,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
         ),

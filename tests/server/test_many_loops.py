@@ -25,7 +25,7 @@ from loops import bits, small_loop
 from processes import Process, here, until
 
 LOOPS = 1000
-TOUCHED = LOOPS if FACTOR > 1 else 400
+TOUCHED = LOOPS if FACTOR > 1 else 150
 """How many of them are used."""
 IDLE = 100_000
 """Bytes that a loop may cost that is not open."""
@@ -117,7 +117,7 @@ def test_loops_that_nobody_uses_are_closed(folder: Path) -> None:
             touched = settled(server)
             left = server.files()
             passes = [touched]
-            for _ in range(3):  # what the allocator keeps goes up and down; what is never freed is more in every pass
+            for _ in range(2):  # what the allocator keeps goes up and down; what is never freed is more in every pass
                 for n in range(TOUCHED):
                     touch(client, n)
                 until(lambda: opened(client) == 0, 20)
@@ -127,7 +127,7 @@ def test_loops_that_nobody_uses_are_closed(folder: Path) -> None:
     print(
         f"\nat first {start / 1e6:.1f} MB, {files} files; {LOOPS} listed: {(listed - start) / 1e6:.1f} MB more\n"
         f"{TOUCHED} opened, used and closed: {(touched - start) / 1e6:.1f} MB more, {1000 * seconds:.1f} ms each; "
-        f"three times again {', '.join(f'{each / 1e6:.1f}' for each in more)} MB more\n"
+        f"again and again {', '.join(f'{each / 1e6:.1f}' for each in more)} MB more\n"
         f"at most {most} open at a time, {descriptors} files; {left} files afterwards"
     )
     assert (listed - start) / LOOPS < IDLE / 10
@@ -136,7 +136,7 @@ def test_loops_that_nobody_uses_are_closed(folder: Path) -> None:
     assert 20 <= most <= 52
     assert descriptors < files + 52 * 10
     assert left <= files
-    for n in (1, 200, TOUCHED - 1):
+    for n in (1, TOUCHED // 2, TOUCHED - 1):
         with Loop.open(folder / f"loop{n}.heedful") as loop:
             assert loop.verify() == []
             assert loop.projection.model.shared.t >= 6

@@ -254,8 +254,7 @@ async def stop_where_one_failed(tasks: list[asyncio.Task[None]]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keyed", [False, True], ids=["nobody has a key", "with a key"])
-@pytest.mark.parametrize("durable", ["decision", "feedback"])
+@pytest.mark.parametrize(("durable", "keyed"), [("decision", False), ("feedback", True)])
 def test_killed_again_and_again(tmp_path: Path, durable: str, keyed: bool) -> None:
     """Also decisions that did not wait for the disk: what dies is the process, and not the machine."""
     folder = tmp_path / "served"
