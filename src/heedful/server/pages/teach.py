@@ -99,6 +99,7 @@ def _context(visit: Visit, hand: Hand, person: str | None, said: Reply) -> dict[
         "cards": cards(loop, hand.names),
         "total": len(loop.projection.catalogue.current),
         "kind": kind,
+        "query": [] if loop.manifest.query is None else list(loop.manifest.query.places),
         "widget": kind.widget.name,
         "board": _board(visit, kind, hand, person),
         "acting": wants_actions(visit),
