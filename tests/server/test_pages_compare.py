@@ -19,6 +19,7 @@ from browsing import Visitor, words
 
 from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from heedful import Loop
+from heedful.cli.compare import closing_line
 from heedful.data import comparisons
 from heedful.data.choices import open_choices
 from heedful.data.comparisons import Comparison, ComparisonTable
@@ -27,6 +28,7 @@ from heedful.features import infer
 from heedful.server.keys import Keys
 from heedful.server.main import served
 from heedful.server.pages import standing
+from heedful.server.pages.ranking import picture, table
 from heedful.server.pages.plates import MARGIN, SHAPES, plates
 from processes import until
 
@@ -169,6 +171,33 @@ def drawing(content: bytes) -> ElementTree.Element:
         assert each.tag.partition("}")[2] in {"svg", "title", "rect", "text", "line"}
         assert not {name for name in each.attrib if "href" in name or name.startswith("on")}
     return root
+
+
+SLOGANS = ("Built to last", "Fresh every day", "Fresh every day", "a long slogan " * 10)
+
+
+def test_what_people_saw_is_what_everybody_is_told(tmp_path: Path) -> None:
+    """Ids name the items, and nobody was shown one; only files have them, in a column of their own."""
+    rows = [{"id": f"s0{i}", "slogan": slogan, "cost": i} for i, slogan in enumerate(SLOGANS)]
+    path = study_of_rows(tmp_path / "slogans.heedful", rows, show=("slogan",))
+    with Loop.open(path) as loop:
+        for n in range(3):
+            shown = loop.decide(person="ann", id=f"d{n}").shown
+            loop.feedback(f"d{n}", choice="first" if shown[0] < shown[1] else "second")
+        found = standing.summarise(loop, None)
+        told = closing_line(loop)
+    called = [row.thing.title for row in found.rows]
+    best, most = found.ranking[0].item, "a long slogan " * 10
+    twice = {"Fresh every day (s01)", "Fresh every day (s02)"}  # nobody could tell them apart
+    assert {*called} == {"Built to last", *twice, f"{most[:77].rstrip()} …"}
+    saw = dict(zip([each.item for each in found.ranking], called))
+    assert found.verdict.startswith((f"{saw[best]} is the likeliest", f"Enough: {saw[best]}"))
+    assert f"{saw[best]} is first" in told
+    ids = [f"s0{i}" for i in range(4)]
+    plain = " ".join([found.verdict, *found.level, told, picture(found, ASK).decode()]).replace("(s01)", "")
+    assert not [id for id in ids if id in plain.replace("(s02)", "")]
+    table_rows = list(csv.DictReader(io.StringIO(table(found).decode())))
+    assert [(row["item"], row["id"]) for row in table_rows] == [(saw[e.item], e.item) for e in found.ranking]
 
 
 @pytest.mark.slow
