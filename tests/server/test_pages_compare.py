@@ -28,8 +28,8 @@ from heedful.features import infer
 from heedful.server.keys import Keys
 from heedful.server.main import served
 from heedful.server.pages import standing
-from heedful.server.pages.ranking import picture, table
 from heedful.server.pages.plates import MARGIN, SHAPES, plates
+from heedful.server.pages.ranking import picture, table
 from processes import until
 
 
@@ -176,6 +176,7 @@ def drawing(content: bytes) -> ElementTree.Element:
 SLOGANS = ("Built to last", "Fresh every day", "Fresh every day", "a long slogan " * 10)
 
 
+@pytest.mark.slow
 def test_what_people_saw_is_what_everybody_is_told(tmp_path: Path) -> None:
     """Ids name the items, and nobody was shown one; only files have them, in a column of their own."""
     rows = [{"id": f"s0{i}", "slogan": slogan, "cost": i} for i, slogan in enumerate(SLOGANS)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from decimal import Decimal
 from textwrap import wrap
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from heedful.server.pages.standing import Summary
 
 TYPES = {"csv": "text/csv; charset=utf-8", "svg": "image/svg+xml"}
 """ending of the file -> its media type"""
-COLUMNS = ("place", "item", "utility", "sd", "best", "low", "high", "asked", "level")
+COLUMNS = ("place", "item", "utility", "sd", "best", "low", "high", "asked", "level", "id")
 DRAWN = 200
 """The most items of the ranking that the picture shows."""
 QUESTION = 62
@@ -33,7 +34,7 @@ class Mark(NamedTuple):
     place: int
     """its position in the ranking, from 1"""
     name: str
-    """the name of the item"""
+    """what people saw of the item, in a line"""
     low: float
     """the left end of the bar"""
     width: float
@@ -47,11 +48,12 @@ def table(summary: Summary) -> bytes:
 
     `utility` and `sd` (standard deviation) are in units of the noise of one choice; `best` is the probability that the
     item is the best; with 90 % probability its position is `low` to `high`; `asked` is the number of pairs it was in;
-    `level` says whether it cannot be told from the next item."""
+    `level` says whether it cannot be told from the next item. `item` is what people saw of it, `id` is its name."""
     rows = []
     for place, each in enumerate(summary.ranking, 1):
         numbers = [Decimal(f"{value:.4f}") for value in (each.utility, each.sd, each.best)]  # with all four decimals
-        rows.append([place, each.item, *numbers, each.low, each.high, each.asked, "yes" if each.level else "no"])
+        level = "yes" if each.level else "no"
+        rows.append([place, summary.called[each.item], *numbers, each.low, each.high, each.asked, level, each.item])
     out = io.StringIO()
     write_rows(out, COLUMNS, rows)
     return out.getvalue().encode()
@@ -72,14 +74,14 @@ def picture(summary: Summary, ask: str) -> bytes:
     notes = [line for each in sentences for line in wrap(each, 100)]
     foot = top + ROW * len(shown) + 26.0
     return fill_template(
-        "ranking.svg", question=question, notes=notes, marks=_marks(shown, top), left=LEFT, foot=foot,
+        "ranking.svg", question=question, notes=notes, marks=_marks(shown, summary.called, top), left=LEFT, foot=foot,
         height=foot + 20.0 * len(notes) + 10.0,
     ).encode()  # fmt: skip
 
 
-def _marks(shown: tuple[Standing, ...], top: float) -> list[Mark]:
+def _marks(shown: tuple[Standing, ...], called: Mapping[str, str], top: float) -> list[Mark]:
     """Return the marks of the items `shown`, best first, one to a row; the first row is `top` units below the upper
-    edge of the picture."""
+    edge of the picture. `called` has what people saw of each, by name."""
     low = min(each.utility - each.sd for each in shown)
     scale = (RIGHT - LEFT) / max(max(each.utility + each.sd for each in shown) - low, 1e-9)
 
@@ -88,7 +90,7 @@ def _marks(shown: tuple[Standing, ...], top: float) -> list[Mark]:
 
     return [
         Mark(
-            top + ROW * (place - 1), place, _printable(each.item), at(each.utility - each.sd),
+            top + ROW * (place - 1), place, _printable(called[each.item]), at(each.utility - each.sd),
             round(2.0 * each.sd * scale, 2), at(each.utility),
         )
         for place, each in enumerate(shown, 1)
