@@ -153,9 +153,9 @@ def test_the_ranking_as_a_table(url: str, visitor: Visitor, path: Path) -> None:
     assert [row["item"] for row in rows] == [each.item for each in told.ranking]
     assert [row["place"] for row in rows] == ["1", "2", "3", "4", "5"]
     for row, each in zip(rows, told.ranking):
-        numbers = [float(row[name]) for name in ("utility", "sd", "best", "low", "high", "asked")]
-        assert numbers == pytest.approx([each.utility, each.sd, each.best, each.low, each.high, each.asked], abs=1e-4)
-        assert row["level"] == ("yes" if each.level else "no")
+        names = ("utility", "sd", "best", "place_low", "place_high", "asked")
+        assert [float(row[name]) for name in names] == pytest.approx([getattr(each, name) for name in names], abs=1e-4)
+        assert row["told_apart"] == {True: "yes", False: "no", None: ""}[each.told_apart]
     staff = file_of(url, "/loops/words/results/ranking.csv?segment=staff")
     assert staff.headers["content-disposition"] == 'attachment; filename="words-ranking-staff.csv"'
     assert next(csv.DictReader(io.StringIO(staff.text)))["item"] == "word 0"
@@ -219,7 +219,10 @@ def test_the_ranking_as_a_picture(url: str, path: Path) -> None:
     assert at == sorted(at, reverse=True)
     spreads = [each for each in root.iter() if each.get("class") == "spread"]
     widths = [float(each.attrib["width"]) for each in spreads]
+    assert any("A bar is a 90 % interval." in text for text in texts)
     scale = {round(width / each.sd, 1) for width, each in zip(widths, told.ranking)}
+    unit = (at[0] - at[-1]) / (told.ranking[0].utility - told.ranking[-1].utility)
+    assert sum(scale) / len(scale) == pytest.approx(2 * 1.645 * unit, rel=0.02)  # the bars of `heedful rank`
     assert max(scale) - min(scale) <= 0.05 * max(scale)
     box = [float(number) for number in root.attrib["viewBox"].split()]
     assert all(
