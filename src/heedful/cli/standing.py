@@ -10,6 +10,7 @@ import typer
 from heedful.cli.common import Json, Name, Own, asking, open_loop
 from heedful.cli.console import console, new_table, print_json
 from heedful.core.wording import count, share
+from heedful.inference.elo import BAR
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.comparison.standing import Standings
@@ -66,18 +67,18 @@ def _show(found: Standings, title: str, called: Mapping[str, str]) -> None:
     table = new_table(escape(f"{title}: what {whose} prefer{'s' if found.person is not None else ''}"))
     table.add_column("", justify="right")
     table.add_column("item", overflow="fold")
-    for column in ("utility", "give or take", "positions", "the best", "asked"):
+    for column in ("utility, 90 %", "place", "P(best)", "asked"):
         table.add_column(column, justify="right")
     for i, each in enumerate(found.ranking[:ROWS]):
-        where = str(each.low) if each.low == each.high else f"{each.low} to {each.high}"
+        where = " to ".join(map(str, dict.fromkeys((each.place_low, each.place_high))))
         sure = share(each.best)
-        level = " =" if each.level else ""
-        cells = [f"{each.utility:+.2f}", f"{each.sd:.2f}", where, sure, f"{each.asked:,}"]
+        level = " =" if each.told_apart is False else ""
+        cells = [f"{each.utility:+.2f} ± {BAR * each.sd:.2f}", where, sure, f"{each.asked:,}"]
         table.add_row(str(i + 1), escape(called[each.item]) + level, *cells)
     screen.print(table)
     if len(found.ranking) > ROWS:
         screen.print(f"and {len(found.ranking) - ROWS:,} more: --json has all")
-    if any(each.level for each in found.ranking[:ROWS]):
+    if any(each.told_apart is False for each in found.ranking[:ROWS]):
         screen.print("= cannot be told from the next: which is better is less than 90 % sure")
     screen.print(f"\n{_verdict(found, called[found.favourite])}", markup=False, soft_wrap=True)
     people = "" if found.person is not None else f" of {count(found.people, 'person', 'people')}"

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from heedful.core.wording import count, share
+from heedful.inference.elo import BAR
 from heedful.loop import Loop
 from heedful.loop.interactions.comparison.standing import Standing, Standings
 from heedful.server.loop_worker import LoopWorker
@@ -52,15 +53,13 @@ class Row(NamedTuple):
     places: str
     """the positions that it has with 90 % probability, as text"""
     low: float
-    """the left end of its bar, the utility minus one standard deviation, in percent of the drawing's width"""
+    """the left end of its bar, that of a 90 % interval of the utility, in percent of the drawing's width"""
     mid: float
     """its utility, in percent of the drawing's width"""
     high: float
-    """the right end of its bar, the utility plus one standard deviation, in percent of the drawing's width"""
+    """the right end of its bar, that of a 90 % interval of the utility, in percent of the drawing's width"""
     asked: int
     """in how many of the pairs asked it was"""
-    level: bool
-    """whether it cannot be told from the next item"""
 
 
 class Summary(NamedTuple):
@@ -175,7 +174,7 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
     thousand items."""
     found = loop.standing(people=people)
     ranking = found.ranking[:MOST]
-    ends = [each.utility + sign * each.sd for each in ranking for sign in (-1.0, 1.0)]
+    ends = [each.utility + sign * BAR * each.sd for each in ranking for sign in (-1.0, 1.0)]
     low, span = min(ends), max(max(ends) - min(ends), 1e-9)
     study = study_of(loop.path)
     called = labels(loop, study, [each.item for each in found.ranking])
@@ -190,12 +189,11 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
             place,
             shown[each.item],
             share(each.best),
-            f"{each.low}" if each.low == each.high else f"{each.low}–{each.high}",
-            at(each.utility - each.sd),
+            "–".join(map(str, dict.fromkeys((each.place_low, each.place_high)))),
+            at(each.utility - BAR * each.sd),
             at(each.utility),
-            at(each.utility + each.sd),
+            at(each.utility + BAR * each.sd),
             each.asked,
-            each.level,
         )
         for place, each in enumerate(ranking, 1)
         if each.item in shown
