@@ -199,7 +199,9 @@ class BestWorstScaling(Interaction[Folding]):
         shown = drawn[:k].astype(np.int64)
         control = self.manifest.settings.control
         chance = 1.0 / math.perm(m, k)
-        ours = float(best in shown) * m / k * chance  # as many lists have the best in them as have any other item
+        ours = (
+            float(best in shown) * m / max(k, 1) * chance
+        )  # as many lists have the best in them as have any other item
         unknown = () if strangers is None else strangers.to_record(strangers.places(m, k, own=True))
         probability = control * chance + (1.0 - control) * ours or None
         return Proposal(shown, probability, predicted=likely(shared.w, x[shown]), unknown=unknown)
@@ -217,6 +219,8 @@ class BestWorstScaling(Interaction[Folding]):
     def explain(self, decision: LoggedDecision, context: Context, past: Past[Folding]) -> Explanation:
         """What puts the best of what was shown before the mean of the others."""
         shown = list(decision.record.shown)
+        if len(shown) < 2:
+            raise LookupError(f"decision {decision.id} showed one item: there was nothing to compare it with")
         best = max(shown, key=lambda j: float(context.x[j] @ past.model().shared.w))
         gap = context.x[best] - context.x[[j for j in shown if j != best]].mean(axis=0)
         model, moved = past.follow(lambda model: float(gap @ model.shared.w))

@@ -96,7 +96,9 @@ def test_standings_and_reports_of_every_kind_of_loop(tmp_path: Path) -> None:
         shown(loop.explain(loop.decide(person=HOSTILE).id))
         frame = loop.standing().to_frame()
         assert frame["item"].tolist() == [each.item for each in loop.standing().ranking]
-        assert list(frame.columns) == ["item", "utility", "sd", "best", "low", "high", "asked", "level"]
+        assert list(frame.columns) == [
+            *("item", "utility", "sd", "best", "place_low", "place_high", "asked", "told_apart"),
+        ]
     with small_loop(tmp_path / "g.heedful", learner="averaged-prank:n_ranks=5") as loop:
         decision = loop.decide(["i0", "i1"])
         loop.feedback(decision.id, grade={"i0": 4})

@@ -63,6 +63,17 @@ def test_an_option_that_would_not_count_is_refused(given: str, told: str) -> Non
         assert loop.projection.log.counts().keys() == {"loop", "item"}
 
 
+def test_what_is_no_feedback_is_not_said_to_teach_nothing() -> None:
+    with small_loop("cars.heedful", "perceptron") as loop:
+        loop.decide(id="d", deferred=True)
+    started = words(heedful(f"experiment cars --start {SECOND} --share 0.2"))
+    assert "nothing in it" not in started
+    assert f"Tried: {SECOND}, next to perceptron; lists of 20 % of the people are drafted by both" in started
+    assert "heedful experiment cars" in started
+    assert "nothing in it" not in words(heedful("experiment cars --stop"))
+    assert "nothing in it" not in words(heedful("feedback cars d --activate"))
+
+
 @pytest.mark.slow
 def test_an_experiment_from_the_start_to_the_promotion() -> None:
     """Learners of which one ranks as people choose and the other the other way round."""

@@ -33,8 +33,8 @@ KEYS = [
     "stop",
 ]
 KEYS += ["probability", "first", "questions_left", "next", "next_for", "settings", "remarks", "anchor", "matrix"]
-ROW = ["item", "utility", "sd", "score", "score_low", "score_high", "votes"]
-ROW += ["best", "places", "better_than_next", "told_apart"]
+ROW = ["place", "item", "utility", "sd", "score", "score_low", "score_high", "votes"]
+ROW += ["best", "place_low", "place_high", "better_than_next", "told_apart"]
 
 
 @pytest.fixture
@@ -70,7 +70,8 @@ def test_one_person_is_what_the_parts_say(pairs: Path) -> None:
     assert [row["item"] for row in got.json["ranking"]] == [found.choices.items[i] for i in want.order]
     for i, row in zip(want.order.tolist(), got.json["ranking"]):
         assert list(row) == ROW
-        assert (row["utility"], row["sd"], row["places"]) == (want.mean[i], want.sd[i], want.places[i].tolist())
+        assert (row["utility"], row["sd"]) == (want.mean[i], want.sd[i])
+        assert [row["place_low"], row["place_high"]] == want.places[i].tolist()
         assert row["best"] == pytest.approx(want.best[i])
     assert [row["better_than_next"] for row in got.json["ranking"]] == [*want.better.tolist(), None]
     assert [row["told_apart"] for row in got.json["ranking"]] == [*(want.better >= 0.9).tolist(), None]
@@ -260,11 +261,10 @@ def test_the_ranking_and_all_pairs_as_csv(votes: Path, tmp_path: Path) -> None:
     rows = list(csv.DictReader(ranking.open(encoding="utf-8", newline="")))
     assert [row["item"] for row in rows] == ["'=opus", "max", "mini", "tiny"]  # no formula for a spreadsheet
     for place, (row, told) in enumerate(zip(rows, got.json["ranking"]), 1):
-        assert int(row["place"]) == place
-        assert [int(row["place_from"]), int(row["place_to"])] == told["places"]
-        for name, value in (("score", "score"), ("score_low", "score_low"), ("utility", "utility"), ("p_best", "best")):
-            assert float(row[name]) == pytest.approx(told[value])
-        assert int(row["votes"]) == told["votes"]
+        assert (int(row["place"]), list(row)) == (place, list(told))  # the same names
+        for name in ROW[2:-2]:
+            assert float(row[name]) == pytest.approx(told[name])
+        assert row["told_apart"] == {True: "yes", False: "no", None: ""}[told["told_apart"]]
     told = list(csv.DictReader(pairs.open(encoding="utf-8", newline="")))
     assert list(told[0]) == ["first", "second", "first_won", "second_won", "ties", "p_first_beats", "p_first_better"]
     assert [(row["first"], row["second"]) for row in told][:4] == [
@@ -312,7 +312,7 @@ def test_the_next_choice_of_many_people_is_that_of_somebody_new(tmp_path: Path) 
         a, b = items.index(row["first"]), items.index(row["second"])
         assert float(row["p_first_beats"]) == pytest.approx(float(new.beats(a, b)))
         assert float(row["p_first_better"]) == pytest.approx(float(found.posterior.better(a, b)))
-    assert "p_best_if_new" in (tmp_path / "ranking.csv").read_text().splitlines()[0]
+    assert "best_for_somebody_new" in (tmp_path / "ranking.csv").read_text().splitlines()[0]
 
 
 def test_votes_of_one_person_are_theirs(votes: Path) -> None:

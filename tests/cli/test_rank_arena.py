@@ -103,8 +103,9 @@ def test_the_board_as_csv_and_all_pairs(votes: Path, tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert [row["item"] for row in rows[:4]] == [row["item"] for row in told["ranking"]]
     assert [float(row["score"]) for row in rows[:4]] == [row["score"] for row in told["ranking"]]
-    assert [[int(row["place_from"]), int(row["place_to"])] for row in rows[:4]] == [
-        row["places"] for row in told["ranking"]
+    assert list(rows[0]) == [*told["ranking"][0], "category"]  # the same names
+    assert [[int(row["place_low"]), int(row["place_high"])] for row in rows[:4]] == [
+        [row["place_low"], row["place_high"]] for row in told["ranking"]
     ]
     assert [row["category"] for row in rows] == [""] * 4 + [name for name in told["categories"] for _ in range(4)]
     with pairs.open(newline="") as file:

@@ -92,9 +92,10 @@ def test_choices_find_the_best(folder: Path, spec: str) -> None:
         mine, ours = loop.standing("p0"), loop.standing()
         assert (mine.people, mine.answers, ours.people, ours.answers) == (1, 20, 3, 60)
         assert sum(each.best for each in ours.ranking) == pytest.approx(1.0)
-        assert ours.ranking[0].low == 1 <= ours.ranking[0].high < ours.ranking[-1].low <= ours.ranking[-1].high == 8
+        assert ours.ranking[0].place_low == 1 <= ours.ranking[0].place_high
+        assert ours.ranking[0].place_high < ours.ranking[-1].place_low <= ours.ranking[-1].place_high == 8
         assert [each.utility for each in ours.ranking] == sorted((each.utility for each in ours.ranking), reverse=True)
-        assert not ours.ranking[-1].level
+        assert ours.ranking[-1].told_apart is None
         assert sum(each.utility for each in ours.ranking) == pytest.approx(0.0, abs=1e-9)
         before = loop.projection.log.counts()
         assert (ours.stop, ours.left.high == 0) == (ours.sure >= 0.9, ours.stop)

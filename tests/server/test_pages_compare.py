@@ -19,6 +19,7 @@ from browsing import Visitor, words
 
 from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from heedful import Loop
+from heedful.cli.compare import closing_line
 from heedful.data import comparisons
 from heedful.data.choices import open_choices
 from heedful.data.comparisons import Comparison, ComparisonTable
@@ -28,6 +29,7 @@ from heedful.server.keys import Keys
 from heedful.server.main import served
 from heedful.server.pages import standing
 from heedful.server.pages.plates import MARGIN, SHAPES, plates
+from heedful.server.pages.ranking import picture, table
 from processes import until
 
 
@@ -151,9 +153,9 @@ def test_the_ranking_as_a_table(url: str, visitor: Visitor, path: Path) -> None:
     assert [row["item"] for row in rows] == [each.item for each in told.ranking]
     assert [row["place"] for row in rows] == ["1", "2", "3", "4", "5"]
     for row, each in zip(rows, told.ranking):
-        numbers = [float(row[name]) for name in ("utility", "sd", "best", "low", "high", "asked")]
-        assert numbers == pytest.approx([each.utility, each.sd, each.best, each.low, each.high, each.asked], abs=1e-4)
-        assert row["level"] == ("yes" if each.level else "no")
+        names = ("utility", "sd", "best", "place_low", "place_high", "asked")
+        assert [float(row[name]) for name in names] == pytest.approx([getattr(each, name) for name in names], abs=1e-4)
+        assert row["told_apart"] == {True: "yes", False: "no", None: ""}[each.told_apart]
     staff = file_of(url, "/loops/words/results/ranking.csv?segment=staff")
     assert staff.headers["content-disposition"] == 'attachment; filename="words-ranking-staff.csv"'
     assert next(csv.DictReader(io.StringIO(staff.text)))["item"] == "word 0"
@@ -169,6 +171,34 @@ def drawing(content: bytes) -> ElementTree.Element:
         assert each.tag.partition("}")[2] in {"svg", "title", "rect", "text", "line"}
         assert not {name for name in each.attrib if "href" in name or name.startswith("on")}
     return root
+
+
+SLOGANS = ("Built to last", "Fresh every day", "Fresh every day", "a long slogan " * 10)
+
+
+@pytest.mark.slow
+def test_what_people_saw_is_what_everybody_is_told(tmp_path: Path) -> None:
+    """Ids name the items, and nobody was shown one; only files have them, in a column of their own."""
+    rows = [{"id": f"s0{i}", "slogan": slogan, "cost": i} for i, slogan in enumerate(SLOGANS)]
+    path = study_of_rows(tmp_path / "slogans.heedful", rows, show=("slogan",))
+    with Loop.open(path) as loop:
+        for n in range(3):
+            shown = loop.decide(person="ann", id=f"d{n}").shown
+            loop.feedback(f"d{n}", choice="first" if shown[0] < shown[1] else "second")
+        found = standing.summarise(loop, None)
+        told = closing_line(loop)
+    called = [row.thing.title for row in found.rows]
+    best, most = found.ranking[0].item, "a long slogan " * 10
+    twice = {"Fresh every day (s01)", "Fresh every day (s02)"}  # nobody could tell them apart
+    assert {*called} == {"Built to last", *twice, f"{most[:77].rstrip()} …"}
+    saw = dict(zip([each.item for each in found.ranking], called))
+    assert found.verdict.startswith((f"{saw[best]} is the likeliest", f"Enough: {saw[best]}"))
+    assert f"{saw[best]} is first" in told
+    ids = [f"s0{i}" for i in range(4)]
+    plain = " ".join([found.verdict, *found.level, told, picture(found, ASK).decode()]).replace("(s01)", "")
+    assert not [id for id in ids if id in plain.replace("(s02)", "")]
+    table_rows = list(csv.DictReader(io.StringIO(table(found).decode())))
+    assert [(row["item"], row["id"]) for row in table_rows] == [(saw[e.item], e.item) for e in found.ranking]
 
 
 @pytest.mark.slow
@@ -189,7 +219,10 @@ def test_the_ranking_as_a_picture(url: str, path: Path) -> None:
     assert at == sorted(at, reverse=True)
     spreads = [each for each in root.iter() if each.get("class") == "spread"]
     widths = [float(each.attrib["width"]) for each in spreads]
+    assert any("A bar is a 90 % interval." in text for text in texts)
     scale = {round(width / each.sd, 1) for width, each in zip(widths, told.ranking)}
+    unit = (at[0] - at[-1]) / (told.ranking[0].utility - told.ranking[-1].utility)
+    assert sum(scale) / len(scale) == pytest.approx(2 * 1.645 * unit, rel=0.02)  # the bars of `heedful rank`
     assert max(scale) - min(scale) <= 0.05 * max(scale)
     box = [float(number) for number in root.attrib["viewBox"].split()]
     assert all(

@@ -33,6 +33,18 @@ def test_first_somebody_says_who_they_are(visitor: Visitor, tmp_path: Path) -> N
     assert len(visitor.get(ANN).names) == 3
 
 
+@pytest.mark.slow
+def test_why_predictions_do_not_fall_from_top_to_bottom_is_said(visitor: Visitor, tmp_path: Path) -> None:
+    with rating_loop(tmp_path / "l.heedful", n_items=6, control=0.0, k=6) as loop:
+        for t in range(12):
+            loop.decide(["i3", "i4", "i5"], id=f"d{t}", person=f"p{t}", show=3)
+            loop.feedback(f"d{t}", rating={"i3": 1 + t % 5, "i4": 1 + (t + 2) % 5, "i5": 2 + t % 3})
+    seen = visitor.get(ANN)
+    assert seen.at("unordered").startswith("Predictions do not fall from top to bottom: the learner ranks by how good")
+    then = RATINGS.give(visitor, seen, seen.names[0], 2, "e")
+    assert then.at("unordered").startswith("Cards stay where they are")
+
+
 def test_the_last_rating_brings_the_next_slate(visitor: Visitor, tmp_path: Path) -> None:
     path = RATINGS.made(tmp_path)
     seen = visitor.get(ANN)

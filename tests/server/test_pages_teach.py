@@ -12,9 +12,11 @@ from typing import Any
 import httpx
 import pytest
 from asking import NO_TLS, Caller, events
+from browsing import Visitor, words
 
 from heedful import TEXTS, Loop, Settings, infer
 from heedful.features import FeatureCross
+from heedful.features.declaring import declare
 from heedful.loop.interactions.registry import interaction_type
 from heedful.loop.settings import Manifest
 from heedful.server.context import Options
@@ -478,11 +480,26 @@ def test_weights_in_words() -> None:
         ("color=red", "red ones", "no red ones"),
         ("color=blue", "rather color: blue", "not color: blue"),
         ("about~car", "“car” in about", "no “car” in about"),
-        ("v[1]", "more v[1]", "less v[1]"),
+        ("v[1]", "alike in v", "alike in v"),
         ("the caller's score", "your own score", "against your own score"),
     ):
         assert feature in [*encoding.names, "the caller's score"]
         assert (told.of(feature, 0.5), told.of(feature, -0.5)) == (more, less)
+
+
+def test_the_numbers_of_a_vector_are_one_bar_together() -> None:
+    """Its length is that of the vector of their weights: no single one means anything."""
+    item = infer([{"id": "a", "v": [1.0, 2.0]}, {"id": "b", "v": [0.5, 1.0]}], identifier="", kinds={"id": "category"})
+    context = infer([{"prompt": [1.0, 0.0]}, {"prompt": [0.0, 1.0]}], identifier="", kinds={"prompt": "vector"})
+    told = phrases(item, context=context, crosses=[("prompt", "id"), ("prompt", "v")])
+    weights = {"v[0]": 3.0, "v[1]": -4.0, "prompt[0] × id=a": -0.6, "prompt[1] × id=a": 0.8, "id=b": -2.0}
+    assert [(bar.words, bar.weight, bar.share) for bar in told.bars(weights)] == [
+        ("alike in v", 5.0, 1.0),
+        ("not id: b", -2.0, 0.4),
+        ("id: a, depending on prompt", 1.0, 0.2),
+    ]
+    assert told.describe_changes({}, weights) == ["alike in v", "not id: b"]
+    assert told.of("prompt[1] × v[0]", 1.0) == "v, depending on prompt"
 
 
 def test_crosses_and_how_texts_are_written_in_words() -> None:
@@ -582,3 +599,20 @@ def test_a_loop_that_shows_how_it_is_done_is_pointed_to(tmp_path: Path) -> None:
 )
 def test_attributes_as_they_are_read(column: str, given: Any, told: str | None) -> None:
     assert value(column, given) == told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", [{"bm25": (0, 40)}, {"bm25": {"kind": "number", "range": (0, 40), "optional": True}}])
+def test_a_loop_of_searches_says_that_only_searches_teach_it(
+    visitor: Visitor, tmp_path: Path, query: dict[str, object]
+) -> None:
+    encoding = infer(rows(5, 1), identifier="id", kinds={"f0": "number"})
+    items = rows(5, 1)
+    with Loop.create(tmp_path / "l.heedful", encoding=encoding, items=items, query_features=declare(query)) as loop:
+        decision = loop.decide([{"id": f"i{j}", "bm25": j} for j in range(3)])
+        loop.feedback(decision.id, id="e1", clicks=[decision.shown[-1]])
+    for path in ("/loops/l", "/loops/l/hand", "/loops/l?hand=%5B%22i1%22%5D"):
+        page = visitor.get(path)
+        assert (page.status, page.names, list(page.lessons)) == (200, [], ["e1"])
+        assert "bm25" in words(page.one("section[@id='hand']"))
+    assert visitor.post("/loops/l/undo", {"event": "e1", "hand": ""}, hx_request="true").lessons == {"e1": False}

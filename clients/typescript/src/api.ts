@@ -1371,12 +1371,12 @@ export interface components {
             /** @description how likely it is the best */
             best: number;
             /** @description from this position, 1 the first, to the next with 90 % probability */
-            low: number;
-            high: number;
+            place_low: number;
+            place_high: number;
             /** @description in how many pairs that somebody was asked about it was */
             asked: number;
-            /** @description which of it and the next is better is less than 90 % sure */
-            level: boolean;
+            /** @description whether it is better than the next is 90 % sure; null for the last */
+            told_apart: boolean | null;
         };
         /**
          * Style

@@ -40,9 +40,9 @@ def _in_words(answer: Answer) -> str:
     if answer.status == "duplicate":
         return f"duplicate {answer.event}: it came before, as event {answer.seq}; nothing was changed"
     told = [f"event {answer.seq}", f"model version {answer.version}", *(["late"] if answer.late else [])]
-    if not answer.learned:
-        told += ["nothing in it to learn"]
-        return f"applied {answer.event}: {', '.join(told)}" + (f": {answer.reason}" if answer.reason else "")
+    if not answer.learned:  # without a reason it was no feedback, which is nothing to learn from
+        told += [f"nothing in it to learn: {answer.reason}"] if answer.reason else []
+        return f"applied {answer.event}: {', '.join(told)}"
     return f"applied {answer.event}: {', '.join(told)}, learned from it" + (
         f" ({answer.reason})" if answer.reason else ""
     )

@@ -428,7 +428,9 @@ def _tell(path: Path, json: bool) -> None:
 
 def closing_line(loop: Loop) -> str:
     """Return in words which of what is compared is first, and how sure that is; of an arena, by its leaderboard."""
+    from heedful.server.pages.question_flow import labels
     from heedful.studies.arena import leaderboard_of, outputs_of
+    from heedful.studies.study import study_of
 
     found = loop.standing()
     if not found.answers:
@@ -438,7 +440,8 @@ def closing_line(loop: Loop) -> str:
     if board is not None:
         best = share(board.best[board.order[0]])
         return f"{answers}: {board.items[0]} is first, and the best with probability {best} ({sure})"
+    favourite = labels(loop, study_of(loop.path), [found.favourite])[found.favourite]
     if found.goal == "best":
-        return f"{answers}: {found.favourite} is first, {share(found.sure)} sure ({sure})"
+        return f"{answers}: {favourite} is first, {share(found.sure)} sure ({sure})"
     right = f"{share(found.sure)} of all pairs are expected to be in the right order"
-    return f"{answers}: {found.favourite} is first; {right} ({sure})"
+    return f"{answers}: {favourite} is first; {right} ({sure})"

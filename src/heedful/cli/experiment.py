@@ -87,6 +87,8 @@ def experiment(
     with open_loop(name, own) as loop, asking():
         if start is not None:
             print_answers([loop.start_experiment(start, share=share or 0.0, frozen=frozen, alpha=alpha)], json)
+            if not json:
+                print_parts(_started(_ask(loop.experiment), name))
         elif stop:
             print_answers([_ask(loop.stop_experiment)], json)
         elif plan:
@@ -188,6 +190,15 @@ def _apprentice(found: Apprentice, name: str) -> list[Part]:
         *parts,
         *([Line(f"It may be promoted: {shell_quote(['heedful', 'promote', name])}")] if found.ready else []),
     ]
+
+
+def _started(found: Experiment, name: str) -> list[Part]:
+    """Return a line on what the experiment `found`, which has just begun in the loop `name`, does from here on."""
+    from heedful.loop.interactions.telling import Line
+
+    how = f"lists of {percent(found.share)} of the people are drafted by both" if found.share else "it only proposes"
+    look = shell_quote(["heedful", "experiment", name])
+    return [Line(f"Tried: {found.learner}, next to {found.against}; {how}. How it stands: {look}")]
 
 
 def _experiment(found: Experiment, name: str) -> list[Part]:

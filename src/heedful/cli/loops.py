@@ -145,6 +145,11 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     chance = "unknown" if decision.probability is None else short(decision.probability)
     screen.print(f"decision {decision.id}", markup=False, soft_wrap=True)
     screen.print(f"probability of just this {chance}; arm {decision.arm}; model version {decision.version}")
+    if predicted is not None:
+        from heedful.loop.interactions.telling import unordered
+
+        if why := unordered(loop.projection.interaction.describe(), decision.arm, predicted):
+            screen.print(why, markup=False, soft_wrap=True)
     if decision.unknown:
         strange = f"not on offer then, so in the place of your score, or last: {', '.join(decision.unknown)}"
         screen.print(strange, markup=False, soft_wrap=True)

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.cli.console import console, new_table, width
 from heedful.core.wording import count, one_line, percent, share
+from heedful.inference.elo import BAR
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from heedful.inference.ranking import PreferenceRanking
     from heedful.inference.standing import Standing
-
-BAR = 1.6448536269514722
-"""Half the width of a 90 % interval of a normal distribution, in standard deviations."""
 
 COLUMNS = 40
 """The most characters of a bar."""

@@ -6,36 +6,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heedful.cli.ranked import BAR, what
+from heedful.cli.ranked import what
 from heedful.core.wording import one_line, share
-from heedful.data.spreadsheet import write_table
+from heedful.data.spreadsheet import as_cells, write_table
+from heedful.inference.elo import BAR
 
 if TYPE_CHECKING:
     from heedful.inference.ranking import PreferenceRanking
 
-RANKING = ("place", "item", "score", "score_low", "score_high", "utility", "sd", "p_best", "place_from", "place_to")
 PAIRS = ("first", "second", "first_won", "second_won", "ties", "p_first_beats", "p_first_better")
 
 
 def write_ranking(path: Path, found: PreferenceRanking) -> None:
-    """Write the ranking `found` to the CSV file `path`: a row for each item, the best first.
-
-    The columns are those of RANKING (place, item, score and its interval, utility, ...), then p_over_next (the
-    probability that the item is better than the next one), votes and, if people are told apart, p_best_if_new (the
-    probability that it is the best for a person of whom nothing is known).
-    """
-    new = () if found.new is None else ("p_best_if_new",)
-    write_table(path, [*RANKING, "p_over_next", "votes", *new], _places(found))
-
-
-def _places(found: PreferenceRanking) -> Iterator[list[object]]:
-    standing, scores, n = found.standing, found.scores, len(found.names)
-    better = standing.better.tolist()
-    for place, i in enumerate(standing.order.tolist(), 1):
-        row = [place, found.names[i], *(float(column[i]) for column in scores), float(standing.mean[i])]
-        row += [float(standing.sd[i]), min(float(standing.best[i]), 1.0), *standing.places[i].tolist()]
-        row += [better[place - 1] if place < n else "", int(found.votes[i])]
-        yield row if found.new is None else [*row, min(float(found.new[i]), 1.0)]
+    """Write the ranking `found` to the CSV file `path`: a row for each item, the best first, with the columns of
+    `PreferenceRanking.rows`."""
+    rows = found.rows()
+    write_table(path, list(rows[0]), [as_cells(row.values()) for row in rows])
 
 
 def write_pairs(path: Path, found: PreferenceRanking) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from heedful.cli.common import Json, Name, Own, asking, open_loop
 from heedful.cli.console import console, new_table, print_json
 from heedful.core.wording import count, share
+from heedful.inference.elo import BAR
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.comparison.standing import Standings
@@ -34,23 +36,27 @@ def standing(
 
     Exit codes: 0 said; 1 the loop cannot be read; 2 bad input, such as a loop of another kind.
     """
+    from heedful.server.pages.question_flow import labels
     from heedful.studies.arena import outputs_of
+    from heedful.studies.study import study_of
 
     with open_loop(name, own) as loop, asking():
         found = loop.standing(person)
         title, arena = str(loop.path), outputs_of(loop.path) is not None
+        called = labels(loop, study_of(loop.path), [each.item for each in found.ranking])
     if json:
         from heedful.loop.records import plain
 
         print_json(plain(found))
     else:
-        _show(found, title)
+        _show(found, title, called)
         if arena:
             told = f"Questions are chosen by this model of people. The leaderboard of the votes: heedful rank {title}"
             console().print(told, markup=False, soft_wrap=True)
 
 
-def _show(found: Standings, title: str) -> None:
+def _show(found: Standings, title: str, called: Mapping[str, str]) -> None:
+    """Print the ranking `found` under this `title`; `called` is what people saw of each item, by its name."""
     from rich.markup import escape
 
     screen = console()
@@ -61,28 +67,29 @@ def _show(found: Standings, title: str) -> None:
     table = new_table(escape(f"{title}: what {whose} prefer{'s' if found.person is not None else ''}"))
     table.add_column("", justify="right")
     table.add_column("item", overflow="fold")
-    for column in ("utility", "give or take", "positions", "the best", "asked"):
+    for column in ("utility, 90 %", "place", "P(best)", "asked"):
         table.add_column(column, justify="right")
     for i, each in enumerate(found.ranking[:ROWS]):
-        where = str(each.low) if each.low == each.high else f"{each.low} to {each.high}"
+        where = " to ".join(map(str, dict.fromkeys((each.place_low, each.place_high))))
         sure = share(each.best)
-        level = " =" if each.level else ""
-        cells = [f"{each.utility:+.2f}", f"{each.sd:.2f}", where, sure, f"{each.asked:,}"]
-        table.add_row(str(i + 1), escape(each.item) + level, *cells)
+        level = " =" if each.told_apart is False else ""
+        cells = [f"{each.utility:+.2f} ± {BAR * each.sd:.2f}", where, sure, f"{each.asked:,}"]
+        table.add_row(str(i + 1), escape(called[each.item]) + level, *cells)
     screen.print(table)
     if len(found.ranking) > ROWS:
         screen.print(f"and {len(found.ranking) - ROWS:,} more: --json has all")
-    if any(each.level for each in found.ranking[:ROWS]):
+    if any(each.told_apart is False for each in found.ranking[:ROWS]):
         screen.print("= cannot be told from the next: which is better is less than 90 % sure")
-    screen.print(f"\n{_verdict(found)}", markup=False, soft_wrap=True)
+    screen.print(f"\n{_verdict(found, called[found.favourite])}", markup=False, soft_wrap=True)
     people = "" if found.person is not None else f" of {count(found.people, 'person', 'people')}"
     screen.print(f"From {count(found.answers, 'answer')}{people}; model version {found.version}", markup=False)
 
 
-def _verdict(found: Standings) -> str:
-    """Return a sentence on how sure the ranking `found` is, and whether to stop asking."""
+def _verdict(found: Standings, favourite: str) -> str:
+    """Return a sentence on how sure the ranking `found` is, and whether to stop asking; `favourite` is what its first
+    is called."""
     if found.goal == "best":
-        told = f"{found.favourite} is the best with {share(found.sure)} probability"
+        told = f"{favourite} is the best with {share(found.sure)} probability"
     else:
         told = f"{share(found.sure)} of all pairs are expected to be in the right order"
     return f"{told}: {'sure enough to stop' if found.stop else found.left.told}."

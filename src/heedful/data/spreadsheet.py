@@ -26,6 +26,11 @@ def plain_row(values: Iterable[object]) -> list[object]:
     return [plain_cell(value) if isinstance(value, str) else value for value in values]
 
 
+def as_cells(values: Iterable[object]) -> list[object]:
+    """Return `values` as they stand in a file: booleans as "yes" and "no", None as ""."""
+    return ["" if value is None else ("no", "yes")[value] if isinstance(value, bool) else value for value in values]
+
+
 def write_rows(file: TextIO, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     """Write `columns` as a header and `rows` below it to an open file as CSV; texts are protected by `plain_cell`."""
     writer = csv.writer(file)

@@ -23,7 +23,7 @@ which scores depend most, have the same odds on both scales; elsewhere Elo's for
 less.
 """
 
-_BAR = 1.6448536269514722
+BAR = 1.6448536269514722
 """A normal distribution has 90 % of its mass within this many standard deviations."""
 
 
@@ -49,4 +49,4 @@ def scores(posterior: Posterior | Mixture, anchor: tuple[int, float] | None = No
         item, at = anchor
         off, var = whole.gap(np.arange(whole.mean.size), np.full(whole.mean.size, item))
         sd = np.sqrt(var)
-    return Scores(at + POINTS * off, at + POINTS * (off - _BAR * sd), at + POINTS * (off + _BAR * sd))
+    return Scores(at + POINTS * off, at + POINTS * (off - BAR * sd), at + POINTS * (off + BAR * sd))

@@ -201,23 +201,24 @@ class Leaderboard(NamedTuple):
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary for each model, best first.
 
-        Keys: item (its name); score on the Elo scale with its 90 % interval score_low, score_high and standard
-        deviation sd; votes; place; places (first and last of its 90 % interval); best (P(it is the best));
-        better_than_next (P(it is better than the next one), None for the last); told_apart (whether that is at least
-        `sure`).
+        Keys: place; item (its name); score on the Elo scale with its 90 % interval score_low, score_high and standard
+        deviation score_sd; votes; best (P(it is the best)); place_low, place_high (first and last place of its 90 %
+        interval); better_than_next (P(it is better than the next one), None for the last); told_apart (whether that is
+        at least `sure`).
         """
         better: list[float | None] = [*self.better.tolist(), None]
         return [
             {
+                "place": int(self.place[i]),
                 "item": self.models[i],
                 "score": float(self.score[i]),
                 "score_low": float(self.low[i]),
                 "score_high": float(self.high[i]),
-                "sd": float(self.sd[i]),
+                "score_sd": float(self.sd[i]),
                 "votes": int(self.votes[i]),
-                "place": int(self.place[i]),
-                "places": [int(self.place_low[i]), int(self.place_high[i])],
                 "best": float(self.best[i]),
+                "place_low": int(self.place_low[i]),
+                "place_high": int(self.place_high[i]),
                 "better_than_next": sure,
                 "told_apart": None if sure is None else sure >= self.sure,
             }
@@ -228,13 +229,10 @@ class Leaderboard(NamedTuple):
         """Return the board as a data frame of `package` ("pandas", "polars" or "pyarrow"), a row for each model, best
         first.
 
-        Columns are the keys of `rows`, but `places` becomes two columns, place_low and place_high. Raise
-        ModuleNotFoundError if the package is not installed.
+        Columns are the keys of `rows`. Raise ModuleNotFoundError if the package is not installed.
         """
         rows = self.rows()
-        columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in rows[0] if name != "places"}
-        columns |= {name: [row["places"][k] for row in rows] for k, name in enumerate(("place_low", "place_high"))}
-        return frame_of(columns, package)
+        return frame_of({name: [row[name] for row in rows] for name in rows[0]}, package)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole board as a dictionary that JSON can hold, the one that `heedful rank --json` prints."""
@@ -306,7 +304,7 @@ class Leaderboard(NamedTuple):
                 row["item"],
                 round(row["score"]),
                 f"{row['score_low']:.0f} to {row['score_high']:.0f}",
-                "-".join(map(str, dict.fromkeys(row["places"]))),
+                "-".join(map(str, dict.fromkeys((row["place_low"], row["place_high"])))),
                 row["votes"],
             ]
             for row in self.rows()

@@ -130,15 +130,17 @@ class PreferenceRanking(NamedTuple):
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary for each item, best first.
 
-        Keys: item; utility (less the average utility) and its standard deviation sd; score on the Elo scale with its 90
-        % interval score_low, score_high; votes (answers about the item); best (the probability that it is the best);
-        places (the first and last place of its central 90 % interval, from 1); better_than_next (the probability that
-        it is better than the next item, None for the last one); told_apart (whether that is at least `sure`); for
-        several people best_for_somebody_new (the probability that it is the best for a new person).
+        Keys: place, from 1; item; utility (less the average utility) and its standard deviation sd; score on the Elo
+        scale with its 90 % interval score_low, score_high; votes (answers about the item); best (the probability that
+        it is the best); place_low, place_high (the first and last place of its central 90 % interval); better_than_next
+        (the probability that it is better than the next item, None for the last one); told_apart (whether that is at
+        least `sure`); for several people best_for_somebody_new (the probability that it is the best for a new
+        person).
         """
         now, better = self.standing, [*self.standing.better.tolist(), None]
         return [
             {
+                "place": place,
                 "item": self.names[i],
                 "utility": float(now.mean[i]),
                 "sd": float(now.sd[i]),
@@ -147,25 +149,23 @@ class PreferenceRanking(NamedTuple):
                 "score_high": float(self.scores.high[i]),
                 "votes": int(self.votes[i]),
                 "best": min(float(now.best[i]), 1.0),
-                "places": now.places[i].tolist(),
+                "place_low": int(now.places[i, 0]),
+                "place_high": int(now.places[i, 1]),
                 "better_than_next": sure,
                 "told_apart": None if sure is None else sure >= self.sure,
                 **({} if self.new is None else {"best_for_somebody_new": min(float(self.new[i]), 1.0)}),
             }
-            for i, sure in zip(now.order.tolist(), better)
+            for place, (i, sure) in enumerate(zip(now.order.tolist(), better), 1)
         ]
 
     def to_frame(self, package: str = "pandas") -> Frame:
         """Return the ranking as a data frame with one row for each item, best first.
 
-        `package`: "pandas", "polars" or "pyarrow". Columns are the keys of `rows`, but `places` becomes two columns,
-        `low` and `high`: the 90 % interval of the item's place. Raise ModuleNotFoundError if the package is not
-        installed.
+        `package`: "pandas", "polars" or "pyarrow". Columns are the keys of `rows`. Raise ModuleNotFoundError if the
+        package is not installed.
         """
         rows = self.rows()
-        columns = {name: [row[name] for row in rows] for name in rows[0] if name != "places"}
-        columns |= {name: [row["places"][at] for row in rows] for at, name in enumerate(("low", "high"))}
-        return frame_of(columns, package)
+        return frame_of({name: [row[name] for row in rows] for name in rows[0]}, package)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole result as a dictionary that JSON can hold, the one that `heedful rank --json` prints."""
@@ -233,12 +233,12 @@ class PreferenceRanking(NamedTuple):
     def _repr_html_(self) -> str:
         columns = ["", "item", "P(best)", "place", "over next", "utility", "sd"]
         rows = []
-        for place, row in enumerate(self.rows(), 1):
-            low, high = row["places"]
+        for row in self.rows():
+            low, high = row["place_low"], row["place_high"]
             over = row["better_than_next"]
             level = "≈ " if row["told_apart"] is False else ""
             cells = [f"{share(row['best'])}", f"{low}-{high}" if low != high else str(low)]
-            rows.append([place, row["item"], *cells, "" if over is None else f"{level}{share(over)}"])
+            rows.append([row["place"], row["item"], *cells, "" if over is None else f"{level}{share(over)}"])
             rows[-1] += [row["utility"], row["sd"]]
         stop = self.verdict.stop
         enough = "sure enough" if stop.stop else "not sure enough yet"

@@ -100,7 +100,7 @@ class FeedbackReader:
         if record.unknown or elsewhere or not record.shown:
             about, said = about_known(given, self._forms[given.form], form, record, names, elsewhere)
             if said is not None and given.form == "edit" and not self.projection.settings.store_text:
-                said["edit"] = None
+                said["edit"] = ""  # that something was edited is kept, the text is not
             if about is None:
                 return FeedbackRecord("unknown", said=said), None
             given = about

@@ -5,7 +5,7 @@ quickly as that of a short one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -34,7 +34,9 @@ class LessonTold(NamedTuple):
     - `chosen`, `over`: the items that it is for, best first, and the items shown that it ranks below these.
     - `values`: the grade, rating, thumb (1 or -1) or weight of an action for each of `chosen`; otherwise empty.
     - `text`: the corrected text, or the names of the actions.
-    - `late`, `undone`, `learned`: whether it came late, was taken back, and held something to learn."""
+    - `late`, `undone`, `learned`: whether it came late, was taken back, and held something to learn.
+    - `said`: its JSON fields, if all of it is about items that were not on offer; `chosen`, `over` and `values` are
+      empty then."""
 
     event: str
     """the id of the feedback, which `Loop.undo` takes"""
@@ -69,6 +71,9 @@ class LessonTold(NamedTuple):
     learned: bool
     """whether it held something to learn and the learner did not fail on it (if it was undone: whether that had been
     so)"""
+    said: Mapping[str, Any] | None = None
+    """the feedback as it was given, in its JSON fields, if all of it is about items that were not on offer when it was
+    decided: nothing is learned from it. Otherwise None"""
 
 
 def lessons(
@@ -143,8 +148,10 @@ def lesson_of(
 def _describe_lesson(projection: Projection, event: Event, decided: Event, undone: bool) -> LessonTold:
     decision, feedback = projection.decision(decided), records.decode_feedback(event.payload)
     record = decision.record
-    names = decision.names
-    form = known_forms(projection.interaction).get(feedback.form, NONE)  # an unknown form: chosen, over nothing
+    names, forms = decision.names, known_forms(projection.interaction)
+    said = feedback.said if feedback.form == "unknown" else None
+    named = next(name for name in said if name in forms) if said is not None else feedback.form
+    form = forms.get(feedback.form, NONE)  # an unknown form: chosen, over nothing
     chosen, over = form.compared(record.shown, feedback)
     context = projection.requests.context(decision)
     lesson = lesson_of(projection, projection.model, event, decision, feedback, context)
@@ -152,7 +159,7 @@ def _describe_lesson(projection: Projection, event: Event, decided: Event, undon
         event.id,
         event.seq,
         event.time,
-        feedback.form,
+        named,
         decision.id,
         record.arm,
         decision.person,
@@ -165,6 +172,7 @@ def _describe_lesson(projection: Projection, event: Event, decided: Event, undon
         lesson is not None
         and event.seq not in projection.failed
         and projection.interaction.teaches(projection.model, lesson),
+        said,
     )
 
 

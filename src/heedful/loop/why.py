@@ -133,6 +133,8 @@ def why(projection: Projection, id: str, item: str, top: int = 10, budget: float
     log and the learner's `lesson_cost`, so the same log always gives the same answer. Raise LookupError if there is no
     such decision, it was forgotten, or the item was not a candidate."""
     known = find_decision(projection, id)
+    if item in {name for _, name in known.record.unknown}:
+        raise LookupError(f"item {item} was not on offer when decision {id} was made: nothing had been learned of it")
     if item not in known.names:
         raise LookupError(f"item {item} is not among the candidates of decision {id}")
     return _Inquiry(projection, known, known.names.index(item)).answer(top, budget)

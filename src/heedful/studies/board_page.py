@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heedful.core.wording import one_line, share, share_of
+from heedful.data.spreadsheet import as_cells
 from heedful.inference.board_words import apart, how, influence, random_voters
 
 if TYPE_CHECKING:
@@ -75,10 +76,10 @@ HEAT
 @media (forced-colors: active) { .spread { fill: GrayText; } .value { fill: Highlight; } }
 """
 BOARD = (
-    *("place", "item", "score", "score_low", "score_high", "place_from", "place_to", "p_best", "p_over_next", "votes"),
-    "category",
+    *("place", "item", "score", "score_low", "score_high", "score_sd", "votes", "best", "place_low", "place_high"),
+    *("better_than_next", "told_apart", "category"),
 )
-"""The columns of a leaderboard as a table."""
+"""The columns of a leaderboard as a table: those of `Leaderboard.rows`, and the category."""
 _STEPS = 10
 """The number of shades on each side of an even share in the matrix."""
 
@@ -382,8 +383,6 @@ def _small_print(found: Leaderboard) -> str:
 def board_rows(found: Leaderboard, category: str = "") -> Iterator[list[object]]:
     """Yield the rows of a table of a leaderboard, with the columns BOARD, best first; then those of its categories."""
     for row in found.rows():
-        over = row["better_than_next"]
-        cells = [row["place"], row["item"], row["score"], row["score_low"], row["score_high"], *row["places"]]
-        yield [*cells, row["best"], "" if over is None else over, row["votes"], category]
+        yield as_cells([*row.values(), category])
     for name, board in found.categories:
         yield from board_rows(board, name)

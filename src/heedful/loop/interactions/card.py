@@ -20,6 +20,8 @@ class Prediction(NamedTuple):
     """the least value; None if there is none"""
     high: float | None = None
     """the greatest value; None if there is none"""
+    order: str = "the learner also tries what it is unsure of"
+    """why the predictions of a list that the model made need not fall from top to bottom"""
 
 
 class Scale(NamedTuple):

@@ -35,10 +35,12 @@ class Standing(msgspec.Struct):
     utility: Annotated[float, Meta(description="in units of the noise of one choice, less the average of all")]
     sd: float
     best: Annotated[float, Meta(description="how likely it is the best")]
-    low: Annotated[int, Meta(description="from this position, 1 the first, to the next with 90 % probability")]
-    high: int
+    place_low: Annotated[int, Meta(description="from this position, 1 the first, to the next with 90 % probability")]
+    place_high: int
     asked: Annotated[int, Meta(description="in how many pairs that somebody was asked about it was")]
-    level: Annotated[bool, Meta(description="which of it and the next is better is less than 90 % sure")]
+    told_apart: Annotated[
+        bool | None, Meta(description="whether it is better than the next is 90 % sure; null for the last")
+    ]
 
 
 class Left(msgspec.Struct):

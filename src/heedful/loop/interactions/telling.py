@@ -108,6 +108,29 @@ def explanation(told: Explanation) -> list[Part]:
     return there([head, sentence(told.because), features_table(told), lessons_table(told)])
 
 
+# ---------------------------------------------------------------------------- the order of a list
+
+_ARMS = {
+    "control": "it is a control, which ignores what was learned",
+    "sampled": "it was drawn at random around what was learned",
+    "interleaved": "two learners drafted it",
+    "imitated": "it is in the caller's order, which the learner imitates",
+    "imported": "it was made elsewhere",
+}
+"""Why a list need not be in the order of its predictions, for each arm that is not the model's alone."""
+
+
+def unordered(card: Card, arm: str, predicted: Sequence[float | None]) -> str:
+    """Return a sentence on why the predictions for a list, in the order shown, do not fall from top to bottom; "" if
+    they do, or if one is missing.
+
+    `card` describes the loop's kind of feedback, and `arm` is that of the decision."""
+    known = [value for value in predicted if value is not None]
+    if card.prediction is None or len(known) < len(predicted) or known == sorted(known, reverse=True):
+        return ""
+    return f"Predictions do not fall from top to bottom: {_ARMS.get(arm, card.prediction.order)}."
+
+
 # ---------------------------------------------------------------------------- why an item had its score
 
 

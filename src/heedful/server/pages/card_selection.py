@@ -43,8 +43,11 @@ async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) ->
     """Return the cards (items) that a page shows to `person`, None for nobody in particular, with their order.
 
     `visit` is the request of the page. If the fields `given` of its query or form have a `hand`, a JSON list of names,
-    then these items are shown, if they are still on offer. Otherwise the loop chooses new ones and logs a decision."""
+    then these items are shown, if they are still on offer. Otherwise the loop chooses new ones and logs a decision. A
+    loop with query features, of which only a search knows the values, has no cards."""
     await visit.read(look, visit)
+    if visit.loop.manifest.query is not None:  # of each item a search has something to say, a page has not
+        return Hand((), ())
     widget = widget_of(visit.loop)
     if given.get("hand") and (names := items_on_offer(visit.loop, given["hand"])):
         if widget.name == "order":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from heedful.features.columns import Category, Number, Prose, Text
+from heedful.features.columns import Category, Number, Prose, Text, Vector
 from heedful.features.encoding import Encoding
 from heedful.loop import Loop
 from heedful.loop.settings import Manifest
@@ -37,14 +38,16 @@ _TRAITS = {
 
 
 class Bar(NamedTuple):
-    """The weight of one feature as a page shows it: a phrase, and a bar as long as the weight."""
+    """The weight of one feature as a page shows it: a phrase, and a bar as long as the weight.
+
+    The numbers of a vector, such as an embedding, are one bar together, as none of them has a meaning of its own."""
 
     feature: str
-    """the name of the feature"""
+    """the name of the feature, or the part of the name that all numbers of a vector share"""
     words: str
     """the phrase: "more horsepower\""""
     weight: float
-    """its weight, with its sign"""
+    """its weight, with its sign; of a vector the Euclidean length of its weights"""
     share: float
     """its size relative to the greatest weight, or to STRONG if that is larger: 0 to 1"""
 
@@ -71,10 +74,28 @@ class Phrases:
         self._words = words
         self._of = dict(zip(manifest.candidates.names, _phrases(manifest.candidates, words)))
         self._last, self._start = names[-1] if names else "", start
+        encodings = [each for each in (manifest.candidates, manifest.context) if each is not None]
+        vectors = [column for each in encodings for column in each.columns if isinstance(column, Vector)]
+        self._vectors = {number: column.name for column in vectors for number in column.own()}
+        self._of |= {column.name: (f"alike in {label(column.name)}",) * 2 for column in vectors}
 
     def of(self, feature: str, weight: float) -> str:
         """Return the phrase for `feature`: for more of it if `weight` is positive, otherwise for less of it."""
-        return short(self._pair(feature)[0 if weight > 0.0 else 1])
+        return short(self._pair(self._part(feature))[0 if weight > 0.0 else 1])
+
+    def _part(self, feature: str) -> str:
+        """Return the name of the bar that `feature` counts in: its own, or that of all numbers of its vector."""
+        if feature in self._words or not self._vectors:
+            return feature
+        return " × ".join([self._vectors.get(side, side) for side in feature.split(" × ", 1)])
+
+    def _parts(self, weights: Mapping[str, float]) -> dict[str, float]:
+        """Return numbers by bar, made from `weights` by feature: those of a vector are one, their Euclidean length."""
+        found: dict[str, float] = {}
+        for name, weight in weights.items():
+            part = self._part(name)
+            found[part] = weight if part == name else math.hypot(found.get(part, 0.0), weight)
+        return found
 
     def _pair(self, feature: str) -> tuple[str, str]:
         """Return the phrases for more and for less of a feature."""
@@ -85,6 +106,8 @@ class Phrases:
         if (known := self._of.get(feature)) is not None:
             return known
         context, _, item = feature.partition(" × ")
+        if context in self._vectors.values():
+            return (f"{label(item).replace('=', ': ')}, depending on {label(context)}",) * 2
         more, less = self._of.get(item) or _more_less(item)
         around = label(context).replace("=", ": ")
         return f"{more} for {around}", f"{less} for {around}"
@@ -94,6 +117,7 @@ class Phrases:
 
         Before feedback weights are 0, and that of the caller's score is `start`."""
         there = {name: w for name, w in weights.items() if w != (self._start if name == self._last else 0.0)}
+        there = self._parts(there)
         most = max([STRONG, *map(abs, there.values())])
         ordered = sorted(there.items(), key=lambda each: -abs(each[1]))
         return [Bar(name, self.of(name, w), w, abs(w) / most) for name, w in ordered]
@@ -103,7 +127,7 @@ class Phrases:
         feature).
 
         If other features changed about as much, a last phrase says how many."""
-        change = {name: after[name] - before.get(name, 0.0) for name in after}
+        change = self._parts({name: after[name] - before.get(name, 0.0) for name in after})
         greatest = max(map(abs, change.values()), default=0.0)
         told = [name for name, by in change.items() if by != 0.0 and abs(by) >= MOVED * greatest]
         told.sort(key=lambda name: -abs(change[name]))

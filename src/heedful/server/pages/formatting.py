@@ -51,7 +51,11 @@ def join_names(names: Sequence[str], most: int = SOME) -> str:
 
 def describe_lesson(loop: Loop, lesson: LessonTold) -> str:
     """Return in words what a person said in the piece of feedback `lesson`."""
-    return known_forms(loop.projection.interaction)[lesson.form].tell(lesson)
+    form = known_forms(loop.projection.interaction)[lesson.form]
+    if lesson.said is None:
+        return form.tell(lesson)
+    told = form.say(lesson.said)
+    return told[:1].upper() + told[1:]
 
 
 # ---------------------------------------------------------------------------- events
@@ -83,7 +87,11 @@ def describe_event(loop: Loop, line: Json) -> str:
         who = f" to {person}" if person else ""
         own = line["arm"] == "imported" and str(line["id"]).endswith(SEEN)
         how = " (not a first deal: the page had put these in order)" if own else _ARMS.get(line["arm"], "")
-        return f"Shown{who}: {join_names(line['shown'])}{how}"
+        shown = list(line["shown"])
+        for name, at in sorted((line.get("unknown") or {}).items(), key=lambda each: each[1] or 0):
+            if at is not None:
+                shown.insert(at, name)
+        return f"Shown{who}: {join_names(shown)}{how}"
     forms = known_forms(loop.projection.interaction).items()
     return f"Answer: {next(form for name, form in forms if line.get(name) is not None).say(line)}"
 

@@ -8,6 +8,7 @@ the form `none`, which is not counted as an answer."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from hashlib import sha256
@@ -34,6 +35,8 @@ REMEMBERED = 10_000
 """The most people of a study whose answers are cached."""
 LONGEST = 150
 """The most characters of a person's name, which ids are made of."""
+LINE = 80
+"""The most characters of what people saw of an item, where it stands in a line."""
 HIGHEST = 999_999
 """The highest number of a question, or of an attempt at it, that a form may send."""
 
@@ -256,6 +259,26 @@ def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, object]) -> Th
     if not title and len(facts) == 1:  # a column of texts
         return Thing(name, "", facts[0][1], "", ())
     return Thing(name, title, "", "", tuple([Fact(short(label(key)), text) for key, text in facts]))
+
+
+def labels(loop: Loop, study: Study, names: Sequence[str]) -> dict[str, str]:
+    """Return in a line what people of the study see of each item called `names`, by name.
+
+    That is its heading, the beginning of its text, or its attributes. Only of pictures, and where people see the same
+    of two items, its name is told, too. An item that is no longer on offer has its name."""
+    seen = {each.name: _line(each) for each in things(loop, study, names)}
+    times = Counter(seen.values())
+    return {name: name if name not in seen else _told(seen[name], name, times[seen[name]] > 1) for name in names}
+
+
+def _line(thing: Thing) -> str:
+    facts = [each.value if len(thing.facts) == 1 else f"{each.label}: {each.value}" for each in thing.facts]
+    line = thing.title or " ".join(thing.text.split()) or ", ".join(facts) or thing.name
+    return line if len(line) <= LINE or line == thing.name else f"{line[: LINE - 3].rstrip()} …"
+
+
+def _told(line: str, name: str, again: bool) -> str:
+    return f"{line} ({name})" if again and line != name else line
 
 
 def _plates(worker: LoopWorker, shown: Sequence[Thing]) -> Plates | None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from decimal import Decimal
 from textwrap import wrap
 from typing import NamedTuple
 
 from heedful.core.wording import count
-from heedful.data.spreadsheet import write_rows
+from heedful.data.spreadsheet import as_cells, write_rows
+from heedful.inference.elo import BAR
 from heedful.loop.interactions.comparison.standing import Standing
 from heedful.server.pages.page import fill_template
 from heedful.server.pages.standing import Summary
 
 TYPES = {"csv": "text/csv; charset=utf-8", "svg": "image/svg+xml"}
 """ending of the file -> its media type"""
-COLUMNS = ("place", "item", "utility", "sd", "best", "low", "high", "asked", "level")
+COLUMNS = ("place", "item", "utility", "sd", "best", "place_low", "place_high", "asked", "told_apart", "id")
 DRAWN = 200
 """The most items of the ranking that the picture shows."""
 QUESTION = 62
@@ -25,19 +27,19 @@ LEFT, RIGHT, ROW = 330.0, 770.0, 30.0
 
 
 class Mark(NamedTuple):
-    """One item in the picture of a ranking: a bar from the utility minus to plus one standard deviation, and a mark at
-    the utility. Positions and lengths are in the picture's own units."""
+    """One item in the picture of a ranking: a bar, the 90 % interval of its utility, and a mark at the
+    utility. Positions and lengths are in the picture's own units."""
 
     y: float
     """the upper edge of its row"""
     place: int
     """its position in the ranking, from 1"""
     name: str
-    """the name of the item"""
+    """what people saw of the item, in a line"""
     low: float
     """the left end of the bar"""
     width: float
-    """the length of the bar: utility plus and minus one standard deviation"""
+    """the length of the bar"""
     at: float
     """where the utility is"""
 
@@ -46,12 +48,14 @@ def table(summary: Summary) -> bytes:
     """Return the ranking in `summary` as CSV, one row for each item.
 
     `utility` and `sd` (standard deviation) are in units of the noise of one choice; `best` is the probability that the
-    item is the best; with 90 % probability its position is `low` to `high`; `asked` is the number of pairs it was in;
-    `level` says whether it cannot be told from the next item."""
+    item is the best; with 90 % probability its position is `place_low` to `place_high`; `asked` is the number of pairs
+    it was in; `told_apart` says whether it is better than the next item with 90 % probability or more. `item` is what
+    people saw of it, `id` is its name."""
     rows = []
     for place, each in enumerate(summary.ranking, 1):
         numbers = [Decimal(f"{value:.4f}") for value in (each.utility, each.sd, each.best)]  # with all four decimals
-        rows.append([place, each.item, *numbers, each.low, each.high, each.asked, "yes" if each.level else "no"])
+        rest = (each.place_low, each.place_high, each.asked, each.told_apart, each.item)
+        rows.append(as_cells([place, summary.called[each.item], *numbers, *rest]))
     out = io.StringIO()
     write_rows(out, COLUMNS, rows)
     return out.getvalue().encode()
@@ -65,31 +69,31 @@ def picture(summary: Summary, ask: str) -> bytes:
     sentences = [
         _printable(f"{summary.verdict} {summary.left.capitalize() + '.' if summary.left else ''}").strip(),
         f"From {count(summary.answers, 'answer')} by {count(summary.people, 'person', 'people')}. "
-        "A bar is the utility ± one standard deviation.",
+        "A bar is a 90 % interval.",
     ]
     if len(summary.ranking) > len(shown):
         sentences.append(f"And {len(summary.ranking) - len(shown):,} more.")
     notes = [line for each in sentences for line in wrap(each, 100)]
     foot = top + ROW * len(shown) + 26.0
     return fill_template(
-        "ranking.svg", question=question, notes=notes, marks=_marks(shown, top), left=LEFT, foot=foot,
+        "ranking.svg", question=question, notes=notes, marks=_marks(shown, summary.called, top), left=LEFT, foot=foot,
         height=foot + 20.0 * len(notes) + 10.0,
     ).encode()  # fmt: skip
 
 
-def _marks(shown: tuple[Standing, ...], top: float) -> list[Mark]:
+def _marks(shown: tuple[Standing, ...], called: Mapping[str, str], top: float) -> list[Mark]:
     """Return the marks of the items `shown`, best first, one to a row; the first row is `top` units below the upper
-    edge of the picture."""
-    low = min(each.utility - each.sd for each in shown)
-    scale = (RIGHT - LEFT) / max(max(each.utility + each.sd for each in shown) - low, 1e-9)
+    edge of the picture. `called` has what people saw of each, by name."""
+    low = min(each.utility - BAR * each.sd for each in shown)
+    scale = (RIGHT - LEFT) / max(max(each.utility + BAR * each.sd for each in shown) - low, 1e-9)
 
     def at(utility: float) -> float:
         return round(LEFT + scale * (utility - low), 2)
 
     return [
         Mark(
-            top + ROW * (place - 1), place, _printable(each.item), at(each.utility - each.sd),
-            round(2.0 * each.sd * scale, 2), at(each.utility),
+            top + ROW * (place - 1), place, _printable(called[each.item]), at(each.utility - BAR * each.sd),
+            round(2.0 * BAR * each.sd * scale, 2), at(each.utility),
         )
         for place, each in enumerate(shown, 1)
     ]  # fmt: skip

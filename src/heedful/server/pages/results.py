@@ -24,6 +24,7 @@ from heedful.server.pages import arena, ranking
 from heedful.server.pages.formatting import Moment, moment
 from heedful.server.pages.page import SAFE, Page, Visit, back, in_thread, render
 from heedful.server.pages.participant import created_at
+from heedful.server.pages.question_flow import labels
 from heedful.server.pages.standing import MANY, segments, study_in, summary
 from heedful.server.problems import Problem
 from heedful.studies.answers import StudyAnswer, choices_of, study_answers
@@ -247,6 +248,7 @@ def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequen
             "ask": study.ask,
             "goal": loop.projection.interaction.goal,
             "items": loop.items,
+            "called": labels(loop, study, loop.items),
             "answers": [_with_date(each) for each in study_answers(loop) if of is None or each.person in of],
         }
         return json.dumps(content, ensure_ascii=False, indent=1).encode()

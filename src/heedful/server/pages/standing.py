@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from shlex import quote
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from heedful.core.wording import count, share
+from heedful.inference.elo import BAR
 from heedful.loop import Loop
 from heedful.loop.interactions.comparison.standing import Standing, Standings
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.card_selection import compares_pairs
 from heedful.server.pages.formatting import join_names
 from heedful.server.pages.page import Visit
-from heedful.server.pages.question_flow import Thing, things
+from heedful.server.pages.question_flow import Thing, labels, things
 from heedful.server.problems import Problem
 from heedful.studies.answers import OWN, habits, segment_of
 from heedful.studies.study import Study, study_of
@@ -46,21 +47,19 @@ class Row(NamedTuple):
     place: int
     """its position, 1 for the best"""
     thing: Thing
-    """the item as people see it: its name, text, picture or attributes"""
+    """the item as people see it, with what they saw of it in a line as its title"""
     best: str
     """the probability that it is the best, as text"""
     places: str
     """the positions that it has with 90 % probability, as text"""
     low: float
-    """the left end of its bar, the utility minus one standard deviation, in percent of the drawing's width"""
+    """the left end of its bar, that of a 90 % interval of the utility, in percent of the drawing's width"""
     mid: float
     """its utility, in percent of the drawing's width"""
     high: float
-    """the right end of its bar, the utility plus one standard deviation, in percent of the drawing's width"""
+    """the right end of its bar, that of a 90 % interval of the utility, in percent of the drawing's width"""
     asked: int
     """in how many of the pairs asked it was"""
-    level: bool
-    """whether it cannot be told from the next item"""
 
 
 class Summary(NamedTuple):
@@ -84,6 +83,8 @@ class Summary(NamedTuple):
     """the first items of the ranking, best first, at most `MOST`"""
     ranking: tuple[Standing, ...]
     """the whole ranking, as numbers"""
+    called: Mapping[str, str]
+    """what people saw of each item, in a line, by its name"""
     more: int
     """how many items of the ranking the page leaves out"""
     minds: tuple[str, ...]
@@ -173,9 +174,12 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
     thousand items."""
     found = loop.standing(people=people)
     ranking = found.ranking[:MOST]
-    ends = [each.utility + sign * each.sd for each in ranking for sign in (-1.0, 1.0)]
+    ends = [each.utility + sign * BAR * each.sd for each in ranking for sign in (-1.0, 1.0)]
     low, span = min(ends), max(max(ends) - min(ends), 1e-9)
-    shown = {each.name: each for each in things(loop, study_of(loop.path), [each.item for each in ranking])}
+    study = study_of(loop.path)
+    called = labels(loop, study, [each.item for each in found.ranking])
+    seen = things(loop, study, [each.item for each in ranking])
+    shown = {each.name: each._replace(title=called[each.name]) for each in seen}
 
     def at(utility: float) -> float:
         return float(round(PERCENT * (utility - low) / span, 2))
@@ -185,31 +189,31 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
             place,
             shown[each.item],
             share(each.best),
-            f"{each.low}" if each.low == each.high else f"{each.low}–{each.high}",
-            at(each.utility - each.sd),
+            "–".join(map(str, dict.fromkeys((each.place_low, each.place_high)))),
+            at(each.utility - BAR * each.sd),
             at(each.utility),
-            at(each.utility + each.sd),
+            at(each.utility + BAR * each.sd),
             each.asked,
-            each.level,
         )
         for place, each in enumerate(ranking, 1)
         if each.item in shown
     ])  # fmt: skip
     return Summary(
-        found.answers, found.people, found.goal, found.stop, _verdict(found), "" if found.stop else found.left.told,
-        tuple(_level(found.alike)), rows, found.ranking, len(found.ranking) - len(ranking),
-        tuple(_odd_habits(loop, people)),
+        found.answers, found.people, found.goal, found.stop, _verdict(found, called[found.favourite]),
+        "" if found.stop else found.left.told,
+        tuple(_level([[called[name] for name in group] for group in found.alike])), rows, found.ranking, called,
+        len(found.ranking) - len(ranking), tuple(_odd_habits(loop, people)),
     )  # fmt: skip
 
 
-def _verdict(found: Standings) -> str:
-    """Return the result `found` of a study in a sentence: the best item or, if the study is for a ranking, how certain
-    the order is."""
+def _verdict(found: Standings, favourite: str) -> str:
+    """Return the result `found` of a study in a sentence: the best item, called `favourite`, or, if the study is for a
+    ranking, how certain the order is."""
     sure = share(found.sure)
     if found.goal == "best" and found.stop:
-        return f"Enough: {found.favourite} is the best with {sure} probability."
+        return f"Enough: {favourite} is the best with {sure} probability."
     if found.goal == "best":
-        return f"{found.favourite} is the likeliest best so far, with {sure} probability."
+        return f"{favourite} is the likeliest best so far, with {sure} probability."
     what = f"{sure} of all pairs are expected to be in the right order"
     return f"Enough: {what}." if found.stop else f"{what[0].upper()}{what[1:]} so far."
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from heedful.core.validation import describe
 from heedful.loop import records
 from heedful.loop.interactions.card import Card, Scale
+from heedful.loop.interactions.telling import unordered
 from heedful.loop.records import Answer
 from heedful.server.decisions import answer_fields
 from heedful.server.events import always, stream
@@ -93,14 +94,17 @@ def _context(visit: Visit, hand: Hand, person: str | None, said: Reply) -> dict[
     loop = visit.loop
     control, kind = loop.settings.control, loop.projection.interaction.describe()
     seq, _ = loop.projection.log.last()  # read first: a script gets the events that come meanwhile
+    board = _board(visit, kind, hand, person)
     bars = [] if loop.overflown else phrases_of(loop, visit.service.options.words).bars(loop.weights_of(person))
     return {
         "hand": hand,
         "cards": cards(loop, hand.names),
         "total": len(loop.projection.catalogue.current),
         "kind": kind,
+        "query": [] if loop.manifest.query is None else list(loop.manifest.query.places),
         "widget": kind.widget.name,
-        "board": _board(visit, kind, hand, person),
+        "board": board,
+        "unordered": _unordered(kind, hand, board),
         "acting": wants_actions(visit),
         "selects": kind.widget.scale is not None and kind.widget.scale.selects,
         "repeats": loop.settings.repeats,
@@ -138,6 +142,19 @@ def _board(visit: Visit, kind: Card, hand: Hand, person: str | None) -> scale_wi
     if kind.widget.scale is not None:
         return scale_widget.board(visit.loop, kind.widget.scale, hand, person, wants_actions(visit))
     return fields_widget.board(visit.loop) if kind.widget.name == "fields" else None
+
+
+def _unordered(kind: Card, hand: Hand, board: object) -> str:
+    """Return a sentence on why the predictions on the cards of `hand` do not fall from top to bottom; "" if they do.
+
+    `kind` describes the loop's kind of feedback, and `board` is what is on the cards."""
+    if not isinstance(board, scale_widget.Board):
+        return ""
+    marks = [board.marks[name] for name in hand.names if name in board.marks]
+    told = unordered(kind, hand.arm, [each.predicted for each in marks])
+    if told and (not hand.decision or any(each.given is not None or each.done for each in marks)):
+        return "Cards stay where they are, while every answer changes the predictions."
+    return told
 
 
 # ---------------------------------------------------------------------------- what is said

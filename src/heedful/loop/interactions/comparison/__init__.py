@@ -152,7 +152,7 @@ class Comparison(Interaction[ChoiceModel]):
                 title="Choices",
                 answer="choice",
                 question="Which of these is better?",
-                prediction=Prediction("chance", 0, 1),
+                prediction=Prediction("chance", 0, 1, "which item stands where is drawn at random"),
                 score="how often what was likeliest was chosen",
                 measure="Share of answers that were predicted",
                 measure_help="How often the item that was likeliest to be chosen was chosen.",

@@ -41,14 +41,14 @@ class Standing(NamedTuple):
     """the standard deviation of its utility, without the part that all items share"""
     best: float
     """the probability that it is the best"""
-    low: int
+    place_low: int
     """the first position of the 90 % interval of its rank; 1 is the best"""
-    high: int
+    place_high: int
     """the last position of that interval"""
     asked: int
     """in how many of the pairs asked it occurs; a pair that a person was asked twice counts once"""
-    level: bool
-    """whether it cannot be told from the next item: the probability that it is better is below 90 %"""
+    told_apart: bool | None
+    """whether it is better than the next item with a probability of 90 % or more; None for the last item"""
 
 
 class QuestionsLeft(NamedTuple):
@@ -102,10 +102,18 @@ class Standings(NamedTuple):
         whose = "all together" if self.person is None else self.person
         columns = ["", "item", "utility", "give or take", "positions", "the best", "asked"]
         rows = [
-            [place, each.item, each.utility, each.sd, f"{each.low}-{each.high}", share(each.best), each.asked]
+            [
+                place,
+                each.item,
+                each.utility,
+                each.sd,
+                f"{each.place_low}-{each.place_high}",
+                share(each.best),
+                each.asked,
+            ]
             for place, each in enumerate(self.ranking, 1)
         ]
-        same = [each.item for each in self.ranking if each.level]
+        same = [each.item for each in self.ranking if each.told_apart is False]
         level = f"cannot be told from the next: {', '.join(same)}" if same else ""
         enough = "sure enough to stop" if self.stop else self.left.told
         return table(f"What is preferred, of {whose}", columns, rows, [level, f"{share(self.sure)} sure: {enough}"])
@@ -184,11 +192,11 @@ def _standings(found: Found, names: list[str], asked: Ints) -> tuple[Standing, .
     """Return the items of the ranking `found`, best first, as `Standing`s.
 
     `names` and `asked`, how many pairs each occurred in, are in the order of the posterior's m items (m,)."""
-    level = [*(found.better < SURE).tolist(), False]
+    apart = [*(found.better >= SURE).tolist(), None]
     return tuple([
         Standing(
             names[i], float(found.mean[i]), float(found.sd[i]), float(found.best[i]),
-            int(found.places[i, 0]), int(found.places[i, 1]), int(asked[i]), near,
+            int(found.places[i, 0]), int(found.places[i, 1]), int(asked[i]), sure,
         )
-        for i, near in zip(found.order.tolist(), level)
+        for i, sure in zip(found.order.tolist(), apart)
     ])  # fmt: skip

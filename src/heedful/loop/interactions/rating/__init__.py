@@ -162,7 +162,7 @@ class Rating(Interaction[RatingModel]):
                 title="Ratings",
                 answer="rating",
                 question=f"How much do you like each of these, from {low:g} to {high:g}?",
-                prediction=Prediction("rating", low, high),
+                prediction=Prediction("rating", low, high, texts.ORDER),
                 score="the mean rating of what was shown",
                 widget=Widget("scale", Scale("rating", low, high, selects=True, actions=weights, hidden=usual)),
                 badge=f"ratings {low:g} to {high:g}".replace("-", "−"),

@@ -23,6 +23,8 @@ ERROR = (
 )
 PAIRS = "Pairs in order is the share of the pairs that one answer rates differently which were predicted in that order."
 MORE = "More ratings."
+ORDER = "the learner ranks by how good an item may be for this person, and so also shows what it is unsure of"
+"""Why the predicted ratings of a list need not fall from top to bottom."""
 
 
 def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
