@@ -562,7 +562,7 @@ class Loop:
             )
         )
         [answer] = self.projection.submit([draft])
-        return self.decider.decision_of(draft, answer)
+        return self.decider.decision_of(draft, answer, dated=time is not None)
 
     def activate(self, decision: str, *, time: int | str | None = None) -> Answer:
         """Note in the log that a deferred decision was shown, at `time` (None: now), and return what became of that
