@@ -386,7 +386,10 @@ def test_calls_of_tools_in_a_prompt_stay_in_it(tmp_path: Path) -> None:
 
 
 def test_a_labelled_conversation_has_its_prompt_in_it(tmp_path: Path) -> None:
-    rows = [{"completion": [USER, SUNNY], "label": True}, {"completion": [USER, SUNNY, USER, ASSISTANT], "label": False}]
+    rows = [
+        {"completion": [USER, SUNNY], "label": True},
+        {"completion": [USER, SUNNY, USER, ASSISTANT], "label": False},
+    ]
     with texts(tmp_path / "a.heedful") as loop:
         brought(loop, "unpaired", lines(tmp_path / "rows.jsonl", rows))
         out = [(row["prompt"], row["completion"]) for row in written(loop, "unpaired")[0]]
@@ -421,7 +424,11 @@ def test_messages_in_a_cell_are_messages(tmp_path: Path, name: str, shape: Any) 
         if name == "unpaired":
             assert (row["prompt"], row["completion"]) == ([asked], [good])
         else:
-            assert (row["prompt"], row["chosen"], row["rejected"]) == (asked["content"], good["content"], bad["content"])
+            assert (row["prompt"], row["chosen"], row["rejected"]) == (
+                asked["content"],
+                good["content"],
+                bad["content"],
+            )
 
 
 def test_messages_in_a_cell_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
@@ -437,3 +444,92 @@ def test_messages_in_a_cell_that_cannot_be_read_are_counted(tmp_path: Path) -> N
         assert dict(report.dropped) == {reason: 3}
         out = [row["chosen"] for row in written(loop, "preference-data")[0]]
         assert out == ["[" * 5000, *texts_alone]
+
+
+# ---------------------------------------------------------------------------- several answers to a prompt
+
+PIN, TILES, STOPPER = "A pin board.", "Floor tiles.", "A stopper, perhaps, one might say."
+BY_SCORE = {(PIN, TILES), (PIN, STOPPER), (TILES, STOPPER)}
+
+
+@pytest.mark.parametrize(
+    ("row", "pairs"),
+    [
+        ({"chosen": [PIN, TILES], "rejected": [STOPPER]}, {(PIN, STOPPER), (TILES, STOPPER)}),
+        ({"chosen": PIN, "rejected": [TILES, STOPPER]}, {(PIN, TILES), (PIN, STOPPER)}),
+        (
+            {
+                "chosen": [[{"role": "assistant", "content": PIN}]],
+                "rejected": [[{"role": "assistant", "content": TILES}]],
+            },
+            {(PIN, TILES)},
+        ),
+        (
+            {
+                "completions": [
+                    {"response": PIN, "score": 4},
+                    {"response": STOPPER, "score": 2},
+                    {"response": TILES, "score": 3},
+                ]
+            },
+            BY_SCORE,
+        ),
+        ({"responses": [PIN, TILES, STOPPER], "scores": [4.5, "3", -1]}, BY_SCORE),
+        (
+            {"answers": [{"answer": PIN, "rank": 1}, {"answer": STOPPER, "rank": 3}, {"answer": TILES, "rank": 2}]},
+            BY_SCORE,
+        ),
+        ({"completions": [PIN, TILES, STOPPER], "scores": [1, 1, 0]}, {(PIN, STOPPER), (TILES, STOPPER)}),
+        ({"completions": [PIN, TILES, STOPPER], "scores": [2, None, 0]}, {(PIN, STOPPER)}),
+    ],
+)
+@pytest.mark.parametrize("id", [{}, {"id": 7}, {"id": 7, "person": "ann"}])
+def test_several_answers_become_pairs(
+    tmp_path: Path, row: dict[str, Any], pairs: set[tuple[str, str]], id: dict[str, Any]
+) -> None:
+    file = lines(tmp_path / "rows.jsonl", [{"instruction": f"A use for cork, {i}."} | row | id for i in range(2)])
+    with texts(tmp_path / "a.heedful") as loop:
+        outcomes, report = brought(loop, "preference-data", file)
+        n = 2 * len(pairs)
+        assert statuses(outcomes) == {("decision", "applied"): n, ("feedback", "applied"): n}
+        assert (report.rows["pairs"], report.used["pairs"], dict(report.dropped)) == (n, n, {})
+        out, _ = written(loop, "preference-data")
+        assert {(each["chosen"], each["rejected"]) for each in out} == pairs
+        assert {each["prompt"] for each in out} == {"A use for cork, 0.", "A use for cork, 1."}
+        assert {status for _, status in statuses(brought(loop, "preference-data", file)[0])} == {"duplicate"}
+
+
+def test_several_answers_that_say_nothing_are_counted(tmp_path: Path) -> None:
+    rows = [
+        {"completions": [PIN, TILES], "scores": [1, 1]},
+        {"completions": [PIN, TILES], "scores": [1, None]},
+        {"chosen": [PIN, ""], "rejected": [TILES]},
+        {"completions": [PIN, PIN], "scores": [2, 1]},
+    ]
+    with texts(tmp_path / "a.heedful") as loop:
+        outcomes, report = brought(loop, "preference-data", lines(tmp_path / "rows.jsonl", rows))
+        assert statuses(outcomes) == {("decision", "applied"): 1, ("feedback", "applied"): 1}
+        assert dict(report.dropped) == {
+            "no answer has a better score than another": 2,
+            "an answer is empty": 1,
+            "both answers are equal": 1,
+        }
+        assert (report.rows["pairs"], report.used["pairs"]) == (5, 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"completions": [PIN, TILES]}, "scores: expected a score for each of 2 completions, got none"),
+        ({"completions": [PIN], "scores": [1, 2]}, "scores: expected a score for each of 1 completions, got 2"),
+        ({"completions": [PIN, TILES], "scores": [1, "good"]}, r"scores\[1\]: expected a number, got 'good'"),
+        ({"completions": [{"response": PIN}]}, r"completions\[0\]: expected a text and a score or rank, got response"),
+        ({"completions": PIN}, "completions: expected a list of answers, got 'A pin board.'"),
+        ({"completions": [PIN] * 101, "scores": [1] * 101}, "completions: expected at most 100 answers, got 101"),
+        ({"text": PIN}, "columns: expected prompt, chosen, rejected, or completions with scores, got text"),
+    ],
+)
+def test_several_answers_in_another_form_are_refused(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+    file = lines(tmp_path / "rows.jsonl", [row])
+    with texts(tmp_path / "a.heedful") as loop, pytest.raises(ValueError, match=f"^rows.jsonl:1: {message}"):
+        brought(loop, "preference-data", file)
