@@ -231,7 +231,9 @@ def test_the_same_lists_on_another_day_are_others(tmp_path: Path, prefix: str) -
     def dated(n: int, prefix: str) -> list[dict[str, Any]]:
         lines = day(n, [("i0", "i1", "i2")] * 3, prefix)
         times = [f"2026-07-0{n}T08:00:{i:02}Z" for i in range(len(lines))]
-        return [{**line, "time": time, **({"person": None} if "person" in line else {})} for line, time in zip(lines, times)]
+        return [
+            {**line, "time": time, **({"person": None} if "person" in line else {})} for line, time in zip(lines, times)
+        ]
 
     with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
         assert {each.status for each in imported(loop, dated(1, "f"))} == {"applied"}
@@ -277,10 +279,10 @@ def test_rows_that_are_numbered_anew_are_not_those_of_before(tmp_path: Path, mak
     second = [FOR | {"id": i, "prompt": f"No sound, {i}.", "chosen": f"Turn it up, {i}."} for i in range(3)]
     with make(tmp_path / "a.heedful") as loop:
         assert told(brought(loop, "preference-data", first, tmp_path / "a.jsonl")[0]) == {"applied": 3}
-        model = bits(loop)
+        lessons = loop.lessons()
         outcomes, _ = brought(loop, "preference-data", second, tmp_path / "b.jsonl")
         assert told(outcomes) == {"rejected": 3}
-        assert bits(loop) == model
+        assert loop.lessons() == lessons
         assert told(brought(loop, "preference-data", first, tmp_path / "a.jsonl")[0]) == {"duplicate": 3}
 
 
@@ -315,5 +317,5 @@ def test_a_list_that_is_recorded_again_at_another_time_is_another_one(tmp_path: 
         first = loop.record(names, names, id="1", time="2026-07-01T08:00:00Z")
         assert loop.record(names, names, id="1", time="2026-07-01T08:00:00.9Z") == first
         assert loop.record(names, names, id="1") == first
-        with pytest.raises(ValueError, match="^id: expected a new one, got '1', which was used for another decision"):
+        with pytest.raises(ValueError, match=r"^id: expected a new one, got '1', which was used for another decision"):
             loop.record(names, names, id="1", time="2026-07-02T08:00:00Z")
