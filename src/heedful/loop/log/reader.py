@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
+from heedful.core.retractions import Retractions, find_retractions
 from heedful.loop.log.event import COLUMNS, WIDTH, Event, Segment, to_event
-from heedful.loop.log.retractions import Retractions, find_retractions, rollback_target
+from heedful.loop.log.retractions import rollback_target
 from heedful.loop.log.store import Store
 
 PAGE = 200
