@@ -156,15 +156,15 @@ def said(**more: Any) -> dict[str, Any]:
 
 ROWS: dict[str, list[tuple[dict[str, Any], str]]] = {
     "preference-data": [
-        ({}, "columns: expected prompt, chosen, rejected, got none"),
-        (without(PAIR, "rejected"), "columns: expected prompt, chosen, rejected, got prompt, chosen"),
-        (without(PAIR, "chosen"), "columns: expected prompt, chosen, rejected, got prompt, rejected"),
-        (LABELLED, "columns: expected prompt, chosen, rejected, got prompt, completion, label"),
-        ({"kind": "item", "id": "a"}, "columns: expected prompt, chosen, rejected, got kind, id"),
+        ({}, "columns: expected prompt, chosen, rejected, or completions with scores, got none"),
+        (without(PAIR, "rejected"), "columns: expected prompt, chosen, rejected, or completions with scores, got prompt, chosen"),
+        (without(PAIR, "chosen"), "columns: expected prompt, chosen, rejected, or completions with scores, got prompt, rejected"),
+        (LABELLED, "columns: expected prompt, chosen, rejected, or completions with scores, got prompt, completion, label"),
+        ({"kind": "item", "id": "a"}, "columns: expected prompt, chosen, rejected, or completions with scores, got kind, id"),
         (PAIR | {"chosen": 1}, f"chosen: {ANSWER}1"),
         (PAIR | {"chosen": True}, f"chosen: {ANSWER}True"),
         (PAIR | {"rejected": {"text": "b"}}, f"rejected: {ANSWER}{{'text': 'b'}}"),
-        (PAIR | {"chosen": ["a"]}, f"chosen[0]: {MESSAGE}'a'"),
+        (PAIR | {"chosen": [3]}, f"chosen[0]: {MESSAGE}3"),
         (PAIR | {"chosen": [said(), {"content": "a"}]}, f"chosen[1]: {MESSAGE}{{'content': 'a'}}"),
         (PAIR | {"rejected": [{"role": "user"}]}, f"rejected[0]: {MESSAGE}{{'role': 'user'}}"),
         (PAIR | {"chosen": [said(role=1)]}, f"chosen[0]: {MESSAGE}{{'role': 1, "),
@@ -304,7 +304,7 @@ def test_a_row_of_another_form_makes_a_file_malformed(
 
 def test_a_table_of_other_columns_is_refused(loop: Loop, tmp_path: Path) -> None:
     for name, told in (
-        ("preference-data", "columns: expected prompt, chosen, rejected, got question, answer"),
+        ("preference-data", "columns: expected prompt, chosen, rejected, or completions with scores, got question, answer"),
         ("unpaired", "columns: expected prompt, completion, label, got question, answer"),
         ("langfuse", "id: expected that of a score, got none"),
         ("traces", "id: expected that of a trace or an observation, got None"),
@@ -356,7 +356,7 @@ def tables() -> list[tuple[str, dict[str, Any], str]]:
         return pair(chosen=pa.array(values, type))
 
     nothing = pa.array([], pa.string())
-    missing = ": row 1: columns: expected prompt, chosen, rejected, got "
+    missing = ": row 1: columns: expected prompt, chosen, rejected, or completions with scores, got "
     answer, in_answer = f": row 1: chosen: {ANSWER}", f": row 1: chosen[0]: {MESSAGE}"
     day = datetime.datetime(2026, 1, 31)
     return [

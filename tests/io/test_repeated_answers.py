@@ -319,3 +319,10 @@ def test_a_list_that_is_recorded_again_at_another_time_is_another_one(tmp_path: 
         assert loop.record(names, names, id="1") == first
         with pytest.raises(ValueError, match=r"^id: expected a new one, got '1', which was used for another decision"):
             loop.record(names, names, id="1", time="2026-07-02T08:00:00Z")
+
+
+def test_an_answer_to_a_list_without_a_time_is_not_early(tmp_path: Path) -> None:
+    shown, answer = day(1, [("i0", "i1", "i2")], "f")
+    with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
+        outcomes = imported(loop, [shown, answer | {"time": "2026-07-01T08:00:00Z"}])
+        assert [(each.status, each.reason) for each in outcomes] == [("applied", None), ("applied", None)]

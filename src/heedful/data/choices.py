@@ -76,8 +76,7 @@ def open_choices(
     or the events that a loop exported (`exported_choices`).
 
     The ending of the name or the content decides which; the JSON is what the page of results exports. `columns` and
-    `words` are for tables only. Errors are those of the loaders.
-    """
+    `words` are for tables only. Errors are those of the loaders."""
     found = open_pairs(path, columns, words)
     return found.choices() if isinstance(found, LoadedPairs) else found
 
@@ -89,8 +88,7 @@ def open_pairs(
 ) -> LoadedPairs | LoadedChoices:
     """Load comparisons as `open_choices` does, but as columns (`LoadedPairs`) if the file is a table of pairs.
 
-    Large files are read as columns in a fraction of the memory. Arguments and errors are those of `open_choices`.
-    """
+    Large files are read as columns in a fraction of the memory. Arguments and errors are those of `open_choices`."""
     path = Path(path)
     loaded = _no_table(path)
     if loaded is None:

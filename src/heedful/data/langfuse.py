@@ -226,7 +226,7 @@ def as_text(value: object, *, prompt: bool = False) -> str:
         return value
     if isinstance(value, Mapping):
         for field in ("content", "text", "output", "answer", "response", "completion", "message", "query", "question"):
-            if field in value and (isinstance(value[field], str | Mapping) or _parts(value[field]) is not None):
+            if field in value and (isinstance(value[field], str | Mapping) or _is_content(value[field])):
                 return as_text(value[field], prompt=prompt)
         if isinstance(value.get("choices"), list) and len(value["choices"]) == 1:
             return as_text(value["choices"][0], prompt=prompt)
@@ -266,6 +266,11 @@ def _parts(value: object) -> str | None:
         return None
     texts = [each.get("text") for each in value if isinstance(each, Mapping) and isinstance(each.get("text"), str)]
     return "\n\n".join(map(str, texts)) if len(texts) == len(value) else None
+
+
+def _is_content(value: object) -> bool:
+    """Return whether `value` is a list of a message's parts."""
+    return has_other_parts(value) or _parts(value) is not None
 
 
 def _messages(value: object) -> list[Any] | None:

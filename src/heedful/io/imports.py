@@ -103,6 +103,7 @@ class Importer:
         self._fed_before = False
         self._history: dict[str, list[_Version]] | None = None
         self._reached: dict[str, int] = {}  # by item, the index in its history that its lines have reached
+        self._undated = set[str]()  # ids of decisions that were shown nobody knows when
         self._rejected = set[tuple[str, str]]()  # (kind, id) of the last line of a decision or of feedback, if it was
 
     @property
@@ -133,6 +134,8 @@ class Importer:
         """Add the line `told` to the batch; nothing is written before `flush`."""
         self._waiting.append(told)
         self._kinds.add(told.kind)
+        if told.kind == "decision" and told.record.get("time") is None:
+            self._undated.add(told.id)
         self._needed.update(told.about())
         self._fed_before = self._fed_before or told.kind == "feedback"
 
@@ -430,9 +433,9 @@ class Importer:
 
     def _is_early(self, told: EventLine) -> str:
         """Return, in words, that the feedback in the line `told` is from before its decision was shown; "" if it is
-        not."""
+        not, or if the file does not say when that was."""
         known, when = self._loop.projection.find_decision(str(told.record["decision"])), time_of(told.record)
-        if known is None or when >= known.since:
+        if known is None or when >= known.since or known.id in self._undated:
             return ""
         return _BEFORE.format(as_time(when), known.id, as_time(known.since))
 
