@@ -57,7 +57,7 @@ def test_a_click_log_behind_a_search_engine(folder: Path) -> None:
 
 def test_pairs_of_answers() -> None:
     _, read, decide, explain = map(run, first_lines("preference-data.md"))
-    assert "12 rows of pairs, 12 used" in read
+    assert "12 pairs, 12 used" in read
     assert "arm learned" in decide
     assert "1 brief" in decide  # the short one, as in the pairs
     assert "What moved it" in explain

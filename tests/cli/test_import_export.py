@@ -570,7 +570,7 @@ def test_a_format_of_others_goes_out_and_comes_in(name: str) -> None:
     assert done(f"import notes {name} --as preference-data --json").json["counts"] == {}
     with Loop.open("notes.heedful") as loop:
         assert len(list(loop.projection.log.events(kinds=["export"]))) == 2
-    assert "1 row of pairs, 1 used" in done(f"import other {name} --as preference-data").out
+    assert "1 pair, 1 used" in done(f"import other {name} --as preference-data").out
 
 
 def test_a_table_has_the_columns_of_all_rows_and_not_of_the_first_alone() -> None:

@@ -665,9 +665,29 @@ def test_forget_as_json(cars: str, folder: Path) -> None:
     got = heedful("forget cars ann --yes --json")
     assert got.json | {"version": 0} == {
         "person": "ann", "events": 1, "exports": [str(folder / "out.jsonl")], "version": 0, "erased": True,
-        "unreached": [],
+        "unreached": [], "alike": [],
     }  # fmt: skip
     bad(heedful("forget cars {} --yes", ""), "person: expected a text of 1 to 200 printable characters, got ''")
+
+
+def test_export_of_a_person(cars: str, folder: Path) -> None:
+    for i, who in enumerate(("ann", "ANN", "bob")):
+        decided(f"decide cars --id d{i} --person {who}")
+    heedful("feedback cars d0 --clicks mini --id e0")
+    also = "heedful: 'ANN' is spelt like 'ann', and may be the same person"
+    got = heedful("export cars ann.jsonl --person ann", width=300)
+    assert (got.code, got.out) == (0, "ann.jsonl: 2 lines: decision 1, feedback 1\n")
+    assert also in got.err
+    written = [json.loads(line) for line in (folder / "ann.jsonl").read_text().splitlines()]
+    assert [(line["kind"], line["id"]) for line in written] == [("decision", "d0"), ("feedback", "e0")]
+    assert heedful("export cars ann.jsonl --person ann --json").json["alike"] == ["ANN"]
+    none = heedful("export cars nobody.jsonl --person Ann", width=300)
+    assert (none.code, (folder / "nobody.jsonl").exists()) == (1, False)
+    assert "Ann: nothing in the log is about this person; spelt alike: 'ANN', 'ann'" in none.err
+    bad(heedful("export cars x.jsonl --person ann --as ubi"), "--person: expected none with --as, got 'ann'")
+    gone = heedful("forget cars ann --yes", width=300)
+    assert f"Out of reach, and may still hold them: {folder}/ann.jsonl" in gone.out
+    assert also in gone.err
 
 
 # ---------------------------------------------------------------------------- explain, evaluate

@@ -246,6 +246,14 @@ def test_flat_scores_of_the_older_api_are_read() -> None:
         (None, ""),
         (3, "3"),
         ({"b": 1, "a": "x"}, '{"a": "x", "b": 1}'),
+        ("[{'role': 'user', 'content': 'Hi'}, {'role': 'assistant', 'content': 'Hello.'}]", "Hello."),
+        ({"role": "assistant", "content": None, "tool_calls": [{"id": "c1"}]}, ""),
+        ({"role": "assistant", "content": "Hello.", "tool_calls": [{"id": "c1"}]}, ""),
+        ({"role": "assistant", "content": "Hello.", "tool_calls": None}, "Hello."),
+        ({"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [{"id": "c1"}]}}]}, ""),
+        ([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "function_call": {"name": "x"}}], ""),
+        ({"content": [{"type": "text", "text": "Hello."}, {"type": "tool_use", "id": "c1"}]}, ""),
+        ([{"type": "image_url", "image_url": {"url": "x"}}], ""),
     ],
 )
 def test_outputs_are_texts_in_many_forms(given: object, text: str) -> None:

@@ -138,6 +138,7 @@ def long(name: str) -> str:
 
 
 ANSWER, NAME = "expected a text, or a list of messages, got ", "expected a text or a whole number, got "
+PAIRS = "columns: expected prompt, chosen, rejected, or completions with scores, got "
 MESSAGE, PARTS = 'expected a message, {"role", "content"}, got ', "expected a text, or a list of parts, got "
 TYPES = "dataType: expected NUMERIC, BOOLEAN, CATEGORICAL, TEXT, CORRECTION, got "
 SOURCES = "source: expected API, ANNOTATION or EVAL, got "
@@ -156,15 +157,15 @@ def said(**more: Any) -> dict[str, Any]:
 
 ROWS: dict[str, list[tuple[dict[str, Any], str]]] = {
     "preference-data": [
-        ({}, "columns: expected prompt, chosen, rejected, got none"),
-        (without(PAIR, "rejected"), "columns: expected prompt, chosen, rejected, got prompt, chosen"),
-        (without(PAIR, "chosen"), "columns: expected prompt, chosen, rejected, got prompt, rejected"),
-        (LABELLED, "columns: expected prompt, chosen, rejected, got prompt, completion, label"),
-        ({"kind": "item", "id": "a"}, "columns: expected prompt, chosen, rejected, got kind, id"),
+        ({}, f"{PAIRS}none"),
+        (without(PAIR, "rejected"), f"{PAIRS}prompt, chosen"),
+        (without(PAIR, "chosen"), f"{PAIRS}prompt, rejected"),
+        (LABELLED, f"{PAIRS}prompt, completion, label"),
+        ({"kind": "item", "id": "a"}, f"{PAIRS}kind, id"),
         (PAIR | {"chosen": 1}, f"chosen: {ANSWER}1"),
         (PAIR | {"chosen": True}, f"chosen: {ANSWER}True"),
         (PAIR | {"rejected": {"text": "b"}}, f"rejected: {ANSWER}{{'text': 'b'}}"),
-        (PAIR | {"chosen": ["a"]}, f"chosen[0]: {MESSAGE}'a'"),
+        (PAIR | {"chosen": [3]}, f"chosen[0]: {MESSAGE}3"),
         (PAIR | {"chosen": [said(), {"content": "a"}]}, f"chosen[1]: {MESSAGE}{{'content': 'a'}}"),
         (PAIR | {"rejected": [{"role": "user"}]}, f"rejected[0]: {MESSAGE}{{'role': 'user'}}"),
         (PAIR | {"chosen": [said(role=1)]}, f"chosen[0]: {MESSAGE}{{'role': 1, "),
@@ -304,7 +305,10 @@ def test_a_row_of_another_form_makes_a_file_malformed(
 
 def test_a_table_of_other_columns_is_refused(loop: Loop, tmp_path: Path) -> None:
     for name, told in (
-        ("preference-data", "columns: expected prompt, chosen, rejected, got question, answer"),
+        (
+            "preference-data",
+            f"{PAIRS}question, answer",
+        ),
         ("unpaired", "columns: expected prompt, completion, label, got question, answer"),
         ("langfuse", "id: expected that of a score, got none"),
         ("traces", "id: expected that of a trace or an observation, got None"),
@@ -356,7 +360,7 @@ def tables() -> list[tuple[str, dict[str, Any], str]]:
         return pair(chosen=pa.array(values, type))
 
     nothing = pa.array([], pa.string())
-    missing = ": row 1: columns: expected prompt, chosen, rejected, got "
+    missing = f": row 1: {PAIRS}"
     answer, in_answer = f": row 1: chosen: {ANSWER}", f": row 1: chosen[0]: {MESSAGE}"
     day = datetime.datetime(2026, 1, 31)
     return [
@@ -381,8 +385,7 @@ def tables() -> list[tuple[str, dict[str, Any], str]]:
         ("levels of numbers", pair(chosen=pa.array([1, 2]).dictionary_encode()), f"{answer}1"),
         ("an object", answers({"text": "a"}, None), f"{answer}{{'text': 'a'}}"),
         ("lists of numbers", answers([1], [2]), f"{in_answer}1"),
-        ("lists of texts", answers(["a"], ["b"]), f"{in_answer}'a'"),
-        ("lists of lists", answers([["a"]], [["b"]]), f"{in_answer}['a']"),
+        ("lists of lists", answers([["a"]], [["b"]]), f": row 1: chosen[0][0]: {MESSAGE}'a'"),
         ("pairs", answers([("role", "a")], None, type=pa.map_(pa.string(), pa.string())), f"{in_answer}('role', 'a')"),
         ("messages without a role", answers([{"content": "a"}], None), f"{in_answer}{{'content': 'a'}}"),
         ("messages without content", answers([{"role": "a"}], None), f"{in_answer}{{'role': 'a'}}"),

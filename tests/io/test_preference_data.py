@@ -309,7 +309,7 @@ def test_labels_may_be_written_in_many_ways(tmp_path: Path) -> None:
         ({"chosen": "a", "rejected": " \n"}, "an answer is empty"),
         ({"chosen": None, "rejected": "a"}, "an answer is missing"),
         ({"chosen": [], "rejected": []}, "both answers are equal"),
-        ({"chosen": [{"role": "user", "content": "x"}], "rejected": []}, "an answer is empty"),
+        ({"chosen": [{"role": "assistant", "content": "x"}], "rejected": []}, "an answer is empty"),
         (
             {"chosen": [{"role": "user", "content": [{"type": "image_url"}]}], "rejected": "a"},
             "an answer or the prompt holds something other than text",
@@ -322,3 +322,214 @@ def test_a_row_that_says_nothing_is_counted(tmp_path: Path, row: dict[str, Any],
         assert statuses(outcomes) == {("decision", "applied"): 1, ("feedback", "applied"): 1}
         assert dict(report.dropped) == {reason: 1}
         assert report.examples[reason] == "rows.jsonl:2"
+
+
+# ---------------------------------------------------------------------------- what is not text
+
+USER, ASSISTANT = {"role": "user", "content": "Weather in Rome?"}, {"role": "assistant", "content": "I cannot know."}
+CALL = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Rome"}'}}],
+}
+TOOL = {"role": "tool", "tool_call_id": "c1", "content": "sun, 24"}
+SUNNY = {"role": "assistant", "content": "Sunny, 24 degrees."}
+NOT_TEXT = "an answer or the prompt holds something other than text"
+NOT_ONE = "an answer is not one message of the assistant"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ([CALL, TOOL, SUNNY], NOT_TEXT),
+        ([CALL], NOT_TEXT),
+        ([SUNNY | {"function_call": {"name": "weather", "arguments": "{}"}}], NOT_TEXT),
+        ([SUNNY | {"reasoning_content": "It is summer."}], NOT_TEXT),
+        ([SUNNY, USER, ASSISTANT], NOT_ONE),
+        ([SUNNY, ASSISTANT], NOT_ONE),
+        ([SUNNY | {"role": "gpt"}], NOT_ONE),
+    ],
+)
+@pytest.mark.parametrize("name", ["preference-data", "unpaired"])
+def test_what_is_no_text_is_not_made_one(tmp_path: Path, name: str, answer: list[Any], reason: str) -> None:
+    row = {"prompt": [USER], "chosen": answer, "rejected": [ASSISTANT | {"content": "No."}]}
+    plain = {"prompt": "Plain?", "chosen": "Yes.", "rejected": "No, perhaps."}
+    if name == "unpaired":
+        row, plain = ({"prompt": r["prompt"], "completion": r["chosen"], "label": True} for r in (row, plain))
+    with texts(tmp_path / "a.heedful") as loop:
+        outcomes, report = brought(loop, name, lines(tmp_path / "rows.jsonl", [row, plain]))
+        assert statuses(outcomes) == {("decision", "applied"): 1, ("feedback", "applied"): 1}
+        assert (dict(report.dropped), report.examples[reason]) == ({reason: 1}, "rows.jsonl:1")
+        [row_out] = written(loop, name)[0]
+        assert row_out["prompt"] == "Plain?"
+
+
+def test_calls_of_tools_in_a_prompt_stay_in_it(tmp_path: Path) -> None:
+    prompt = [{"role": "system", "content": "Use tools."}, USER, CALL, TOOL]
+    no = {"role": "assistant", "content": "No."}
+    rows = [
+        {"prompt": prompt, "chosen": [SUNNY], "rejected": [no]},
+        {"prompt": prompt[:2], "chosen": [CALL, TOOL, SUNNY], "rejected": [CALL, TOOL, no]},
+        {"chosen": [*prompt, SUNNY], "rejected": [*prompt, no]},
+        {"prompt": prompt[:2], "chosen": [*prompt, SUNNY], "rejected": [*prompt, no]},
+    ]
+    for i, row in enumerate(rows):
+        with texts(tmp_path / f"{i}.heedful") as loop:
+            brought(loop, "preference-data", lines(tmp_path / "rows.jsonl", [row]))
+            [out] = written(loop, "preference-data")[0]
+            assert (out["prompt"], out["chosen"], out["rejected"]) == (prompt, [SUNNY], [no])
+    other = [USER, CALL | {"tool_calls": [{"id": "c2"}]}, TOOL]
+    row = {"chosen": [USER, CALL, TOOL, SUNNY], "rejected": [*other, SUNNY]}
+    with texts(tmp_path / "other.heedful") as loop:
+        _, report = brought(loop, "preference-data", lines(tmp_path / "rows.jsonl", [row]))
+        assert dict(report.dropped) == {NOT_TEXT: 1}  # they differ in what they call
+
+
+def test_a_labelled_conversation_has_its_prompt_in_it(tmp_path: Path) -> None:
+    rows = [
+        {"completion": [USER, SUNNY], "label": True},
+        {"completion": [USER, SUNNY, USER, ASSISTANT], "label": False},
+    ]
+    with texts(tmp_path / "a.heedful") as loop:
+        brought(loop, "unpaired", lines(tmp_path / "rows.jsonl", rows))
+        out = [(row["prompt"], row["completion"]) for row in written(loop, "unpaired")[0]]
+        assert out == [([USER], [SUNNY]), ([USER, SUNNY, USER], [ASSISTANT])]
+
+
+def as_numpy(messages: Sequence[Mapping[str, Any]]) -> str:
+    """A list of messages as a data frame writes an array of them into a CSV."""
+    return f"[{chr(10).join(map(repr, messages)).replace(chr(10), chr(10) + ' ')}]"
+
+
+@pytest.mark.parametrize("shape", [json.dumps, repr, as_numpy])
+@pytest.mark.parametrize("name", ["preference-data", "unpaired"])
+def test_messages_in_a_cell_are_messages(tmp_path: Path, name: str, shape: Any) -> None:
+    import csv
+
+    asked = {"role": "user", "content": "It's \"on\"?\n[{'role': 'x'}\n {}]"}
+    good, bad = {"role": "assistant", "content": "Boil it, don't wait."}, {"role": "assistant", "content": "Perhaps."}
+    file = tmp_path / "pairs.csv"
+    with file.open("w", newline="") as text:
+        out = csv.writer(text)
+        if name == "preference-data":
+            out.writerow(["prompt", "chosen", "rejected"])
+            out.writerow([asked["content"], shape([asked, good]), shape([asked, bad])])
+        else:
+            out.writerow(["prompt", "completion", "label"])
+            out.writerow([shape([asked]), shape([good]), "true"])
+    with texts(tmp_path / "a.heedful") as loop:
+        outcomes, report = brought(loop, name, file)
+        assert (len(outcomes), dict(report.dropped)) == (2, {})
+        [row] = written(loop, name)[0]
+        if name == "unpaired":
+            assert (row["prompt"], row["completion"]) == ([asked], [good])
+        else:
+            assert (row["prompt"], row["chosen"], row["rejected"]) == (
+                asked["content"],
+                good["content"],
+                bad["content"],
+            )
+
+
+def test_messages_in_a_cell_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
+    reason = "an answer or the prompt looks like messages and cannot be read as such: write JSON lines"
+    cut = "[{'role': 'assistant', 'content': 'Boil it"
+    arrays = "[{'content': array([{'type': 'text'}], dtype=object), 'role': 'assistant'}]"
+    broken = '[{"role": "assistant", "content": "Boil it"}'
+    rows = [{"prompt": "On?", "chosen": cell, "rejected": "No."} for cell in (cut, arrays, broken, "[" * 5000)]
+    texts_alone = ["[1, 2]", '[{"role": "admin"}]', "[{'name': 'Ann'}]", "[see below]", "[{"]
+    rows += [{"prompt": "On?", "chosen": text, "rejected": "No."} for text in texts_alone]
+    with texts(tmp_path / "a.heedful") as loop:
+        _, report = brought(loop, "preference-data", lines(tmp_path / "rows.jsonl", rows))
+        assert dict(report.dropped) == {reason: 3}
+        out = [row["chosen"] for row in written(loop, "preference-data")[0]]
+        assert out == ["[" * 5000, *texts_alone]
+
+
+# ---------------------------------------------------------------------------- several answers to a prompt
+
+PIN, TILES, STOPPER = "A pin board.", "Floor tiles.", "A stopper, perhaps, one might say."
+BY_SCORE = {(PIN, TILES), (PIN, STOPPER), (TILES, STOPPER)}
+
+
+@pytest.mark.parametrize(
+    ("row", "pairs"),
+    [
+        ({"chosen": [PIN, TILES], "rejected": [STOPPER]}, {(PIN, STOPPER), (TILES, STOPPER)}),
+        ({"chosen": PIN, "rejected": [TILES, STOPPER]}, {(PIN, TILES), (PIN, STOPPER)}),
+        (
+            {
+                "chosen": [[{"role": "assistant", "content": PIN}]],
+                "rejected": [[{"role": "assistant", "content": TILES}]],
+            },
+            {(PIN, TILES)},
+        ),
+        (
+            {
+                "completions": [
+                    {"response": PIN, "score": 4},
+                    {"response": STOPPER, "score": 2},
+                    {"response": TILES, "score": 3},
+                ]
+            },
+            BY_SCORE,
+        ),
+        ({"responses": [PIN, TILES, STOPPER], "scores": [4.5, "3", -1]}, BY_SCORE),
+        (
+            {"answers": [{"answer": PIN, "rank": 1}, {"answer": STOPPER, "rank": 3}, {"answer": TILES, "rank": 2}]},
+            BY_SCORE,
+        ),
+        ({"completions": [PIN, TILES, STOPPER], "scores": [1, 1, 0]}, {(PIN, STOPPER), (TILES, STOPPER)}),
+        ({"completions": [PIN, TILES, STOPPER], "scores": [2, None, 0]}, {(PIN, STOPPER)}),
+    ],
+)
+@pytest.mark.parametrize("id", [{}, {"id": 7}, {"id": 7, "person": "ann"}])
+def test_several_answers_become_pairs(
+    tmp_path: Path, row: dict[str, Any], pairs: set[tuple[str, str]], id: dict[str, Any]
+) -> None:
+    file = lines(tmp_path / "rows.jsonl", [{"instruction": f"A use for cork, {i}."} | row | id for i in range(2)])
+    with texts(tmp_path / "a.heedful") as loop:
+        outcomes, report = brought(loop, "preference-data", file)
+        n = 2 * len(pairs)
+        assert statuses(outcomes) == {("decision", "applied"): n, ("feedback", "applied"): n}
+        assert (report.rows["pairs"], report.used["pairs"], dict(report.dropped)) == (n, n, {})
+        out, _ = written(loop, "preference-data")
+        assert {(each["chosen"], each["rejected"]) for each in out} == pairs
+        assert {each["prompt"] for each in out} == {"A use for cork, 0.", "A use for cork, 1."}
+        assert {status for _, status in statuses(brought(loop, "preference-data", file)[0])} == {"duplicate"}
+
+
+def test_several_answers_that_say_nothing_are_counted(tmp_path: Path) -> None:
+    rows = [
+        {"completions": [PIN, TILES], "scores": [1, 1]},
+        {"completions": [PIN, TILES], "scores": [1, None]},
+        {"chosen": [PIN, ""], "rejected": [TILES]},
+        {"completions": [PIN, PIN], "scores": [2, 1]},
+    ]
+    with texts(tmp_path / "a.heedful") as loop:
+        outcomes, report = brought(loop, "preference-data", lines(tmp_path / "rows.jsonl", rows))
+        assert statuses(outcomes) == {("decision", "applied"): 1, ("feedback", "applied"): 1}
+        assert dict(report.dropped) == {
+            "no answer has a better score than another": 2,
+            "an answer is empty": 1,
+            "both answers are equal": 1,
+        }
+        assert (report.rows["pairs"], report.used["pairs"]) == (5, 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"completions": [PIN, TILES]}, "scores: expected a score for each of 2 completions, got none"),
+        ({"completions": [PIN], "scores": [1, 2]}, "scores: expected a score for each of 1 completions, got 2"),
+        ({"completions": [PIN, TILES], "scores": [1, "good"]}, r"scores\[1\]: expected a number, got 'good'"),
+        ({"completions": [{"response": PIN}]}, r"completions\[0\]: expected a text and a score or rank, got response"),
+        ({"completions": PIN}, "completions: expected a list of answers, got 'A pin board.'"),
+        ({"completions": [PIN] * 101, "scores": [1] * 101}, "completions: expected at most 100 answers, got 101"),
+        ({"text": PIN}, "columns: expected prompt, chosen, rejected, or completions with scores, got text"),
+    ],
+)
+def test_several_answers_in_another_form_are_refused(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+    file = lines(tmp_path / "rows.jsonl", [row])
+    with texts(tmp_path / "a.heedful") as loop, pytest.raises(ValueError, match=f"^rows.jsonl:1: {message}"):
+        brought(loop, "preference-data", file)

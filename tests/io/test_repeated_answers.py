@@ -220,3 +220,109 @@ def test_a_list_of_the_same_id_that_somebody_else_saw_is_another_one(tmp_path: P
         list(import_lines(loop, lines))
         lines = [Line(i, each, None) for i, each in enumerate(day(2, [("i0", "i1", "i2")], "g"), 1)]
         assert [each.status for each in import_lines(loop, lines)] == ["rejected", "rejected"]
+
+
+def imported(loop: Loop, lines: Sequence[Mapping[str, Any]]) -> list[Outcome]:
+    return list(import_lines(loop, [Line(i, dict(each), None) for i, each in enumerate(lines, 1)]))
+
+
+@pytest.mark.parametrize("prefix", ["f", "g"])
+def test_the_same_lists_on_another_day_are_others(tmp_path: Path, prefix: str) -> None:
+    def dated(n: int, prefix: str) -> list[dict[str, Any]]:
+        lines = day(n, [("i0", "i1", "i2")] * 3, prefix)
+        times = [f"2026-07-0{n}T08:00:{i:02}Z" for i in range(len(lines))]
+        return [
+            {**line, "time": time, **({"person": None} if "person" in line else {})} for line, time in zip(lines, times)
+        ]
+
+    with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
+        assert {each.status for each in imported(loop, dated(1, "f"))} == {"applied"}
+        head, model = loop.projection.log.last(), bits(loop)
+        assert {each.status for each in imported(loop, dated(1, "f"))} == {"duplicate"}
+        outcomes = imported(loop, dated(2, prefix))
+        assert Counter((each.kind, each.status) for each in outcomes) == {
+            ("decision", "rejected"): 3,
+            ("feedback", "rejected"): 3,
+        }
+        why = {each.id: each.reason for each in outcomes}
+        assert why["0"] == "decision 0 is in the log already, with other content: another time"
+        assert why[f"{prefix}0"] == (
+            "decision 0 of this file was rejected, so its answer is not joined to the decision 0 in the log"
+        )
+        assert (loop.projection.log.last(), bits(loop)) == (head, model)
+        undated = [{key: value for key, value in line.items() if key != "time"} for line in dated(1, "f")]
+        assert {each.status for each in imported(loop, undated)} == {"duplicate"}  # they do not say when
+        rounded = [line | {"time": line["time"].replace("Z", ".4Z")} for line in dated(1, "f")]
+        assert {each.status for each in imported(loop, rounded)} == {"duplicate"}
+
+
+def test_a_list_for_another_request_is_another_one(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
+        one, answer = day(1, [("i0", "i1", "i2")], "f")
+        imported(loop, [one | {"context": {"query": "pen"}, "probability": 0.5}, answer])
+        for other, field in (
+            ({"context": {"query": "ink"}}, "another context"),
+            ({"probability": 0.25}, "another probability"),
+            ({"person": "day 2"}, "another person"),
+            ({"candidates": ["i0", "i1", "i2", "i3"]}, "other candidates"),
+            ({"shown": ["i1", "i0", "i2"]}, "another list"),
+        ):
+            outcomes = imported(loop, [one | other, answer | {"id": "g"}])
+            assert [each.status for each in outcomes] == ["rejected", "rejected"]
+            assert outcomes[0].reason == f"decision 0 is in the log already, with other content: {field}"
+        assert [each.status for each in imported(loop, [one, answer])] == ["duplicate", "duplicate"]
+
+
+@pytest.mark.parametrize("make", [texts, choices])
+def test_rows_that_are_numbered_anew_are_not_those_of_before(tmp_path: Path, make: Any) -> None:
+    first = [FOR | {"id": i, "prompt": f"The wifi is gone, {i}."} for i in range(3)]
+    second = [FOR | {"id": i, "prompt": f"No sound, {i}.", "chosen": f"Turn it up, {i}."} for i in range(3)]
+    with make(tmp_path / "a.heedful") as loop:
+        assert told(brought(loop, "preference-data", first, tmp_path / "a.jsonl")[0]) == {"applied": 3}
+        lessons = loop.lessons()
+        outcomes, _ = brought(loop, "preference-data", second, tmp_path / "b.jsonl")
+        assert told(outcomes) == {"rejected": 3}
+        assert loop.lessons() == lessons
+        assert told(brought(loop, "preference-data", first, tmp_path / "a.jsonl")[0]) == {"duplicate": 3}
+
+
+def test_thumbs_that_are_numbered_anew_are_not_those_of_before(tmp_path: Path) -> None:
+    first = [UP | {"id": i} for i in range(3)]
+    second = [UP | {"id": i, "completion": f"Turn it up, {i}."} for i in range(3)]
+    for i, keeps in enumerate((True, False)):
+        settings = Settings(k=1, control=0.0, store_text=keeps)
+        with Loop.create(tmp_path / f"{i}.heedful", encoding=TEXTS, settings=settings) as loop:
+            assert told(brought(loop, "unpaired", first, tmp_path / "a.jsonl")[0]) == {"applied": 3}
+            assert told(brought(loop, "unpaired", second, tmp_path / "b.jsonl")[0]) == {"rejected": 3}
+            assert told(brought(loop, "unpaired", first, tmp_path / "a.jsonl")[0]) == {"duplicate": 3}
+
+
+def test_an_answer_from_before_its_list_is_named(tmp_path: Path) -> None:
+    shown, answer = day(1, [("i0", "i1", "i2")], "f")
+    with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
+        imported(loop, [shown | {"time": "2026-07-02T08:00:00Z"}])
+        [early] = imported(loop, [answer | {"time": "2026-07-01T08:00:00Z"}])
+        assert (early.status, early.reason) == (
+            "applied",
+            "given at 2026-07-01T08:00:00Z, before decision 0 was shown, at 2026-07-02T08:00:00Z: is it about another "
+            "one of this id?",
+        )
+        [late] = imported(loop, [answer | {"id": "g", "time": "2026-07-02T08:00:09Z"}])
+        assert (late.status, late.reason) == ("applied", None)
+
+
+def test_a_list_that_is_recorded_again_at_another_time_is_another_one(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
+        names = ["i0", "i1", "i2"]
+        first = loop.record(names, names, id="1", time="2026-07-01T08:00:00Z")
+        assert loop.record(names, names, id="1", time="2026-07-01T08:00:00.9Z") == first
+        assert loop.record(names, names, id="1") == first
+        with pytest.raises(ValueError, match=r"^id: expected a new one, got '1', which was used for another decision"):
+            loop.record(names, names, id="1", time="2026-07-02T08:00:00Z")
+
+
+def test_an_answer_to_a_list_without_a_time_is_not_early(tmp_path: Path) -> None:
+    shown, answer = day(1, [("i0", "i1", "i2")], "f")
+    with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
+        outcomes = imported(loop, [shown, answer | {"time": "2026-07-01T08:00:00Z"}])
+        assert [(each.status, each.reason) for each in outcomes] == [("applied", None), ("applied", None)]

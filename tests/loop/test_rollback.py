@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful import Loop
+from heedful.core.retractions import find_retractions
 from heedful.data.jsonl import Line
 from heedful.io import Outcome, check_form, export_lines, import_lines
-from heedful.loop.log.retractions import find_retractions
 from heedful.loop.records import plain
 from heedful.storage import Place
 from kinds import KINDS, Kind, each_kind, teach

@@ -61,6 +61,23 @@ def test_prompts_in_a_table_of_their_own_and_messages(tmp_path: Path) -> None:
     assert got.answers == {"a": {"1": "x", "2": "y"}, "b": {"1": "z", "2": "w"}}
 
 
+def test_messages_in_a_cell_are_messages_and_calls_of_tools_no_answer(tmp_path: Path) -> None:
+    said = [{"role": "assistant", "content": "Hello."}]
+    calls = [{"role": "assistant", "content": "", "tool_calls": [{"id": "c1"}]}, {"role": "tool", "content": "sun"}]
+    tables(
+        tmp_path,
+        a=[row("1", json.dumps(said)), row("2", repr(said)), row("3", "x")],
+        b=[row("1", "x"), row("2", "y"), row("3", [*calls, *said])],
+        prompts=[{"id": "1", "prompt": str([{"role": "user", "content": "hi"}])}],
+    )
+    got = read_outputs(tmp_path)
+    assert got.prompts == {"1": "hi", "2": ""}
+    assert got.answers == {"a": {"1": "Hello.", "2": "Hello."}, "b": {"1": "x", "2": "y"}}
+    assert LeftOut("b.jsonl:3", "expected an answer of text, got one that calls tools or holds something else") in (
+        got.left_out
+    )
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     tables(
         tmp_path,

@@ -547,7 +547,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * What the loop has about a person
+         * @description Needs the scope read.
+         */
+        get: operations["get_person"];
         put?: never;
         post?: never;
         /**
@@ -1892,6 +1896,16 @@ export interface components {
             lead: number | null;
         };
         /**
+         * PersonEvents
+         * @description What the loop has about a person: the events that DELETE would erase, as the lines of an export.
+         */
+        PersonEvents: {
+            person: string;
+            events: Record<string, unknown>[];
+            /** @description other people in the log whose names differ in case or blanks alone */
+            alike: string[];
+        };
+        /**
          * Forgotten
          * @description The result of forgetting a person: how much was erased.
          */
@@ -1903,6 +1917,8 @@ export interface components {
             erased: boolean;
             /** @description what the loop cannot erase them from, in words */
             unreached: string[];
+            /** @description other people in the log whose names differ in case or blanks alone */
+            alike: string[];
         };
         /**
          * Health
@@ -3323,6 +3339,43 @@ export interface operations {
                         event?: "item" | "decision" | "activate" | "feedback" | "undo" | "rollback" | "experiment" | "stop" | "promote" | "style";
                         data?: string;
                     };
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            421: components["responses"]["Problem421"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_person: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                loop: string;
+                person: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonEvents"];
+                    "application/msgpack": components["schemas"]["PersonEvents"];
                 };
             };
             400: components["responses"]["Problem400"];

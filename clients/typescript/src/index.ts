@@ -242,6 +242,12 @@ export class Loop {
     return this.#call("post", "/v1/loops/{loop}/rollback", { body, ...ending });
   }
 
+  /** What the loop has about a person: the events that `forget` would erase, and names that are spelt alike. */
+  async eventsOf(person: string, ending: Ending = {}): Promise<Schemas["PersonEvents"]> {
+    const how = { path: { loop: this.name, person }, long: true, ...ending };
+    return this.#client.call("get", "/v1/loops/{loop}/people/{person}", how);
+  }
+
   /** Erase a person: every decision made for them and every answer to it. */
   async forget(person: string, ending: Ending = {}): Promise<Schemas["Forgotten"]> {
     this.#untold.forget(this.name, person);

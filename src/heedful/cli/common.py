@@ -180,6 +180,13 @@ def read_text(option: str, given: str) -> str:
         raise BadInput(f"{option}: {given}: expected UTF-8, got other bytes") from None
 
 
+def note_alike(person: str, alike: Sequence[str]) -> None:
+    """Print on stderr which names in the log are spelt like that of a `person`, if any are."""
+    if alike:
+        told = "is spelt like {0!r}, and may be" if len(alike) == 1 else "are spelt like {0!r}, and each may be"
+        note(f"{', '.join(map(repr, alike))} {told.format(person)} the same person")
+
+
 def pairs(option: str, meaning: str, given: Sequence[str], *, at_first: bool = False) -> dict[str, str]:
     """Return the texts `given`, LEFT=RIGHT each, as {left: right}.
 

@@ -7,14 +7,14 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import As, Json, Name, Options, Own, asking, open_loop, pairs
+from heedful.cli.common import As, Json, Name, Options, Own, asking, note_alike, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, check_extra, console, note, print_json
 from heedful.cli.import_summary import report_json, show_report
 from heedful.core.wording import count
@@ -32,6 +32,9 @@ def export(
     ],
     format: As = None,
     option: Options = None,
+    person: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Write what the loop has about this person, and nothing else.")
+    ] = None,
     own: Own = None,
     json: Json = False,
 ) -> None:
@@ -41,9 +44,10 @@ def export(
     the file is in a format of others: preference-data and unpaired for language models, ubi for the tools of
     OpenSearch, or the learned weights as a learning-to-rank model of opensearch or elasticsearch. What was undone,
     rolled back or forgotten is not in it, and what else is left out is counted with its reason. The log keeps a note of
-    every file that was written: `heedful forget` names them, as it cannot erase anybody from them.
+    every file that was written: `heedful forget` names them, as it cannot erase anybody from them. With --person, it is
+    what `heedful forget` would erase: decisions for them, their answers, corrections of their style.
 
-    Exit codes: 0 written; 1 it could not be; 2 bad input.
+    Exit codes: 0 written; 1 it could not be, or there is nothing about the person; 2 bad input.
     """
     if file == "-" and json:
         raise BadInput("--json: expected a FILE, as with - the lines themselves go to stdout")
@@ -54,17 +58,29 @@ def export(
     options = pairs("--option", "NAME=VALUE", option or (), at_first=True)
     if options and format is None:
         raise BadInput("--option: expected --as FORMAT too, got none")
+    if person is not None and format is not None:
+        raise BadInput(f"--person: expected none with --as, got {person!r}")
+    from heedful.io import events_of_person, export_lines
+
     with open_loop(name, own) as loop, asking():
         if format is not None:
             _export_as(loop, format, options, file, target, json)
             return
-        counts = Counter[str]()
+        counts, alike = Counter[str](), tuple[str, ...]()
+        lines = _encode(export_lines(loop))
+        if person is not None:
+            found = events_of_person(loop, person)
+            lines, alike = _encode(found.events), found.alike
+            if not found.events:
+                told = f"; spelt alike: {', '.join(map(repr, alike))}" if alike else ""
+                raise Failure(f"{person}: nothing in the log is about this person{told}")
+            note_alike(person, alike)
         with _write_whole(target, zipped=path.suffix.lower() == ".gz") if file != "-" else _stdout() as out:
             loop.note_export(file)  # before: nothing goes out that nobody knows of
-            for kind, line in _encode(loop):
+            for kind, line in lines:
                 out.write(line)
                 counts[kind] += 1
-        _say(file, path, counts, json)
+        _say(file, path, counts, json, None if person is None else {"alike": alike})
 
 
 def _say(file: str, path: Path, counts: Counter[str], json: bool, more: Mapping[str, object] | None = None) -> None:
@@ -174,12 +190,10 @@ def _check_target(file: str, target: Path) -> None:
         raise BadInput(f"{file}: expected a file, got links that go round in a circle")
 
 
-def _encode(loop: Loop) -> Iterator[tuple[str, bytes]]:
+def _encode(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[str, bytes]]:
     import msgspec
 
-    from heedful.io import export_lines
-
-    for line in export_lines(loop):
+    for line in lines:
         yield line["kind"], msgspec.json.encode(line) + b"\n"
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from heedful.io import Outcome
 
 _NOUNS = {
+    "pairs": ("pair", "pairs"),
     "features": ("feature with a weight", "features with a weight"),
     "decisions": ("decision", "decisions"),
     "feedback": ("piece of feedback", "pieces of feedback"),

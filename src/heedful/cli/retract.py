@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.answers import print_answers
-from heedful.cli.common import Json, Name, Own, asking, open_loop, shell_quote
+from heedful.cli.common import Json, Name, Own, asking, note_alike, open_loop, shell_quote
 from heedful.cli.console import BadInput, console, print_json
 from heedful.core.wording import count
 
@@ -94,10 +94,9 @@ def forget(
             typer.confirm(f"Erase all that was decided for and learned from {person!r}?", abort=True, err=True)
         gone = loop.forget(person)
         if json:
-            print_json(
-                {"person": person} | gone._asdict() | {"exports": list(gone.exports), "unreached": list(gone.unreached)}
-            )
+            print_json({"person": person} | gone._asdict())
             return
+        note_alike(person, gone.alike)
         screen = console()
         if not gone.events:
             screen.print(f"{person}: nothing in the log was about this person", markup=False, soft_wrap=True)

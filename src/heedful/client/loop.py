@@ -24,7 +24,7 @@ from heedful.loop.experiment import Experiment, PlannedExperiment, Promoted, Pro
 from heedful.loop.explain import Explanation
 from heedful.loop.health import Health
 from heedful.loop.interactions.comparison.standing import Standings
-from heedful.loop.loop import Forgotten, RolledBack
+from heedful.loop.loop import Forgotten, PersonEvents, RolledBack
 from heedful.loop.records import Answer, new_id
 from heedful.loop.report import Report
 from heedful.loop.style import Style
@@ -124,11 +124,16 @@ class FeedbackOperations(DecisionOperations):
         return messages.read_as((yield from self._ask(call)), RolledBack)
 
     @either
+    def events_of(self, person: str) -> Steps[PersonEvents]:
+        """Return what the loop has about a person, as JSON lines: what `forget` would erase; and names spelt alike."""
+        call = Call("GET", self._path("people", str(person)))
+        return messages.read_as((yield from self._ask(call, long=True)), PersonEvents)
+
+    @either
     def forget(self, person: str) -> Steps[Forgotten]:
         """Erase a person: every decision made for them and every answer to it; return how much was erased.
 
-        Decisions that this client made for them while the server did not answer, and has not reported yet, are
-        dropped."""
+        Decisions that this client made for them while the server did not answer, and did not report yet, are dropped."""
         self._untold.forget(self.name, str(person))
         call = Call("DELETE", self._path("people", str(person)))
         return messages.read_as((yield from self._ask(call, repeat=False, long=True)), Forgotten)

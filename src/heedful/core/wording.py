@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
+
+
+def spelling(name: str) -> str:
+    """Return `name` without what may differ where the same is meant: case, blanks and the code of a letter."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
 
 def one_line(name: str, most: int = 40) -> str:
     """Return `name` as one line of at most `most` characters.

@@ -21,6 +21,7 @@ from heedful.data.comparisons import (
     table_of_columns,
     tabulate,
 )
+from heedful.data.exported_choices import exported_choices
 from heedful.data.files import MISSING, cut_repr, open_uncompressed
 from heedful.data.preflib import SUFFIXES, load_preflib
 from heedful.data.repeats import Repeats, newest_rows
@@ -71,22 +72,13 @@ def open_choices(
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedChoices:
-    """Load comparisons from a file: a table (`load_choices`), PrefLib (`load_preflib`), or the JSON of a study's
-    answers.
+    """Load comparisons from a file: a table (`load_choices`), PrefLib (`load_preflib`), the JSON of a study's answers,
+    or the events that a loop exported (`exported_choices`).
 
     The ending of the name or the content decides which; the JSON is what the page of results exports. `columns` and
-    `words` are for tables only. Errors are those of the loaders.
-    """
-    path = Path(path)
-    study = _study(path)
-    if study is None and not _is_preflib(path):
-        found = open_pairs(path, columns, words)
-        return found.choices() if isinstance(found, LoadedPairs) else found
-    kind = "PrefLib" if study is None else "the answers of a study"
-    for name, given in (("columns", columns), ("words", words)):
-        if given:
-            raise ValueError(f"{path.name}: {name}: expected none with {kind}, got {', '.join(given)}")
-    return LoadedChoices(load_preflib(path), kind) if study is None else LoadedChoices(study, kind)
+    `words` are for tables only. Errors are those of the loaders."""
+    found = open_pairs(path, columns, words)
+    return found.choices() if isinstance(found, LoadedPairs) else found
 
 
 def open_pairs(
@@ -96,12 +88,26 @@ def open_pairs(
 ) -> LoadedPairs | LoadedChoices:
     """Load comparisons as `open_choices` does, but as columns (`LoadedPairs`) if the file is a table of pairs.
 
-    Large files are read as columns in a fraction of the memory. Arguments and errors are those of `open_choices`.
-    """
+    Large files are read as columns in a fraction of the memory. Arguments and errors are those of `open_choices`."""
     path = Path(path)
-    if _study(path) is not None or _is_preflib(path):
-        return open_choices(path, columns, words)
-    return _read_choices(path.name, open_table(path), columns, words)
+    loaded = _no_table(path)
+    if loaded is None:
+        return _read_choices(path.name, open_table(path), columns, words)
+    for name, given in (("columns", columns), ("words", words)):
+        if given:
+            kind = loaded.summary.partition(";")[0]
+            raise ValueError(f"{path.name}: {name}: expected none with {kind}, got {', '.join(given)}")
+    return loaded
+
+
+def _no_table(path: Path) -> LoadedChoices | None:
+    """Return the comparisons in a file that is no table; None if it is one."""
+    if (study := _study(path)) is not None:
+        return LoadedChoices(study, "the answers of a study")
+    if _is_preflib(path):
+        return LoadedChoices(load_preflib(path), "PrefLib")
+    exported = exported_choices(path)
+    return None if exported is None else LoadedChoices(*exported)
 
 
 class _Answer(msgspec.Struct):

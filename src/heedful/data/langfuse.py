@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from heedful.data.files import cut_repr, number_in
 from heedful.data.json_records import Located, read_records
+from heedful.data.messages import has_other_parts, is_message, messages_in, says_more
 
 DataType: TypeAlias = Literal["NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION"]
 TYPES: tuple[DataType, ...] = ("NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION")
@@ -213,15 +214,19 @@ def as_text(value: object, *, prompt: bool = False) -> str:
     """Return an input or output as one text: a text as it is, of messages the last answer, of an object its text.
 
     Langfuse has them as texts, which may be JSON. `prompt` says that it is an input. What has no text of its own is
-    returned as JSON."""
+    returned as JSON, but "" for a message that calls tools or has other parts than texts."""
     value = _decoded(value)
-    if value is None:
+    if (
+        value is None
+        or has_other_parts(value)
+        or (isinstance(value, Mapping) and is_message(value) and says_more(value))
+    ):
         return ""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
         for field in ("content", "text", "output", "answer", "response", "completion", "message", "query", "question"):
-            if field in value and (isinstance(value[field], str | Mapping) or _parts(value[field]) is not None):
+            if field in value and (isinstance(value[field], str | Mapping) or _is_content(value[field])):
                 return as_text(value[field], prompt=prompt)
         if isinstance(value.get("choices"), list) and len(value["choices"]) == 1:
             return as_text(value["choices"][0], prompt=prompt)
@@ -241,12 +246,16 @@ def as_text(value: object, *, prompt: bool = False) -> str:
 
 
 def _decoded(value: object) -> object:
-    """Return the value of a text that is JSON of an object, a list or a text; anything else as it is."""
+    """Return the value of a text that is JSON of an object, a list or a text, or messages as Python prints them;
+    anything else as it is, but None for messages that cannot be read."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
         try:
             found = json.loads(value)
         except (ValueError, RecursionError):
-            return value
+            try:
+                return messages_in(value) or value
+            except ValueError:
+                return None
         return found if isinstance(found, dict | list | str) else value
     return value
 
@@ -259,15 +268,17 @@ def _parts(value: object) -> str | None:
     return "\n\n".join(map(str, texts)) if len(texts) == len(value) else None
 
 
+def _is_content(value: object) -> bool:
+    """Return whether `value` is a list of a message's parts."""
+    return has_other_parts(value) or _parts(value) is not None
+
+
 def _messages(value: object) -> list[Any] | None:
     """Return the messages in an input, a list of {"role", "content"} or an object with one; None if there are none."""
     value = _decoded(value)
     if isinstance(value, Mapping) and "messages" in value:
         value = value["messages"]
-    if not isinstance(value, list) or not value:
-        return None
-    are = all(isinstance(each, Mapping) and isinstance(each.get("role"), str) and "content" in each for each in value)
-    return value if are else None
+    return value if isinstance(value, list) and value and all(map(is_message, value)) else None
 
 
 def _conversation(messages: list[Any]) -> str:

@@ -1,29 +1,48 @@
-"""Preference data: rows of (prompt, chosen, rejected), or of (prompt, completion, label), to train language models on.
-A prompt or an answer is a text, or a list of messages {"role", "content"}.
+"""Preference data: rows of (prompt, chosen, rejected), of several answers with scores, or of (prompt, completion,
+label), to train language models on.
+A prompt or an answer is a text, or a list of messages {"role", "content"}, also as JSON in a cell of a table.
 
 docs/preference-data.md says what is read. A row of another form makes the whole file malformed, which raises; a row of
 the right form that says nothing, as when both answers are equal, is counted with its reason.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import combinations, product, takewhile
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from heedful.data.files import cut_list, cut_repr
+from heedful.data.files import cut_list, cut_repr, number_in
 from heedful.data.json_records import read_records
+from heedful.data.messages import is_message, messages_in, says_more
 from heedful.data.repeats import Answer, answer_of
 from heedful.data.row_report import Report
 
 EQUAL = "both answers are equal"
 EMPTY = "an answer is empty"
 MISSING = "an answer is missing"
+NO_BETTER = "no answer has a better score than another"
 NO_LABEL = "the label is missing"
 NOT_TEXT = "an answer or the prompt holds something other than text"
+NOT_ONE = "an answer is not one message of the assistant"
+UNREADABLE = "an answer or the prompt looks like messages and cannot be read as such: write JSON lines"
 LABELS: Mapping[object, bool] = {True: True, False: False, "true": True, "false": False, "1": True, "0": False}
 """What a label may be; texts in any case, as in CSV."""
+PROMPTS = ("prompt", "instruction", "question")
+"""Fields that may have the prompt."""
+COMPLETIONS = ("completions", "responses", "answers", "outputs")
+"""Fields that may have several answers to a prompt."""
+ANSWERS = ("response", "text", "completion", "answer", "content", "output")
+"""Fields of one of these that may have its text."""
+SCORES = ("score", "overall_score", "rating", "reward")
+RANKS = ("rank",)
+"""Fields of one of these that may say how good it is: the higher the better, and the lower. With an s they may be lists
+beside a list of texts."""
+MOST_ANSWERS = 100
+"""The most answers in one row."""
 
-Message = Mapping[str, Any]
+Given: TypeAlias = tuple[str, Any]
+"""An answer as it is in a row, after the name of its field for messages."""
 
 
 class Prompt(NamedTuple):
@@ -68,24 +87,27 @@ class _Unusable(Exception):
 
 
 def read_pairs(path: str | PathLike[str], report: Report) -> Iterator[Pair]:
-    """Yield the rows of a file of (prompt, chosen, rejected); `report` counts them as "pairs", and why others are left
-    out.
+    """Yield the pairs in the rows of a file of (prompt, chosen, rejected), where `chosen` and `rejected` may be lists
+    of answers, or of (prompt, completions with scores or ranks); `report` counts "pairs", and why others are left out.
 
-    Messages with which both answers begin are the prompt, or part of it, and are taken off the answers. Raise
+    Messages with which both answers begin are the prompt, or go on with it, and are taken off the answers. Raise
     ValueError, NAME:LINE: field: expected ..., got ..., for the first row of another form."""
     for at, record in read_records(path):
-        report.rows["pairs"] += 1
         try:
-            if "chosen" not in record or "rejected" not in record:
-                raise ValueError(f"columns: expected prompt, chosen, rejected, got {cut_list(list(record)) or 'none'}")
-            pair = _pair(at, record)
+            for better, worse in _compared(record):
+                report.rows["pairs"] += 1
+                try:
+                    pair = _pair(at, record, better, worse)
+                except _Unusable as error:
+                    report.drop(str(error), at)
+                else:
+                    report.used["pairs"] += 1
+                    yield pair
         except _Unusable as error:
+            report.rows["pairs"] += 1
             report.drop(str(error), at)
         except ValueError as error:
             raise ValueError(f"{at}: {error}") from None
-        else:
-            report.used["pairs"] += 1
-            yield pair
 
 
 def read_labelled(path: str | PathLike[str], report: Report) -> Iterator[Labelled]:
@@ -98,8 +120,11 @@ def read_labelled(path: str | PathLike[str], report: Report) -> Iterator[Labelle
         try:
             if "completion" not in record or "label" not in record:
                 raise ValueError(f"columns: expected prompt, completion, label, got {cut_list(list(record)) or 'none'}")
-            prompt = _prompt(record.get("prompt"))
+            prompt = _prompt(next((record[name] for name in PROMPTS if record.get(name) is not None), None))
             completion = _answer("completion", record["completion"])
+            if prompt is None and isinstance(completion, list):
+                asked = [i for i, message in enumerate(completion, 1) if message["role"] == "user"]
+                prompt, [completion] = _continued(None, completion[: max(asked, default=0)], [completion])
             label = record["label"]
             if label is None:
                 raise _Unusable(NO_LABEL)
@@ -117,20 +142,104 @@ def read_labelled(path: str | PathLike[str], report: Report) -> Iterator[Labelle
             yield told
 
 
-def _pair(at: str, record: Mapping[str, Any]) -> Pair:
-    prompt = _prompt(record.get("prompt"))
-    chosen, rejected = (_answer(name, record[name]) for name in ("chosen", "rejected"))
+def _compared(record: Mapping[str, Any]) -> Iterator[tuple[Given, Given]]:
+    """Yield (better answer, worse answer), each with the name of its field, for each pair that a row compares.
+
+    Raise _Unusable if no answer is better than another, ValueError if the row has another form."""
+    if "chosen" in record and "rejected" in record:
+        chosen, rejected = (_several(name, record[name]) for name in ("chosen", "rejected"))
+        yield from product(chosen, rejected)
+        return
+    field = next((name for name in COMPLETIONS if name in record), None)
+    if field is None:
+        got = cut_list(list(record)) or "none"
+        raise ValueError(f"columns: expected prompt, chosen, rejected, or completions with scores, got {got}")
+    scored = [each for each in _scored(field, record) if each[0] is not None]
+    scored.sort(key=lambda each: each[0], reverse=True)
+    pairs = [(one[1], two[1]) for one, two in combinations(scored, 2) if one[0] > two[0]]
+    if not pairs:
+        raise _Unusable(NO_BETTER)
+    yield from pairs
+
+
+def _several(field: str, value: object) -> list[Given]:
+    """Return the answers in a field: those of a list of answers, otherwise the one that it is."""
+    if isinstance(value, list) and value and all(isinstance(each, str | list) for each in value):
+        return [(f"{field}[{i}]", each) for i, each in enumerate(_few(field, value))]
+    return [(field, value)]
+
+
+def _few(field: str, answers: list[Any]) -> list[Any]:
+    if len(answers) > MOST_ANSWERS:
+        raise ValueError(f"{field}: expected at most {MOST_ANSWERS} answers, got {len(answers):,}")
+    return answers
+
+
+def _scored(field: str, record: Mapping[str, Any]) -> list[tuple[Any, Given]]:
+    """Return (score, answer) of each answer in a `field` of the record: of objects with a text and a score or a rank,
+    or of texts, with a list of scores or ranks in another field. A score is higher for a better answer, None for none.
+    """
+    given = record[field]
+    if not isinstance(given, list):
+        raise ValueError(f"{field}: expected a list of answers, got {cut_repr(given)}")
+    found = list[tuple[Any, Given]]()
+    marks = next((name for name in (*SCORES, *RANKS) if record.get(f"{name}s") is not None), None)
+    if not all(isinstance(each, Mapping) and "role" not in each for each in _few(field, given)):
+        numbers = record.get(f"{marks}s")
+        if not isinstance(numbers, list) or len(numbers) != len(given):
+            got = len(numbers) if isinstance(numbers, list) else "none" if numbers is None else cut_repr(numbers)
+            raise ValueError(f"{marks or 'score'}s: expected a score for each of {len(given)} {field}, got {got}")
+        for i, (answer, number) in enumerate(zip(given, numbers)):
+            found.append((_score(f"{marks}s[{i}]", number, marks in RANKS), (f"{field}[{i}]", answer)))
+        return found
+    for i, each in enumerate(given):
+        text, mark = (next((name for name in names if name in each), None) for names in (ANSWERS, (*SCORES, *RANKS)))
+        if text is None or mark is None:
+            got = cut_list(list(each)) or "nothing"
+            raise ValueError(f"{field}[{i}]: expected a text and a score or rank, got {got}")
+        score = _score(f"{field}[{i}].{mark}", each[mark], mark in RANKS)
+        found.append((score, (f"{field}[{i}].{text}", each[text])))
+    return found
+
+
+def _score(field: str, value: object, turned: bool) -> float | None:
+    """Return a score, or a rank as one (`turned`: 1 is the best); None for none."""
+    if value is None or value == "":
+        return None
+    number = number_in(value) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        raise ValueError(f"{field}: expected a number, got {cut_repr(value)}")
+    return -number if turned else number
+
+
+def _pair(at: str, record: Mapping[str, Any], better_one: Given, worse_one: Given) -> Pair:
+    prompt = _prompt(next((record[name] for name in PROMPTS if record.get(name) is not None), None))
+    chosen, rejected = (_answer(*each) for each in (better_one, worse_one))
     if isinstance(chosen, list) and isinstance(rejected, list):
-        same = [a for a, _ in takewhile(lambda both: _same(*both), zip(chosen, rejected))]
+        same = [a for a, _ in takewhile(lambda both: both[0] == both[1], zip(chosen, rejected))]
         if len(same) == len(chosen) == len(rejected):
             raise _Unusable(EQUAL)
-        chosen, rejected = chosen[len(same) :], rejected[len(same) :]
-        if prompt is None and same:
-            prompt = Prompt(_spoken(same), same)
+        prompt, [chosen, rejected] = _continued(prompt, same, [chosen, rejected])
     better, worse = _not_empty(_said(chosen)), _not_empty(_said(rejected))
     if better == worse:
         raise _Unusable(EQUAL)
     return Pair(_row(at, record, prompt, sorted([better, worse]), better), better, worse)
+
+
+def _continued(
+    prompt: Prompt | None, same: list[Any], answers: Sequence[list[Any]]
+) -> tuple[Prompt | None, list[list[Any]]]:
+    """Return the prompt, and the `answers` without the messages with which all begin (`same`).
+
+    These repeat the prompt, are it where it is None, or go on with it."""
+    left = [answer[len(same) :] for answer in answers]
+    told = [] if prompt is None else prompt.messages or [{"role": "user", "content": prompt.text}]
+    if told and told[0] in same:
+        whole = same
+    else:
+        again = max((k for k in range(len(same) + 1) if told[len(told) - k :] == same[:k]), default=0)
+        whole = [*told, *same[again:]]
+    return (prompt if whole == told else Prompt(_spoken(whole), whole)), left
 
 
 def _row(at: str, record: Mapping[str, Any], prompt: Prompt | None, texts: Sequence[str], said: object) -> Row:
@@ -169,11 +278,17 @@ def _answer(field: str, value: object) -> str | list[Any]:
     if value is None:
         raise _Unusable(MISSING)
     if isinstance(value, str):
-        return value
+        try:
+            found = messages_in(value)
+        except ValueError:
+            raise _Unusable(UNREADABLE) from None
+        if found is None:
+            return value
+        value = found
     if not isinstance(value, list):
         raise ValueError(f"{field}: expected a text, or a list of messages, got {cut_repr(value)}")
     for i, message in enumerate(value):
-        if not isinstance(message, Mapping) or not isinstance(message.get("role"), str) or "content" not in message:
+        if not is_message(message):
             raise ValueError(f'{field}[{i}]: expected a message, {{"role", "content"}}, got {cut_repr(message)}')
         _content(field, i, message["content"])
     return value
@@ -197,11 +312,7 @@ def _content(field: str, i: int, content: object) -> str:
     return "\n\n".join(texts)
 
 
-def _same(a: Message, b: Message) -> bool:
-    return bool(a["role"] == b["role"] and a["content"] == b["content"])
-
-
-def _spoken(messages: Sequence[Message]) -> str:
+def _spoken(messages: Sequence[Mapping[str, Any]]) -> str:
     """Return a conversation as one text: each message after its role, but a single message of a user as it is."""
     if len(messages) == 1 and messages[0]["role"] == "user":
         return _content("prompt", 0, messages[0]["content"])
@@ -209,12 +320,14 @@ def _spoken(messages: Sequence[Message]) -> str:
 
 
 def _said(answer: str | list[Any]) -> str:
-    """Return an answer as one text; if it has messages of others than the assistant, each stands after its role."""
+    """Return an answer as a text: itself, or the content of its message. Raise _Unusable if it is no text."""
     if isinstance(answer, str):
         return answer
-    if all(each["role"] == "assistant" for each in answer):
-        return "\n\n".join(_content("answer", i, each["content"]) for i, each in enumerate(answer))
-    return _spoken(answer)
+    if any(map(says_more, answer)):
+        raise _Unusable(NOT_TEXT)
+    if [each["role"] for each in answer] not in ([], ["assistant"]):
+        raise _Unusable(NOT_ONE)
+    return "".join(_content("answer", i, each["content"]) for i, each in enumerate(answer))
 
 
 def _not_empty(text: str) -> str:

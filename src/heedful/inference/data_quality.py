@@ -5,14 +5,13 @@ never compared.
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.wording import count
+from heedful.core.wording import count, spelling
 from heedful.data.comparisons import ComparisonTable, join_names
 from heedful.inference.comparison_table import connected_parts, shortest_cycle, win_counts
 from heedful.inference.estimation import Estimate
@@ -96,7 +95,7 @@ def _similar_items(choices: ComparisonTable, X: Array | None) -> list[Remark]:
     out = []
     names: dict[str, list[str]] = {}
     for item in choices.items:
-        names.setdefault(" ".join(unicodedata.normalize("NFKC", item).casefold().split()), []).append(item)
+        names.setdefault(spelling(item), []).append(item)
     for same in names.values():
         if len(same) > 1:
             told = f"{' and '.join(map(repr, same))} differ in case, spaces or the code of a letter: two items, or one?"

@@ -17,13 +17,25 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from heedful.data.jsonl import Line
 from heedful.io.dry_run import rehearse
-from heedful.io.exports import export_lines
+from heedful.io.exports import events_of_person, export_lines
 from heedful.io.imports import EventLine, Importer, Outcome
 from heedful.io.line_schema import KINDS, check_line
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import FORMS, Form, known_forms
+from heedful.loop.loop import PersonEvents
 
-__all__ = ["BATCH", "KINDS", "Outcome", "check_form", "check_line", "export_lines", "import_lines", "rehearse"]
+__all__ = [
+    "BATCH",
+    "KINDS",
+    "Outcome",
+    "PersonEvents",
+    "check_form",
+    "check_line",
+    "events_of_person",
+    "export_lines",
+    "import_lines",
+    "rehearse",
+]
 
 BATCH = 1000
 """Lines that are imported together: in one commit for the decisions among them, and one for the feedback."""

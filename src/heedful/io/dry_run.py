@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from heedful.core.retractions import find_retractions
 from heedful.loop import Loop
 from heedful.loop.log import Event, Log, Retractions, rollback_target
-from heedful.loop.log.retractions import find_retractions
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.projection import PendingEvent, Projection
 from heedful.loop.records import Answer

@@ -14,6 +14,7 @@ from heedful.io.line_schema import EPOCH, ROLLBACK_TO
 from heedful.loop import Loop, records
 from heedful.loop.interactions.forms import known_forms
 from heedful.loop.log import Event, rollback_target
+from heedful.loop.loop import PersonEvents
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.serving import KINDS as LEARNER_KINDS
@@ -34,6 +35,22 @@ def export_lines(loop: Loop) -> Iterator[dict[str, Any]]:
     """
     loop.projection.catch_up()
     return Exporter(loop).lines()
+
+
+def events_of_person(loop: Loop, person: str) -> PersonEvents:
+    """Return what `loop` has about a `person`: the events that `Loop.forget` would erase, as JSON lines.
+
+    Candidates are names or, where they came with the request, what came. What is learned of it is not in it:
+    `Loop.weights` and `Loop.style_of` say that. Raise ValueError if `person` is no name."""
+    person = records.check_id("person", person)
+    loop.projection.catch_up()
+    exporter, lines = Exporter(loop, by_name=True), list[dict[str, Any]]()
+    for event in loop.projection.log.of_person(person):
+        if (line := exporter.line(event)) is not None:
+            known = exporter.decision(event.seq) if event.kind == "decision" else None
+            came = () if known is None else known[1].record.attributes
+            lines.append(line | ({"candidates": came} if came else {}))
+    return PersonEvents(person, tuple(lines), loop.spelt_like(person))
 
 
 def as_time(micros: int) -> str:

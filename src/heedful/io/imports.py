@@ -11,10 +11,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from heedful.core.validation import describe
 from heedful.io import serving_lines
+from heedful.io.exports import as_time
 from heedful.io.line_schema import predictions_of, standardised_scores, time_of, unknown, within
 from heedful.loop import Loop, records
+from heedful.loop.decide import difference
 from heedful.loop.log import Event, rollback_event
-from heedful.loop.packing import pack
+from heedful.loop.packing import LoggedDecision, pack
 from heedful.loop.paging import page_before
 from heedful.loop.projection import PendingEvent
 from heedful.loop.records import Answer, DecisionRecord
@@ -26,8 +28,9 @@ from heedful.loop.style import rule_event
 ALONE = ("rollback", *LEARNER_KINDS, STYLE)
 """The kinds of events that depend on the order of all other events, so that each is written alone."""
 
-_OTHER_CONTENT = "decision {} is in the log already, with other content"
+_OTHER_CONTENT = "decision {} is in the log already, with other content: {}"
 _NOT_JOINED = "{0} {1} of this file was rejected, so its {2} is not joined to the {0} {1} in the log"
+_BEFORE = "given at {}, before decision {} was shown, at {}: is it about another one of this id?"
 
 
 class Outcome(NamedTuple):
@@ -100,6 +103,7 @@ class Importer:
         self._fed_before = False
         self._history: dict[str, list[_Version]] | None = None
         self._reached: dict[str, int] = {}  # by item, the index in its history that its lines have reached
+        self._undated = set[str]()  # ids of decisions that were shown nobody knows when
         self._rejected = set[tuple[str, str]]()  # (kind, id) of the last line of a decision or of feedback, if it was
 
     @property
@@ -130,6 +134,8 @@ class Importer:
         """Add the line `told` to the batch; nothing is written before `flush`."""
         self._waiting.append(told)
         self._kinds.add(told.kind)
+        if told.kind == "decision" and told.record.get("time") is None:
+            self._undated.add(told.id)
         self._needed.update(told.about())
         self._fed_before = self._fed_before or told.kind == "feedback"
 
@@ -168,10 +174,8 @@ class Importer:
 
     def _not_joined(self, told: EventLine) -> str | None:
         """Return why the line `told` is about no event in the log: the one of this file that it is about was rejected;
-        None if it was not, or if the log has this event already."""
+        None if it was not."""
         log = self._loop.projection.log
-        if log.find(told.kind, told.id) is not None:
-            return None
         what = {"feedback": "answer", "activate": "activation"}.get(told.kind, told.kind)
         for kind, id in told.about():
             if (kind, id) in self._rejected and log.find(kind, id) is not None:
@@ -297,26 +301,23 @@ class Importer:
         if known is None:
             gone = projection.log.is_forgotten("decision", told.id)
             return told.reject(f"decision {told.id} was forgotten") if gone else None
-        shown, person = [known.names[j] for j in known.record.shown], record.get("person")
-        if known.person != (None if person is None else str(person)):
-            return told.reject(_OTHER_CONTENT.format(told.id))
-        if (projection.requests.requested_names(record["candidates"]), record["shown"]) != (known.names, shown):
-            return told.reject(_OTHER_CONTENT.format(told.id))
+        names, person = projection.requests.requested_names(record["candidates"]) or (), record.get("person")
+        places = {name: j for j, name in enumerate(names)}
+        shown = DecisionRecord(tuple([places.get(name, -1) for name in record["shown"]]))
+        ours = LoggedDecision(told.id, 0, time_of(record), person and str(person), shown, b"", names, 0)
+        other = difference(known, ours, dated=record.get("time") is not None)
+        if other is not None:
+            return told.reject(_OTHER_CONTENT.format(told.id, other))
         return Outcome(told.line, told.kind, told.id, "duplicate")
 
     def _decide(self, decided: Sequence[tuple[EventLine, PendingEvent]]) -> Iterator[Outcome]:
         answers = self._loop.projection.submit([draft for _, draft in decided])
         for (told, draft), answer in zip(decided, answers):
-            known = self._loop.projection.find_decision(told.id)
-            there = self._loop.projection.decision(draft.event)
-            if known and (known.names, known.record.shown, known.person) != (
-                there.names,
-                there.record.shown,
-                there.person,
-            ):
-                yield told.reject(_OTHER_CONTENT.format(told.id))
-            else:
-                yield told.outcome(answer)
+            known, other = self._loop.projection.find_decision(told.id), None
+            if known is not None and answer.status == "duplicate":
+                ours = self._loop.projection.decision(draft.event)
+                other = difference(known, ours, dated=told.record.get("time") is not None)
+            yield told.outcome(answer) if other is None else told.reject(_OTHER_CONTENT.format(told.id, other))
 
     def _decision(self, told: EventLine, decided: Sequence[tuple[EventLine, PendingEvent]]) -> PendingEvent:
         """Return the event of the decision in the line `told`. Raise ValueError or LookupError if it does not fit the
@@ -426,7 +427,17 @@ class Importer:
             for each in told
         ]
         for each, answer in zip(told, self._loop.feedback_many(events) if events else ()):
-            yield each.outcome(answer)
+            outcome = each.outcome(answer)
+            early = answer.status == "applied" and each.record.get("time") is not None and self._is_early(each)
+            yield outcome._replace(reason=early) if early else outcome
+
+    def _is_early(self, told: EventLine) -> str:
+        """Return, in words, that the feedback in the line `told` is from before its decision was shown; "" if it is
+        not, or if the file does not say when that was."""
+        known, when = self._loop.projection.find_decision(str(told.record["decision"])), time_of(told.record)
+        if known is None or when >= known.since or known.id in self._undated:
+            return ""
+        return _BEFORE.format(as_time(when), known.id, as_time(known.since))
 
 
 _Version: TypeAlias = "tuple[str, str] | None"

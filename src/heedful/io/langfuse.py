@@ -43,7 +43,7 @@ NO_VALUE = "without a value"
 LEFT_OUT = "left out by --score"
 NO_DECISION = "its decision is not in this loop: in a loop of texts, --traces FILE makes one of the output"
 NO_OUTPUT = "neither its decision nor its output is there"
-EMPTY_OUTPUT = "its output is empty"
+EMPTY_OUTPUT = "its output has no text"
 EQUAL = "the correction is the output"
 FORGOTTEN = "forgotten in this loop"
 

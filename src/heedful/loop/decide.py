@@ -322,12 +322,13 @@ class Decider:
 
     # ------------------------------------------------------------------------ what is said
 
-    def decision_of(self, draft: PendingEvent, answer: Answer) -> Decision:
+    def decision_of(self, draft: PendingEvent, answer: Answer, *, dated: bool = False) -> Decision:
         """Return the decision of the event `draft` after it was submitted to the log, which answered `answer`.
 
-        It is the new decision or, if the id was in the log already, the earlier one. Raise LookupError if the event was
+        It is the new decision or, if the id was in the log already, the earlier one. `dated` says whether the caller
+        said when it was shown. Raise LookupError if the event was
         rejected or the decision was forgotten, and ValueError if the id belongs to a decision on other candidates, for
-        another person, or that showed something else.
+        another person, or that showed something else, or at another time.
         """
         event = draft.event
         if answer.status == "rejected":
@@ -344,9 +345,40 @@ class Decider:
         if draft.decision is not None and draft.decision.record.arm == "imported":  # what was shown is what is told
             imported = imported or to_decision(event.id, known).shown != to_decision(event.id, draft.decision).shown
         imported = imported or known.record.after != ours.after
+        imported = imported or (dated and _at_other_time(known, event.time))
         if (whole and names != _all_names(known)) or known.person != event.subject or imported:
             raise ValueError(f"id: expected a new one, got {describe(event.id)}, which was used for another decision")
         return to_decision(event.id, known)
+
+
+def difference(known: LoggedDecision, ours: LoggedDecision, *, dated: bool) -> str | None:
+    """Return in which way a decision of another system (`ours`) is not the one that the log has under its id (`known`),
+    such as "other candidates"; None if it is the same.
+
+    What `ours` does not say (context, probability, attributes, with `dated` false its time) is not compared."""
+    mine, theirs = ours.record, known.record
+    if ours.person != known.person:
+        return "another person"
+    if ours.names != known.names or (mine.attributes and theirs.attributes and mine.attributes != theirs.attributes):
+        return "other candidates"
+    kept = mine.attributes and theirs.attributes  # a loop that keeps no texts has features alone
+    if mine.names and theirs.names and not kept and ours.arrays != known.arrays:
+        return "other features"
+    if mine.shown != theirs.shown:
+        return "another list"
+    if mine.context and theirs.context and mine.context != theirs.context:
+        return "another context"
+    if None not in (mine.probability, theirs.probability) and mine.probability != theirs.probability:
+        return "another probability"
+    return "another time" if dated and _at_other_time(known, ours.since) else None
+
+
+def _at_other_time(known: LoggedDecision, when: int) -> bool:
+    """Return whether a decision of another system was shown at another time than `when`, in microseconds since 1970.
+
+    Less than a second apart is the same time, as logs round differently. What this loop decided itself has the time of
+    its own clock, which other systems need not know."""
+    return known.record.arm == "imported" and not known.record.deferred and abs(known.since - when) >= 1e6
 
 
 def _leave_out_earlier(order: Ints, request: Request, before: EarlierPages) -> tuple[Ints, Ints]:

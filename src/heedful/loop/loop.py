@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_between, check_count, describe
-from heedful.core.wording import count
+from heedful.core.wording import count, spelling
 from heedful.data.frames import Frame
 from heedful.features.encoding import UNSEEN, Encoding
 from heedful.loop import records, segments, snapshots
@@ -72,7 +72,8 @@ class Forgotten(NamedTuple):
     `events` counts the erased events; `exports` are paths of files written earlier that may still hold some of them;
     `version` is that of the model without the person. `erased` is False while another process is reading, so that bytes
     are left in the loop's files; `unreached` says in words what the loop cannot erase (of a database: its write-ahead
-    log, archive and standbys; of a folder: the files of Litestream)."""
+    log, archive and standbys; of a folder: the files of Litestream). `alike` are other people whose names are spelt
+    alike, who may be the same person."""
 
     events: int
     """how many events were erased: decisions for the person, feedback on them, corrections of their style, and undos of
@@ -87,6 +88,18 @@ class Forgotten(NamedTuple):
     unreached: tuple[str, ...] = ()
     """what the loop cannot erase them from, in words: of a database its write-ahead log, archive and standbys; of a
     folder the files of Litestream, if it copies the log; () if there is nothing"""
+    alike: tuple[str, ...] = ()
+    """names of people who are still in the log and whose names differ in case, blanks or the code of a letter alone"""
+
+
+class PersonEvents(NamedTuple):
+    """What a loop has about a person: the lines of their events in order (decisions for them, activations, feedback on
+    them, undos of that, corrections of their style), and other names in the log that are spelt alike."""
+
+    person: str
+    events: tuple[dict[str, Any], ...]
+    alike: tuple[str, ...]
+    """names that differ in case, blanks or the code of a letter alone, and may be those of the same person"""
 
 
 class RolledBack(NamedTuple):
@@ -562,7 +575,7 @@ class Loop:
             )
         )
         [answer] = self.projection.submit([draft])
-        return self.decider.decision_of(draft, answer)
+        return self.decider.decision_of(draft, answer, dated=time is not None)
 
     def activate(self, decision: str, *, time: int | str | None = None) -> Answer:
         """Note in the log that a deferred decision was shown, at `time` (None: now), and return what became of that
@@ -697,7 +710,7 @@ class Loop:
             if count:
                 projection.forget_derived()
                 projection.rebuild()
-            gone = Forgotten(count, exports if count else (), self.version)
+            gone = Forgotten(count, exports if count else (), self.version, alike=self.spelt_like(person))
             if count:
                 gone = gone._replace(unreached=projection.log.store.unreached())
             try:
@@ -705,6 +718,14 @@ class Loop:
             except TimeoutError as error:
                 raise Unerased(str(error), gone._replace(erased=False)) from None
             return gone
+
+    def spelt_like(self, person: str) -> tuple[str, ...]:
+        """Return the names of other people in the log that differ from `person` in case, blanks or the code of a letter
+        alone, sorted: they may be the same person."""
+        wanted = spelling(person)
+        return tuple(
+            sorted(each for each in self.projection.log.people() if each != person and spelling(each) == wanted)
+        )
 
     def finish_forgetting(self) -> None:
         """Remove the bytes of forgotten people that are still on the disk, if there are any, from the log and the

@@ -150,7 +150,7 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
         """Erase a person: all decisions for them and all that was learned from their answers. This cannot be undone."""
         with _refusing():
             gone = loop.forget(person)
-            left = {"exports": list(gone.exports), "unreached": list(gone.unreached)}
+            left = {"exports": list(gone.exports), "unreached": list(gone.unreached), "alike": list(gone.alike)}
             return {"person": person, "events": gone.events, **left, "erased": gone.erased}
 
     @tool()

@@ -12,6 +12,7 @@ from typing import Any
 from starlette.responses import Response
 
 from heedful.core.validation import check_between, describe
+from heedful.io import events_of_person
 from heedful.learners.registry import is_own, is_packaged
 from heedful.loop import Loop
 from heedful.loop.loop import Unerased
@@ -160,6 +161,10 @@ async def rollback(request: ApiRequest) -> object:
     )
     request.note("rollback", outcome(back.answer))
     return plain(back) | {"answer": answer_fields(back.answer)}
+
+
+async def person(request: ApiRequest) -> object:
+    return plain(await request.worker.read(partial(events_of_person, request.loop, request.path["person"])))
 
 
 async def forget(request: ApiRequest) -> object:

@@ -169,6 +169,8 @@ ROUTES = (
           gives=schema.Why, query=("item", "top"), missing="not-found"),
     Route("GET", f"{_ONE}/events", "read", "The events as they come", api.events,
           gives=EVENTS, query=("after", "kinds", "follow"), headers=("Last-Event-ID",)),
+    Route("GET", f"{_ONE}/people/{{person:path}}", "read", "What the loop has about a person", api.person,
+          gives=schema.PersonEvents),
     Route("DELETE", f"{_ONE}/people/{{person:path}}", "admin", "Forget a person", api.forget, gives=schema.Forgotten),
     Route("GET", "/metrics", "read", "For Prometheus", api.metrics, gives=TEXT),
     Route("GET", "/healthz", None, "Whether the server answers", healthz, gives=schema.Health),

@@ -27,6 +27,7 @@ Time = (
     | Annotated[str, Meta(description="2026-01-31T12:00:00Z", examples=["2026-01-31T12:00:00Z"])]
 )
 Object = dict[str, Any]
+ALIKE = "other people in the log whose names differ in case or blanks alone"
 Candidates = Annotated[
     list[Any],
     Meta(
@@ -361,6 +362,15 @@ class Forgotten(msgspec.Struct):
     version: int
     erased: Annotated[bool, Meta(description="false where somebody else is reading: the bytes go when nobody is")]
     unreached: Annotated[list[str], Meta(description="what the loop cannot erase them from, in words")]
+    alike: Annotated[list[str], Meta(description=ALIKE)]
+
+
+class PersonEvents(msgspec.Struct):
+    """What the loop has about a person: the events that DELETE would erase, as the lines of an export."""
+
+    person: str
+    events: list[Object]
+    alike: Annotated[list[str], Meta(description=ALIKE)]
 
 
 class Weights(msgspec.Struct):

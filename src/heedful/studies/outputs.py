@@ -8,13 +8,14 @@ texts, if those of the models have only their ids.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from math import comb
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.data.files import cut_list, cut_repr
+from heedful.data.messages import is_message, messages_in, says_more
 from heedful.data.spreadsheet import text_of
 from heedful.data.table import read_located_rows
 from heedful.studies.reading import LONGEST, TEXTS, LeftOut, read_file
@@ -32,6 +33,7 @@ COLUMNS = {
     "answer": ("answer", "output", "response", "completion", "generation", "text"),
 }
 """Headings by which the columns of a table are found, apart from case, blanks and punctuation."""
+NO_TEXT = "expected an answer of text, got one that calls tools or holds something else"
 _NAME = 150
 """The most characters of the name of a model or the id of a prompt."""
 
@@ -83,7 +85,9 @@ def read_outputs(folder: Path) -> Outputs:
         if name in answers:
             raise ValueError(f"{path.name}: expected one entry for each model, got another one of {name!r}")
         given = answers.setdefault(name, {})
-        for where, id, prompt, answer in _texts(path, left_out) if path.is_dir() else _rows(path, name == PROMPTS):
+        for where, id, prompt, answer in (
+            _texts(path, left_out) if path.is_dir() else _rows(path, name == PROMPTS, left_out)
+        ):
             _check_name(where, "id", id)
             if id in given:
                 raise ValueError(f"{where}: id: expected each prompt once, got {cut_repr(id)} again")
@@ -142,8 +146,9 @@ Found = tuple[str, str, str | None, str]
 """Where an answer was read, the id of its prompt, the text of the prompt (None if it is not there), and the answer."""
 
 
-def _rows(path: Path, prompts: bool) -> Iterator[Found]:
-    """Yield the answers in a table; `prompts`: it is that of the prompts, which needs no answers."""
+def _rows(path: Path, prompts: bool, left_out: list[LeftOut]) -> Iterator[Found]:
+    """Yield the answers in a table; `prompts`: it is that of the prompts, which needs no answers. Answers that are no
+    text go to `left_out`."""
     placed = read_located_rows(path)
     header = list(dict.fromkeys(key for _, row in placed for key in row))
     at = {role: _column(header, role) for role in COLUMNS}
@@ -156,14 +161,17 @@ def _rows(path: Path, prompts: bool) -> Iterator[Found]:
     for where, row in placed:
         prompt = None if at["prompt"] is None else _text(where, at["prompt"], row.get(at["prompt"])).strip()
         id = prompt if at["id"] is None else _text(where, at["id"], row.get(at["id"])).strip()
-        answer = "" if at["answer"] is None or prompts else _text(where, at["answer"], row.get(at["answer"]))
+        cell = "" if at["answer"] is None or prompts else _read(where, at["answer"], row.get(at["answer"]))
         if not id:
             raise ValueError(f"{where}: {at['id'] or at['prompt']}: expected a prompt, got nothing")
         if at["id"] is None:
             id = _short(id)
         if prompt is not None and len(prompt) > LONGEST:
             raise ValueError(f"{where}: prompt: expected at most {LONGEST:,} characters, got {len(prompt):,}")
-        yield where, id, prompt, answer.strip()
+        if isinstance(cell, list) and any(is_message(each) and says_more(each) for each in cell):
+            left_out.append(LeftOut(where, NO_TEXT))
+        else:
+            yield where, id, prompt, _text(where, at["answer"], cell).strip()
 
 
 def _short(prompt: str) -> str:
@@ -183,22 +191,29 @@ def _column(header: list[str], role: str) -> str | None:
     return next((names[each] for each in COLUMNS[role] if each in names), None)
 
 
+def _read(where: str, column: str | None, cell: Any) -> Any:
+    """Return a cell as it is, or the list of messages that its text is."""
+    if not isinstance(cell, str):
+        return cell
+    try:
+        return messages_in(cell) or cell
+    except ValueError as error:
+        raise ValueError(f"{where}: {column}: {error}: write JSON lines") from None
+
+
 def _text(where: str, column: str | None, cell: Any) -> str:
     """Return a cell as text. A list of messages becomes their contents, each after its role if there are several."""
+    cell = _read(where, column, cell)
     if cell is None:
         return ""
     if isinstance(cell, str):
         return text_of(cell).replace("\r\n", "\n")
     if isinstance(cell, int | float) and not isinstance(cell, bool):
         return str(int(cell)) if float(cell).is_integer() else str(cell)
-    if isinstance(cell, list) and cell and all(_is_message(each) for each in cell):
+    if isinstance(cell, list) and cell and all(is_message(each) and isinstance(each["content"], str) for each in cell):
         alone = len(cell) == 1
         return "\n\n".join(each["content"] if alone else f"{each['role']}: {each['content']}" for each in cell)
     raise ValueError(f"{where}: {column}: expected a text, or a list of messages, got {cut_repr(cell)}")
-
-
-def _is_message(each: object) -> bool:
-    return isinstance(each, Mapping) and isinstance(each.get("role"), str) and isinstance(each.get("content"), str)
 
 
 def _texts(folder: Path, left_out: list[LeftOut]) -> Iterator[Found]:

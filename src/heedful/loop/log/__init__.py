@@ -8,8 +8,9 @@ the one way to take something out is `Log.erase`, which forgets a person, says s
 knows nothing of learners: `heedful.loop` says what the events mean.
 """
 
+from heedful.core.retractions import Retractions
 from heedful.loop.log.event import Event, Segment, checksum, now
 from heedful.loop.log.log import Log
-from heedful.loop.log.retractions import Retractions, rollback_event, rollback_target
+from heedful.loop.log.retractions import rollback_event, rollback_target
 
 __all__ = ["Event", "Log", "Retractions", "Segment", "checksum", "now", "rollback_event", "rollback_target"]

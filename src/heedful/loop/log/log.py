@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 
 from heedful.loop.log.event import COLUMNS, Event, Segment, checksum, now
 from heedful.loop.log.file import LogFile
-from heedful.loop.log.reader import LogReader
+from heedful.loop.log.reader import OF_PERSON, LogReader
 from heedful.loop.log.store import Store
 from heedful.storage import Address
 from heedful.storage.sqlite import WAIT
@@ -88,13 +88,7 @@ class Log(LogReader):
         The bytes are removed by `finish_erasing`. If the process dies before that, `unfinished` is True, and the next
         opening of the loop calls it."""
         with self.writing():
-            rows = self.store.execute(
-                """WITH RECURSIVE gone (seq) AS (
-                    SELECT seq FROM event WHERE kind IN ('decision', 'style') AND subject = ?
-                    UNION SELECT e.seq FROM event e JOIN gone ON e.target = gone.seq
-                ) SELECT e.seq, e.kind, e.id FROM event e JOIN gone ON e.seq = gone.seq""",
-                [subject],
-            )
+            rows = self.store.execute(OF_PERSON, [subject])
             if rows:
                 seq = self.head() + 1
                 self.store.remove([row[0] for row in rows], [self.digest(kind, id) for _, kind, id in rows], seq)

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
+from heedful.core.retractions import Retractions, find_retractions
 from heedful.loop.log.event import COLUMNS, WIDTH, Event, Segment, to_event
-from heedful.loop.log.retractions import Retractions, find_retractions, rollback_target
+from heedful.loop.log.retractions import rollback_target
 from heedful.loop.log.store import Store
 
 PAGE = 200
 """How many events `newest_first` reads at a time."""
 SUBJECT = Event._fields.index("subject")
+OF_PERSON = """WITH RECURSIVE gone (seq) AS (
+    SELECT seq FROM event WHERE kind IN ('decision', 'style') AND subject = ?
+    UNION SELECT e.seq FROM event e JOIN gone ON e.target = gone.seq
+) SELECT e.seq, e.kind, e.id FROM event e JOIN gone ON e.seq = gone.seq"""
+"""The query of (seq, kind, id) of all events of a person: decisions, corrections of style, and what is about any of
+them."""
 FEW = 2000
 """The most events of a kind that are found through the index alone."""
 
@@ -206,6 +213,17 @@ class LogReader:
         chosen = "WHERE kind = ? AND subject IS NOT NULL ORDER BY +seq"
         query = f"SELECT seq, subject, arrays IS NOT NULL FROM event {chosen}"
         return [(seq, subject, bool(there)) for seq, subject, there in self._scan(query, (kind,))]
+
+    def of_person(self, person: str) -> list[Event]:
+        """Return all events of a `person`, in order: decisions for them, what was said by hand about their style, and
+        what is about any of these."""
+        return sorted(self.many([row[0] for row in self._scan(OF_PERSON, (person,))]), key=lambda event: event.seq)
+
+    def people(self) -> set[str]:
+        """Return the names of all people for whom there is a decision, or about whose style something was said by
+        hand."""
+        query = "SELECT DISTINCT subject FROM event WHERE kind IN ('decision', 'style') AND subject IS NOT NULL"
+        return {name for [name] in self._scan(query)}
 
     def counts(self) -> dict[str, int]:
         """Return the number of events of each kind ("decision", "feedback", ...): {kind: number}."""
