@@ -22,6 +22,7 @@ from heedful.loop.decide import DecisionRequest
 from heedful.loop.feedback import UnknownDecision
 from heedful.loop.projection import AGAIN, PendingEvent
 from heedful.loop.records import Answer, Decision, check_id
+from heedful.server.threads import Turns
 from heedful.storage import Moved
 
 T = TypeVar("T")
@@ -30,8 +31,6 @@ Request = tuple[list[PendingEvent], "asyncio.Future[Sequence[Answer]]"]
 """The events that one HTTP request submits, and the future that gets their answers."""
 Group = list[Request]
 
-THREADS = 4
-"""The most threads that one loop uses at a time for long work."""
 WRITE_AHEAD = 4_000_000
 """Bytes after which SQLite's write-ahead file is moved into the log: often, so that no move takes long."""
 
@@ -51,10 +50,12 @@ class LoopWorker:
 
     As a context manager it counts a request under way, during which the loop is not closed."""
 
-    def __init__(self, loop: Loop, pool: Executor) -> None:
-        """Serve `loop`; long work is done in the threads of `pool`. This has to be called within the running event
-        loop."""
+    def __init__(self, loop: Loop, pool: Executor, turns: Turns | None = None, tenant: str = "") -> None:
+        """Serve `loop`, which belongs to `tenant`; long work is done in the threads of `pool`, when it is the tenant's
+        turn. This has to be called within the running event loop."""
         self.loop = loop
+        self._turns, self._tenant = Turns() if turns is None else turns, tenant
+        self._tasks = set[asyncio.Task[Any]]()
         self.projection = loop.projection
         self._slow = loop.projection.interaction.slow
         """whether a decision or an update of the model takes milliseconds, and is therefore done in another thread"""
@@ -79,7 +80,6 @@ class LoopWorker:
         self._looked_at = 0
         self._scheduled = self._in_thread = False  # a flush is about to run; a thread is committing
         self._keeping = False
-        self._threads = asyncio.Semaphore(THREADS)
         self.unerased: float | None = None
         """when removing the bytes of a forgotten person from the files was last tried; None if none are left"""
         self.moved = not self.projection.log.store.is_there()
@@ -184,7 +184,8 @@ class LoopWorker:
         return [draft if isinstance(draft, Answer) else next(answers) for draft in drafts]
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Call `work`, which may write to the loop, in another thread and return its result."""
+        """Call `work`, which may write to the loop, in another thread and return its result. Raise Problem (429) if too
+        much of the tenant's work waits for a thread."""
         answer = await self.read(work)
         self._tell_watchers()
         self._look_after()
@@ -193,9 +194,24 @@ class LoopWorker:
     async def read(self, work: Callable[[], T]) -> T:
         """Call `work`, which reads the loop and writes nothing, in another thread and return its result.
 
-        Raise Moved if the log's file was removed or replaced since it was opened."""
-        async with self._threads:  # one loop does not take the threads of all
-            return await self._aio.run_in_executor(self._pool, self._run_here, work)
+        Raise Moved if the log's file was removed or replaced since it was opened, and Problem (429) if too much of the
+        tenant's work waits for a thread."""
+        return await self._in_turn("long", self._run_here, work)
+
+    async def _in_turn(self, what: str, work: Callable[..., T], *args: Any) -> T:
+        return await self._turns.run(self._pool, self._tenant, what, work, *args)
+
+    def _begin(self, then: Callable[[asyncio.Task[T]], None], what: str, work: Callable[..., T], *args: Any) -> None:
+        """Begin to call `work` with these arguments in another thread, and call `then` when it is done."""
+        under_way = self._aio.create_task(self._in_turn(what, work, *args))
+        self._tasks.add(under_way)
+
+        def finish(done: asyncio.Task[T]) -> None:
+            self._tasks.discard(done)
+            if not done.cancelled():  # or else the server has ended
+                then(done)
+
+        under_way.add_done_callback(finish)
 
     def _run_here(self, work: Callable[[], T]) -> T:
         if self.has_moved():
@@ -246,8 +262,7 @@ class LoopWorker:
         else:
             if answers is None:  # somebody else is writing, or there are many: in a thread
                 self._in_thread = True
-                under_way = self._aio.run_in_executor(self._pool, self.projection.submit, drafts)
-                under_way.add_done_callback(partial(self._finish_commit, group))
+                self._begin(partial(self._finish_commit, group), "commits", self.projection.submit, drafts)
                 return
             self.groups += 1
             self._answer_or_sync(group, answers)
@@ -275,8 +290,7 @@ class LoopWorker:
         if self._unsynced and not self._syncing:
             self._syncing, waiting = True, self._unsynced
             self._unsynced = []
-            under_way = self._aio.run_in_executor(self._pool, self.projection.log.sync)
-            under_way.add_done_callback(partial(self._answer_synced, waiting))
+            self._begin(partial(self._answer_synced, waiting), "commits", self.projection.log.sync)
 
     def _answer_synced(self, waiting: list[tuple[Request, Sequence[Answer]]], under_way: asyncio.Future[None]) -> None:
         error = under_way.exception()
@@ -327,7 +341,7 @@ class LoopWorker:
         another thread, while commits go on."""
         if not self._keeping:
             self._keeping = True
-            self._aio.run_in_executor(self._pool, self._move_and_snapshot).add_done_callback(self._finish_keeping)
+            self._begin(self._finish_keeping, "keeping", self._move_and_snapshot)
 
     def _move_and_snapshot(self) -> None:
         self.projection.log.store.move_write_ahead()

@@ -22,6 +22,7 @@ from heedful.loop import Loop
 from heedful.loop.snapshots import LOG
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem, out_of_files
+from heedful.server.threads import Turns
 from heedful.storage import Address, Moved, Place, Unreachable
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Loops:
         idle: float = 300.0,
         lease: float = 2.0,
         address: str = "",
+        turns: Turns | None = None,
     ) -> None:
         """Serve the loops of `folder`, or of a database; they are opened and closed in threads of `pool`.
 
@@ -68,7 +70,8 @@ class Loops:
         - `most_open`, `idle`: at most so many loops are kept open, each for so many seconds after its last use.
         - `lease`: for a database, the seconds for which this server is the owner of a loop that it writes to; it renews
           that.
-        - `address`: the URL to which other servers of the database send clients meanwhile."""
+        - `address`: the URL to which other servers of the database send clients meanwhile.
+        - `turns`: the turns of tenants, which have to have one for long work; None for new ones."""
         self._lease, self._address = lease, address
         self._directory: Directory | None = None
         if isinstance(folder, Address):
@@ -79,6 +82,7 @@ class Loops:
         self.most_open = most_open
         self.idle = idle
         self._pool = pool
+        self._turns = Turns() if turns is None else turns
         self._own = tuple(spec for spec in own if is_own(spec))
         self._open: dict[tuple[str, str], LoopWorker] = {}
         self._moving: dict[tuple[str, str], asyncio.Future[None]] = {}  # being opened or closed
@@ -112,7 +116,7 @@ class Loops:
     async def list_names(self, tenant: str) -> list[str]:
         """Return the names of the tenant's loops, sorted, without opening any. This looks at every loop's folder, and
         does so in another thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self.names, tenant)
+        return await self._turns.run(self._pool, tenant, "long", self.names, tenant)
 
     @property
     def workers(self) -> Mapping[tuple[str, str], LoopWorker]:
@@ -163,9 +167,9 @@ class Loops:
         aio = asyncio.get_running_loop()
         self._moving[key] = moved = aio.create_future()
         try:
-            loop = await aio.run_in_executor(self._pool, opening)
+            loop = await self._turns.run(self._pool, key[0], "opening", opening)
             loop.projection.log.store.keep_owning(self._lease, self._address)
-            worker = self._open[key] = LoopWorker(loop, self._pool)
+            worker = self._open[key] = LoopWorker(loop, self._pool, self._turns, key[0])
         finally:
             del self._moving[key]
             moved.set_result(None)
@@ -317,15 +321,13 @@ class Loops:
             moved.set_result(None)
 
     async def close_all(self) -> None:
-        """Close all loops, after the requests under way have ended; wait for these at most about 5 seconds."""
+        """Close all loops, after the requests under way have ended."""
         for worker in self._open.values():
             worker.unerased = None  # the next opening does it
-        for _ in range(100):  # what is under way is finished first
+        while self._open:  # what is under way is finished first
             for key in list(self._open):
                 await self.close(key)
-            if not self._open:
-                return
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05 if self._open else 0.0)
 
 
 @cache
