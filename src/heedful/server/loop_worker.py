@@ -40,9 +40,9 @@ GROUP = 256
 """The number of waiting requests from which on they are committed without waiting for more. A group with more events
 than this is committed in another thread."""
 
-LARGE, FEW, NUMBERS = 2000, 100, 2**20
+LARGE, FEW, NUMBERS, TEXT = 2000, 100, 2**20, 4000
 """The sizes from which on a request is handled in another thread: candidates that are names, mappings or events in a
-list, bytes of raw numbers."""
+list, bytes of raw numbers, characters of texts (whose words take a millisecond)."""
 
 
 class LoopWorker:
@@ -139,7 +139,8 @@ class LoopWorker:
         size = len(among) if isinstance(among, Sized) else len(self.projection.catalogue.current)
         if self._slow or size > LARGE:
             return None
-        if size > FEW and type(among) is list and type(among[0]) is dict:
+        rows = [each for each in among if type(each) is dict] if type(among) is list else []
+        if len(rows) > FEW or text_size([rows, given.get("context")]) > TEXT:
             return None
         if isinstance(among, np.ndarray) and among.nbytes > NUMBERS:
             return None
@@ -164,8 +165,10 @@ class LoopWorker:
         """Return the event of the feedback in the JSON object `event`, which the caller has to submit, or the answer
         that rejects it.
 
-        Return None if its decision is not known here. Another process may have made it, so `feedback` looks again in a
-        thread."""
+        Return None if its texts are long, or if its decision is not known here. Another process may have made it, so
+        `feedback` looks again in a thread."""
+        if text_size(event) > TEXT:
+            return None
         form = event.copy()
         decision, id, at = form.pop("decision", None), form.pop("id", None), form.pop("time", None)
         draft = self.loop.feedback_reader.read(decision, id, at, form)
@@ -174,7 +177,7 @@ class LoopWorker:
     async def feedback_many(self, events: list[Any], large: bool = False) -> list[Answer]:
         """Learn from many `events`, as `Loop.feedback_many` does, and return their answers in order; many, or `large`
         ones, are handled in another thread."""
-        if large or len(events) > FEW:
+        if large or len(events) > FEW or text_size(events) > TEXT:
             return await self.run(partial(self.loop.feedback_many, events))
         drafts = self.loop.feedback_reader.read_many(events)
         if any(isinstance(draft, UnknownDecision) for draft in drafts):
@@ -367,6 +370,20 @@ class LoopWorker:
     def log_path(self) -> str:
         """where the log is, for messages"""
         return str(self.projection.log.path)
+
+
+def text_size(given: object) -> int:
+    """Return the number of characters of all texts in a value of JSON, however deep they are in it."""
+    size, left = 0, [given]
+    while left:
+        value = left.pop()
+        if type(value) is str:
+            size += len(value)
+        elif type(value) is list:
+            left += value
+        elif type(value) is dict:
+            left += value.values()
+    return size
 
 
 @cache
