@@ -137,7 +137,7 @@ class Loops:
         key = tenant, name
         while True:
             if (worker := self._open.get(key)) is not None and worker.moved:
-                self._abandon(key)  # another file is in its place, or none
+                await self._end(key, worker.loop.projection.log.close)  # another file is in its place, or none
             elif worker is not None:
                 return worker
             if (moving := self._moving.get(key)) is None:
@@ -155,12 +155,15 @@ class Loops:
         if tenant != MAIN and isinstance(home, Path):
             home.mkdir(mode=0o700, exist_ok=True)
         key = tenant, name
-        while (moving := self._moving.get(key)) is not None:
-            await asyncio.shield(moving)
-        if (worker := self._open.get(key)) is not None:
-            if not worker.has_moved():
+        while True:
+            if (moving := self._moving.get(key)) is not None:
+                await asyncio.shield(moving)
+            elif (worker := self._open.get(key)) is None:
+                break
+            elif not worker.has_moved():
                 raise FileExistsError
-            self._abandon(key)
+            else:
+                await self._end(key, worker.loop.projection.log.close)
         return await self._move(key, partial(make, self.path(tenant, name)))
 
     async def _move(self, key: tuple[str, str], opening: Callable[[], Loop]) -> LoopWorker:
@@ -278,12 +281,6 @@ class Loops:
             self._untrimmed, self._trimmed = 0, now
             await asyncio.get_running_loop().run_in_executor(self._pool, return_memory)
 
-    def _abandon(self, key: tuple[str, str]) -> None:
-        """Drop the loop with this (tenant, name), whose file was removed or replaced; requests under way in it fail."""
-        worker = self._open.pop(key)
-        self._untrimmed += 1
-        asyncio.get_running_loop().run_in_executor(self._pool, worker.loop.projection.log.close)
-
     async def finish_forgetting(self) -> None:
         """Remove what is left of the data of erased people from the files of all loops, where an earlier attempt
         failed."""
@@ -305,15 +302,17 @@ class Loops:
         worker = self._open.get(key)
         if worker is None or worker.busy:
             return
-        if worker.has_moved():
-            self._abandon(key)
-            return
-        del self._open[key]
+        await self._end(key, worker.loop.projection.log.close if worker.has_moved() else worker.loop.close)
+
+    async def _end(self, key: tuple[str, str], close: Callable[[], None]) -> None:
+        """Drop the open loop with this (tenant, name), and `close` it before it is opened again. Requests under way in
+        it fail."""
+        worker = self._open.pop(key)
         self._untrimmed += 1
         aio = asyncio.get_running_loop()
         self._moving[key] = moved = aio.create_future()
         try:
-            await aio.run_in_executor(self._pool, worker.loop.close)
+            await aio.run_in_executor(self._pool, close)
         except Exception:
             log.exception("%s: could not be closed in order; nothing is lost", worker.path)
         finally:
