@@ -1016,10 +1016,15 @@ def test_a_write_ahead_file_that_is_removed_during_a_commit(tmp_path: Path) -> N
     loop = taught(tmp_path / "loop", 1)
     log, path = loop.projection.log, tmp_path / "loop" / "log.db"
     written = [each.id for each in log.events()]
-    with pytest.raises(Moved, match="nothing was written"), log.writing():
-        seq = log.head() + 1
-        log.append([Event(seq, "decision", "late", 1_000_000, None, None, seq, "{}")])
-        Path(f"{path}-wal").unlink()
+
+    def commit() -> None:
+        with log.writing():
+            seq = log.head() + 1
+            log.append([Event(seq, "decision", "late", 1_000_000, None, None, seq, "{}")])
+            Path(f"{path}-wal").unlink()
+
+    with pytest.raises(Moved, match="nothing was written"):
+        commit()
     assert [each.id for each in log.events()] == written
     assert [id for _, _, id in events_in(Path(f"{path}-kept"))] == written
 
@@ -1039,7 +1044,7 @@ def test_where_nothing_can_be_kept_that_is_said(tmp_path: Path, monkeypatch: pyt
     Path(f"{tmp_path / 'loop' / 'log.db'}-wal").unlink()
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "the disk is full")))
     for _ in range(2):
-        with pytest.raises(Moved, match="could not be kept .*the disk is full"):
+        with pytest.raises(Moved, match=r"could not be kept .*the disk is full"):
             loop.decide()
     assert {each.name for each in (tmp_path / "loop").iterdir()} <= {"log.db", "log.db-shm", "log.db-wal"}
 
