@@ -201,7 +201,7 @@ def test_the_front_reads_nothing_of_whom_it_does_not_know(forwarding: tuple[Any,
     front, forwarded, key = forwarding
     parts = [b"x" * 2**16] * 40
     assert sent(front, "POST", path, None, parts) == (401, 0)
-    assert sent(front, "POST", path, key[:-1] + "_", parts) == (401, 0)
+    assert sent(front, "POST", path, f"hk_00000000_{43 * 'A'}", parts) == (401, 0)
     assert forwarded == []
     assert sent(front, "POST", path, key, parts) == (200, 40)
     assert forwarded == [b"".join(parts)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -68,3 +69,55 @@ def test_a_loop_that_lost_a_part_of_its_log_is_not_served_without_it(
     with Loop.open(path) as loop:
         assert [event.id for event in loop.projection.log.events() if event.kind == "decision"] == ["d0", "d1", "d2"]
         assert loop.verify() == []
+
+
+# ---------------------------------------------------------------------------- how many stay open
+
+
+def test_a_tenant_with_many_loops_closes_its_own(tmp_path: Path) -> None:
+    """Whoever goes through more loops than may be open does not close those of others, which were used before."""
+    small_loop(tmp_path / "cars.heedful").close()
+    (tmp_path / "b").mkdir()
+    for n in range(5):
+        small_loop(tmp_path / "b" / f"l{n}.heedful").close()
+
+    async def work() -> None:
+        async with serving(tmp_path, most_open=3) as service:
+            first = await service.loops.open("main", "cars")
+            for n in (0, 1, 2, 3, 4, 0, 1):
+                await service.loops.open("b", f"l{n}")
+                while service.loops._closing:
+                    await asyncio.sleep(0)
+                assert len(service.loops.workers) <= 3
+            assert service.loops.at("main", "cars") is first
+            assert {name for tenant, name in service.loops.workers if tenant == "b"} == {"l0", "l1"}
+
+    run(work())
+
+
+def test_a_tenant_opens_a_few_loops_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening a loop folds its log: others are opened meanwhile."""
+    small_loop(tmp_path / "cars.heedful").close()
+    (tmp_path / "b").mkdir()
+    for n in range(4):
+        small_loop(tmp_path / "b" / f"l{n}.heedful").close()
+    may, was = threading.Event(), Loop.open
+
+    def slow(path: Path, **more: Any) -> Loop:
+        if path.parent.name == "b":
+            may.wait(3)
+        return was(path, **more)
+
+    monkeypatch.setattr(Loop, "open", slow)
+
+    async def work() -> None:
+        async with serving(tmp_path) as service:
+            tasks = [asyncio.create_task(service.loops.open("b", f"l{n}")) for n in range(4)]
+            await asyncio.sleep(0.01)
+            try:
+                assert await asyncio.wait_for(service.loops.open("main", "cars"), 1)
+            finally:
+                may.set()
+            assert len({id(worker) for worker in await asyncio.gather(*tasks)}) == 4
+
+    run(work())
