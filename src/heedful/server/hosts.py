@@ -25,8 +25,8 @@ import msgspec
 from starlette.requests import Request
 
 from heedful.core.engine import connect_ray
-from heedful.server.app import App, create_app
 from heedful.server import codecs
+from heedful.server.app import App, create_app
 from heedful.server.codecs import Headers, Receive, Send
 from heedful.server.context import Options, ServerContext
 from heedful.server.page_clicks import SIZE

@@ -11,6 +11,7 @@ import logging
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cache, partial
@@ -264,10 +265,25 @@ class Loops:
                 await worker.run(worker.projection.look)
 
     def _too_many(self) -> list[tuple[str, str]]:
-        """Return (tenant, name) of each loop that has to be closed so that at most `most_open` stay open: those that
-        were not used for the longest time."""
-        idle = sorted((worker.used, key) for key, worker in self._open.items() if not worker.busy)
-        return [key for _, key in idle[: max(len(self._open) - self.most_open, 0)]]
+        """Return (tenant, name) of each loop that has to be closed so that at most `most_open` stay open.
+
+        Each is of the tenant that has the most open, so that none takes the places of others, and of theirs the one
+        that was not used for the longest time."""
+        opened = Counter(tenant for tenant, _ in self._open)
+        idle: dict[str, list[tuple[float, str]]] = {}
+        for (tenant, name), worker in self._open.items():
+            if not worker.busy:
+                idle.setdefault(tenant, []).append((worker.used, name))
+        for each in idle.values():
+            each.sort(reverse=True)
+        found = []
+        while len(self._open) - len(found) > self.most_open and idle:
+            tenant = max(idle, key=lambda name: opened[name])
+            found.append((tenant, idle[tenant].pop()[1]))
+            opened[tenant] -= 1
+            if not idle[tenant]:
+                del idle[tenant]
+        return found
 
     async def close_idle(self) -> None:
         """Close loops that were not used for `idle` seconds, and those beyond the `most_open` that may be open."""
