@@ -24,8 +24,11 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEEDFUL_DATABASE", "")
 
 
-@pytest.mark.parametrize("url", WRONG)
-@pytest.mark.parametrize("line", ["--database {} doctor cars", "doctor {}#cars", "doctor cars"])
+LINES = ["--database {} doctor cars", "doctor cars", "doctor {}#cars"]
+CASES = [(url, line) for url in WRONG for line in (LINES if "://" in url else LINES[:2])]
+
+
+@pytest.mark.parametrize(("url", "line"), CASES)
 def test_a_password_is_never_printed(monkeypatch: pytest.MonkeyPatch, url: str, line: str) -> None:
     pytest.importorskip("psycopg")
     if "{}" not in line:

@@ -139,7 +139,7 @@ class LoopWorker:
         size = len(among) if isinstance(among, Sized) else len(self.projection.catalogue.current)
         if self._slow or size > LARGE:
             return None
-        rows = [each for each in among if type(each) is dict] if type(among) is list else []
+        rows = among if type(among) is list and among and type(among[0]) is dict else []
         if len(rows) > FEW or text_size([rows, given.get("context")]) > TEXT:
             return None
         if isinstance(among, np.ndarray) and among.nbytes > NUMBERS:

@@ -276,7 +276,7 @@ class Loops:
                 idle.setdefault(tenant, []).append((worker.used, name))
         for each in idle.values():
             each.sort(reverse=True)
-        found = []
+        found: list[tuple[str, str]] = []
         while len(self._open) - len(found) > self.most_open and idle:
             tenant = max(idle, key=lambda name: opened[name])
             found.append((tenant, idle[tenant].pop()[1]))
