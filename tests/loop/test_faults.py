@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -24,6 +25,8 @@ import pytest
 from budget import FACTOR
 from heedful import Loop
 from heedful.core.serialization import read_arrays, write_arrays
+from heedful.loop.log.event import Event
+from heedful.storage import Damaged, Moved
 from loops import bits, bits_from_scratch, set_clock, small_loop
 
 
@@ -961,6 +964,104 @@ def test_open_in_two_places(tmp_path: Path) -> None:
         assert bits(one) == bits(two) == bits_from_scratch(one)
         assert one.projection.model.shared.t == 6
         assert one.verify() == two.verify() == []
+
+
+# ---------------------------------------------------------------------------- a part of the log is removed
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def replace(path: Path) -> None:
+    path.unlink()
+    path.write_bytes(b"")
+
+
+def events_in(path: Path) -> list[tuple[int, str, str]]:
+    """What a database file holds, read without heedful."""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as there:
+        return there.execute("SELECT seq, kind, id FROM event ORDER BY seq").fetchall()
+
+
+def put_in_place(told: str) -> None:
+    """Do what a message says: the command at its end, as a shell would."""
+    removing, moving = [shlex.split(command) for command in told[told.index("rm -f") :].split(" && ")]
+    assert (removing[:2], moving[:1]) == (["rm", "-f"], ["mv"])
+    for path in removing[2:]:
+        Path(path).unlink(missing_ok=True)
+    os.replace(*moving[1:])
+
+
+@pytest.mark.parametrize("change", [remove, replace])
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_a_write_ahead_file_that_is_removed(tmp_path: Path, suffix: str, change: Callable[[Path], None]) -> None:
+    """Nothing more is acknowledged, and what was is kept in a file, whatever becomes of this process."""
+    path = tmp_path / "loop" / "log.db"
+    loop = taught(tmp_path / "loop", 3)
+    written = [(each.seq, each.kind, each.id) for each in loop.projection.log.events()]
+    change(Path(f"{path}{suffix}"))
+    for act in (lambda: loop.decide(id="late"), lambda: loop.feedback("d0", id="late", clicks=["i3"])):
+        with pytest.raises(Moved, match=rf"log\.db{suffix} was removed or replaced .* nothing was written") as refused:
+            act()
+    kept = Path(f"{path}-kept")
+    assert events_in(kept) == written
+    assert kept.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(Damaged, match=r"log\.db-kept"):
+        Loop.open(tmp_path / "loop")  # nobody goes on without them
+    with pytest.raises(Moved):
+        loop.close()
+    put_in_place(str(refused.value))
+    with Loop.open(tmp_path / "loop") as again:
+        assert [(each.seq, each.kind, each.id) for each in again.projection.log.events()] == written
+        assert again.decide(id="late").seq == len(written) + 1
+        assert again.verify() == []
+
+
+def test_a_write_ahead_file_that_is_removed_during_a_commit(tmp_path: Path) -> None:
+    loop = taught(tmp_path / "loop", 1)
+    log, path = loop.projection.log, tmp_path / "loop" / "log.db"
+    written = [each.id for each in log.events()]
+
+    def commit() -> None:
+        with log.writing():
+            seq = log.head() + 1
+            log.append([Event(seq, "decision", "late", 1_000_000, None, None, seq, "{}")])
+            Path(f"{path}-wal").unlink()
+
+    with pytest.raises(Moved, match="nothing was written"):
+        commit()
+    assert [id for _, _, id in events_in(Path(f"{path}-kept"))] == written
+
+
+def test_a_write_ahead_file_that_is_removed_before_closing(tmp_path: Path) -> None:
+    loop = taught(tmp_path / "loop", 2)
+    written = [each.id for each in loop.projection.log.events()]
+    Path(f"{tmp_path / 'loop' / 'log.db'}-wal").unlink()
+    loop.projection.log.close()
+    assert [id for _, _, id in events_in(tmp_path / "loop" / "log.db-kept")] == written
+    with pytest.raises(Damaged, match=r"rm -f .*log\.db-wal .*mv .*log\.db-kept .*log\.db"):
+        Loop.open(tmp_path / "loop")
+
+
+def test_where_nothing_can_be_kept_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = taught(tmp_path / "loop", 1)
+    Path(f"{tmp_path / 'loop' / 'log.db'}-wal").unlink()
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "the disk is full")))
+    for _ in range(2):
+        with pytest.raises(Moved, match=r"could not be kept, .*the disk is full"):
+            loop.decide()
+    assert {each.name for each in (tmp_path / "loop").iterdir()} <= {"log.db", "log.db-shm", "log.db-wal"}
+
+
+def test_a_log_that_is_removed_does_not_come_back(tmp_path: Path) -> None:
+    loop = taught(tmp_path / "loop", 1)
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{tmp_path / 'loop' / 'log.db'}{suffix}").unlink()
+    with pytest.raises(Moved, match="removed or replaced"):
+        loop.decide()
+    loop.projection.log.close()
+    assert not list((tmp_path / "loop").iterdir())
 
 
 def test_nothing_works_after_closing(tmp_path: Path) -> None:

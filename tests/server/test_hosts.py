@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from command import heedful
 
 from alone import alone_with_ray
 from budget import FACTOR
+from heedful.server.app import App
 from heedful.server.context import Options, ServerContext
 from heedful.server.hosts import Front
+from heedful.server.keys import Keys
 from heedful.server.main import Server, config, listening_socket, served
 from heedful.storage import Address
 from loops import small_loop
@@ -154,6 +156,68 @@ def test_without_any_host_the_front_does_not_start() -> None:
     front = starting(Starting(1), Starting(1))
     with pytest.raises(RuntimeError, match="expected a host that answers, and all of 2 were lost as they started"):
         asyncio.run(front._start())
+
+
+@pytest.fixture
+def forwarding(tmp_path: Path) -> tuple[Any, list[bytes], str]:
+    """A front without a cluster, the bodies that it forwards, and a key of its loops."""
+    with closing(Keys(tmp_path)) as keys:
+        key = keys.create("me")[1]
+    front, forwarded = Front.__new__(Front), list[bytes]()
+    App.__init__(front, ServerContext(tmp_path))
+
+    async def forward(scope: Any, body: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        forwarded.append(bytes(body))
+        return 200, [], b"done"
+
+    front._forward = forward  # type: ignore[method-assign]
+    return front, forwarded, key
+
+
+def sent(front: Any, method: str, path: str, key: str | None, parts: list[bytes]) -> tuple[int, int]:
+    """(what a request whose body comes in these parts is answered, how many of them were read)."""
+    headers = [(b"host", b"localhost"), (b"authorization", b"Bearer " + (key or "none").encode())]
+    scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": headers[: 2 if key else 1]}
+    answers, read = list[Any](), 0
+
+    async def receive() -> Any:
+        nonlocal read
+        read += 1
+        return {"type": "http.request", "body": parts[read - 1], "more_body": read < len(parts)}
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    asyncio.run(front(scope, receive, send))
+    assert [each["type"] for each in answers] == ["http.response.start", "http.response.body"]
+    return answers[0]["status"], read
+
+
+DECIDE, CLICKS = "/v1/loops/cars/decisions", "/v1/loops/cars/clicks"
+
+
+@pytest.mark.parametrize("path", [DECIDE, "/v1/loops/cars/items", "/metrics", "/nowhere"])
+def test_the_front_reads_nothing_of_whom_it_does_not_know(forwarding: tuple[Any, list[bytes], str], path: str) -> None:
+    front, forwarded, key = forwarding
+    parts = [b"x" * 2**16] * 40
+    assert sent(front, "POST", path, None, parts) == (401, 0)
+    assert sent(front, "POST", path, f"hk_00000000_{43 * 'A'}", parts) == (401, 0)
+    assert forwarded == []
+    assert sent(front, "POST", path, key, parts) == (200, 40)
+    assert forwarded == [b"".join(parts)]
+
+
+@pytest.mark.parametrize(("path", "known"), [(DECIDE, True), (CLICKS, False), ("/loops/cars", False), ("/s/t", False)])
+def test_the_front_reads_no_more_than_a_server_does(
+    forwarding: tuple[Any, list[bytes], str], path: str, known: bool
+) -> None:
+    front, forwarded, key = forwarding
+    most = front.service.limits.body if known else 2**13
+    part = b"x" * (most // 16)
+    assert sent(front, "POST", path, key if known else None, [part] * 16) == (200, 16)
+    assert forwarded == [part * 16]
+    assert sent(front, "POST", path, key if known else None, [part] * 64) == (413, 17)
+    assert len(forwarded) == 1
 
 
 def owner(url: str, name: str) -> str:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from compared import study_of_rows
-from heedful import Loop
+from heedful import Loop, Settings, infer
 from heedful.loop.decide import DecisionRequest
 from heedful.loop.projection import AGAIN
 from heedful.server import loop_worker as module
@@ -460,6 +460,57 @@ def test_what_is_large_is_done_in_a_thread(tmp_path: Path, monkeypatch: pytest.M
 
         at_desk(loop, work)
         assert loop.verify() == []
+
+
+LONG = "a word and another " * 300
+"""Texts take a quarter of a microsecond for each character, so this one more than a millisecond."""
+TEXTS: list[tuple[str, dict[str, Any]]] = [
+    ("of a candidate", {"candidates": [{"text": LONG, "f0": 1.0}, {"text": "short", "f0": 2.0}]}),
+    ("of many candidates", {"candidates": [{"text": LONG[:100], "f0": 1.0} for _ in range(90)]}),
+    ("of the context", {"candidates": ["i1", "i2"], "context": {"query": LONG}}),
+]
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Iterator[Loop]:
+    """A loop in which the words of items and of requests count."""
+    items = [{"id": f"i{n}", "text": f"word {n} of {n % 3}", "f0": float(n)} for n in range(6)]
+    encoding = infer(items, identifier="id", kinds={"text": "text", "f0": "number"})
+    context = infer([{"query": "one word"}, {"query": "another"}], identifier="", kinds={"query": "text"})
+    settings = Settings(control=0.0)
+    with Loop.create(tmp_path / "texts", encoding=encoding, context=context, items=items, settings=settings) as loop:
+        yield loop
+
+
+@pytest.mark.parametrize(("of", "given"), TEXTS, ids=[of for of, _ in TEXTS])
+def test_long_texts_are_encoded_in_a_thread(texts: Loop, of: str, given: dict[str, Any]) -> None:
+    async def work(worker: LoopWorker) -> None:
+        called = threads_of(worker)
+        short = {"candidates": [{"text": "short"}, {"text": "shorter"}], "context": {"query": "short"}}
+        await worker.decide(short)
+        assert called == []
+        decision = await worker.decide(given)
+        assert called == ["decide True"]
+        assert len(decision.shown) == len(given["candidates"])
+
+    at_desk(texts, work)
+    assert texts.verify() == []
+
+
+def test_long_edits_are_compared_in_a_thread(texts: Loop) -> None:
+    async def work(worker: LoopWorker) -> None:
+        called = threads_of(worker)
+        d = await worker.decide({"id": "d", "candidates": [{"text": "a word"}, {"text": "another"}]})
+        for n, edit in enumerate(("short", LONG, {"text": LONG})):
+            answer = await worker.feedback({"decision": d.id, "id": f"e{n}", "edit": edit})
+            assert answer.status == "applied", answer
+        assert called == 2 * ["feedback True"]
+        many = [{"decision": d.id, "id": f"m{n}", "edit": LONG[:100]} for n in range(50)]
+        assert {each.status for each in await worker.feedback_many(many)} == {"applied"}
+        assert called[2:] == ["feedback_many True"]
+
+    at_desk(texts, work)
+    assert texts.verify() == []
 
 
 # ---------------------------------------------------------------------------- who watches, who keeps

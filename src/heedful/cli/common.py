@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.console import BadInput, Failure, note
-from heedful.storage.address import Address, Place, is_address, place_of
+from heedful.storage.address import Address, Place, is_address, place_of, shown_path
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -48,8 +48,12 @@ def use_database(url: str) -> None:
 
     Raise BadInput if it is no such URL.
     """
-    if not is_address(url) or "#" in url:
-        raise BadInput(f"--database: expected postgresql://USER@HOST/DATABASE, got {shorten(repr(url))}")
+    if not is_address(url):
+        got = shown_path(url) if shown_path(url) != url else "another text"  # there may be a password in it
+        raise BadInput(f"--database: expected postgresql://USER@HOST/DATABASE, got {got}")
+    if "#" in url:
+        told = "got one with a #: in a password write %23, and name the loop in the command"
+        raise BadInput(f"--database: expected postgresql://USER@HOST/DATABASE, {told}")
     os.environ["HEEDFUL_DATABASE"] = url
 
 
@@ -65,8 +69,9 @@ def place(name: str) -> Place:
     With --database it is the address of the loop NAME, or TENANT/NAME, in the database; "postgresql://...#NAME" is one
     itself. The loop need not exist. Raise BadInput if the name is blank.
     """
-    if is_address(name):
-        return place_of(name)
+    if is_address(name) or shown_path(name) != name:
+        with asking():
+            return place_of(name)
     there = database()
     if there is not None and name.strip():
         return there / name

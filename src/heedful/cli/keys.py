@@ -12,6 +12,7 @@ import typer
 
 from heedful.cli.common import Json, asking, database
 from heedful.cli.console import BadInput, Failure, console, new_table, note, print_json
+from heedful.storage.address import shown_path
 
 if TYPE_CHECKING:
     from heedful.server.keys import Key, Keys
@@ -28,7 +29,7 @@ def open_keys(folder: Path) -> Iterator[Keys]:
     """
     home = database() or folder
     if isinstance(home, Path) and not home.is_dir():
-        raise BadInput(f"--folder: expected a folder that is there, got {str(folder)!r}")
+        raise BadInput(f"--folder: expected a folder that is there, got {shown_path(folder)!r}")
     from heedful.server.keys import Keys
     from heedful.storage import Damaged
 

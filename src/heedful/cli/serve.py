@@ -14,6 +14,7 @@ import typer
 
 from heedful.cli.common import asking, database
 from heedful.cli.console import BadInput, Failure, check_extra, check_server, interrupt_once, note
+from heedful.storage.address import shown_path
 
 if TYPE_CHECKING:
     from heedful.server.context import Options
@@ -106,7 +107,7 @@ def serve(
     if folder is None and (there := database()) is not None:
         home = there
     if isinstance(home, Path) and not home.is_dir():
-        raise BadInput(f"DIR: expected a folder that is there, got {str(folder)!r}")
+        raise BadInput(f"DIR: expected a folder that is there, got {shown_path(folder)!r}")
     if isinstance(home, Path) and (home / "log.db").is_file():
         raise BadInput(f"DIR: expected the folder that loops are in, got one of them: {str(folder)!r}")
     if hosts and isinstance(home, Path):

@@ -78,8 +78,13 @@ def about(loop: Loop, name: str) -> dict[str, Any]:
 
 
 async def weights(request: ApiRequest) -> object:
-    await request.worker.read(request.loop.projection.look)  # another process may have taught it
-    return {"version": request.loop.version, "weights": plain(request.loop.weights_of(request.query.get("person")))}
+    loop, person = request.loop, request.query.get("person")
+
+    def found() -> object:
+        loop.projection.look()  # another process may have taught it
+        return {"version": loop.version, "weights": plain(loop.weights_of(person))}
+
+    return await request.worker.read(found)
 
 
 # ---------------------------------------------------------------------------- items
@@ -93,9 +98,14 @@ async def put_items(request: ApiRequest) -> object:
 
 async def items(request: ApiRequest) -> object:
     start, limit = whole(request.query, "start", 0, 0), whole(request.query, "limit", 1000, 1, 10_000)
-    await request.worker.read(request.loop.projection.look)  # another process may have put some
-    names = request.loop.items
-    return {"items": names[start : start + limit], "total": len(names)}
+    loop = request.loop
+
+    def found() -> object:
+        loop.projection.look()  # another process may have put some
+        names = loop.items
+        return {"items": names[start : start + limit], "total": len(names)}
+
+    return await request.worker.read(found)
 
 
 async def withdraw(request: ApiRequest) -> object:

@@ -7,7 +7,7 @@ import errno
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -20,12 +20,16 @@ from heedful.server.loops import Loops
 from heedful.server.metrics import Metrics, Texts
 from heedful.server.problems import Problem, bad_input, out_of_files
 from heedful.server.sessions import Sessions
+from heedful.server.threads import Threads, Turns
 from heedful.storage import Closed, Damaged, Moved, Owned, Place
 
 T = TypeVar("T")
 
 LARGE = 100_000
 """Bytes of JSON or msgpack from which on a request is decoded and handled in other threads."""
+
+PATIENCE = 5.0
+"""Seconds for which a server that stops waits for what its threads are doing."""
 
 REST = 2.0
 """After a large body was decoded, the next one waits this many times as long, so that other requests have a turn."""
@@ -81,8 +85,10 @@ class ServerContext:
         self.links = Links(folder)
         self.authenticator = Authenticator(self.keys, rate=options.rate)
         self.metrics = Metrics()
-        self.pool = ThreadPoolExecutor(options.threads, thread_name_prefix="heedful")
-        self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")
+        self.pool = Threads(options.threads, "heedful")
+        self.turns = Turns()
+        """the turns of all tenants, without which nothing of theirs is done in a thread"""
+        self.signing = Threads(2, "heedful-sessions")
         """threads for look-ups of sessions and links alone: any visitor can cause one, and it must not take a loop's
         thread"""
         self.loops = Loops(
@@ -93,10 +99,10 @@ class ServerContext:
             idle=options.idle,
             lease=options.lease,
             address=options.address,
+            turns=self.turns,
         )
-        self._reading = ThreadPoolExecutor(1, thread_name_prefix="heedful-reading")
+        self._reading = Threads(1, "heedful-reading")
         self._rested = 0.0  # when the next one may be read
-        self._turns: dict[tuple[str, str], asyncio.Lock] = {}
         self.feeds: dict[Any, Any] = {}
         """by loop worker, the stream of a loop's new events for all its followers (`heedful.server.events.Feed`)"""
         self.metrics_texts = Texts(self.metrics, self.loops.workers, folder, self.pool)
@@ -104,14 +110,6 @@ class ServerContext:
         """set when the server begins to stop, to release requests that wait for events"""
         self._tasks: Sequence[asyncio.Task[None]] = ()
         self._handing_over: asyncio.Task[None] | None = None
-
-    def turn(self, tenant: str, what: str = "requests") -> asyncio.Lock:
-        """Return the lock of this tenant that requests for `what` ("requests", "streams") have to hold while they are
-        handled.
-
-        Large requests hold it, and event streams hold one for each read. So a tenant has only one thread at work for
-        each of these, because every such thread slows down all other requests."""
-        return self._turns.setdefault((tenant, what), asyncio.Lock())
 
     async def read(self, work: Callable[[], T]) -> T:
         """Run `work`, which decodes a large body, in the one thread that does so, and return its result.
@@ -146,14 +144,20 @@ class ServerContext:
 
     async def stop(self) -> None:
         """Close all loops, which writes a snapshot of each that has learned something since its last, and end all
-        threads."""
+        threads. Work that takes longer than `PATIENCE` is not waited for."""
         self.begin_to_stop()
-        if self._handing_over is not None:
-            await self._handing_over
-        await self.loops.close_all()
-        self.pool.shutdown(wait=True)
-        self.signing.shutdown(wait=True)
-        self._reading.shutdown(wait=True)
+        pools = self.pool, self.signing, self._reading
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                if self._handing_over is not None:
+                    await self._handing_over
+                await self.loops.close_all()
+                while any(pool.left for pool in pools):
+                    await asyncio.sleep(0.01)
+        if left := sum(pool.left for pool in pools):
+            log.warning("work that takes long is cut off in %d threads; nothing that was acknowledged is lost", left)
+        for pool in pools:
+            pool.shutdown(wait=False, cancel_futures=True)
         self.keys.close()
 
     async def _close_idle(self) -> None:

@@ -88,7 +88,7 @@ async def take_feedback(request: ApiRequest) -> dict[str, Any] | list[dict[str, 
     if request.large or len(given) <= FEW:  # a large body has the turn of its tenant already
         answers = await worker.feedback_many(given, request.large)
     else:
-        async with request.service.turn(request.caller.tenant):
+        async with request.service.turns.of(request.caller.tenant, "large"):
             answers = await worker.feedback_many(given)
     for answer in answers:
         request.note("feedback", outcome(answer))

@@ -115,7 +115,7 @@ async def _parts(
         feed: Feed | None = service.feeds.get(worker)
         coming = feed.coming() if feed is not None else None  # before the log is read: what comes meanwhile is there
         try:
-            async with service.turn(tenant, "streams"):
+            async with service.turns.of(tenant, "streams"):
                 new, more = await worker.read(partial(_round, worker.loop, after))
         except (OSError, ValueError) as error:  # the answer has begun: who reads can only be left to come again
             log.warning("%s: a stream of events ended: %s", worker.path, error)

@@ -22,12 +22,18 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
+from starlette.requests import Request
 
 from heedful.core.engine import connect_ray
+from heedful.server import codecs
 from heedful.server.app import App, create_app
-from heedful.server.codecs import Receive, Send
+from heedful.server.codecs import Headers, Receive, Send
 from heedful.server.context import Options, ServerContext
+from heedful.server.page_clicks import SIZE
+from heedful.server.pages import FIRST, page_caller
+from heedful.server.pages.page import FORM
 from heedful.server.problems import Problem
+from heedful.server.routes import ROUTES, check_caller
 from heedful.storage import Address
 
 PING, PATIENCE = 0.5, 3.0
@@ -38,6 +44,10 @@ AT_ONCE = 1000
 """How many requests a host has at a time at most; others wait."""
 STREAMS = "events"
 """The last segment of paths whose answers do not end: they are not served through the front."""
+
+OPEN = SIZE
+"""The most bytes of a body that comes without a key or a session: a click that a page reports, or a small form."""
+_WITHOUT_KEY = frozenset(route.path.rpartition("/")[2] for route in ROUTES if route.scope is None)
 
 log = logging.getLogger("heedful.server")
 
@@ -133,20 +143,33 @@ class Front(App):
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
-        body, more = b"", True
-        while more:
-            message: Any = await receive()
-            if message["type"] != "http.request":
-                return
-            body, more = body + message.get("body", b""), message.get("more_body", False)
+        given: Headers = dict(scope["headers"])
         try:
-            status, headers, content = await self._forward(scope, body)
+            limits = self.service.limits._replace(body=await self._most(scope, given))
+            status, headers, content = await self._forward(scope, await codecs.read(given, receive, limits))
         except Problem as problem:
-            status, content = problem.status, problem.body
-            headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
-            headers += [(b"content-type", b"application/problem+json"), (b"content-length", b"%d" % len(content))]
+            for message in codecs.problem_messages(problem):
+                await send(message)
+            return
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
+
+    async def _most(self, scope: Any, headers: Headers) -> int:
+        """Return how many bytes the body of a request may have, which is read as a whole here before a host gets it.
+
+        Without a key or a session they are few. Raise Problem if there is no key and the host would ask for one."""
+        service, most = self.service, self.service.limits.body
+        first, last = scope["path"][1:].partition("/")[0], scope["path"].rpartition("/")[2]
+        if not first or first in FIRST:
+            if scope["method"] == "POST":
+                with suppress(Problem):
+                    await page_caller(service, Request(scope))
+                    return min(FORM, most)
+            return min(OPEN, most)
+        if last in _WITHOUT_KEY:
+            return min(OPEN, most)
+        check_caller(service, headers, None)
+        return most
 
     async def _forward(self, scope: Any, body: bytes) -> Reply:
         parts = scope["path"].split("/")

@@ -22,6 +22,7 @@ from heedful.loop.decide import DecisionRequest
 from heedful.loop.feedback import UnknownDecision
 from heedful.loop.projection import AGAIN, PendingEvent
 from heedful.loop.records import Answer, Decision, check_id
+from heedful.server.threads import Turns
 from heedful.storage import Moved
 
 T = TypeVar("T")
@@ -30,8 +31,6 @@ Request = tuple[list[PendingEvent], "asyncio.Future[Sequence[Answer]]"]
 """The events that one HTTP request submits, and the future that gets their answers."""
 Group = list[Request]
 
-THREADS = 4
-"""The most threads that one loop uses at a time for long work."""
 WRITE_AHEAD = 4_000_000
 """Bytes after which SQLite's write-ahead file is moved into the log: often, so that no move takes long."""
 
@@ -41,9 +40,9 @@ GROUP = 256
 """The number of waiting requests from which on they are committed without waiting for more. A group with more events
 than this is committed in another thread."""
 
-LARGE, FEW, NUMBERS = 2000, 100, 2**20
+LARGE, FEW, NUMBERS, TEXT = 2000, 100, 2**20, 4000
 """The sizes from which on a request is handled in another thread: candidates that are names, mappings or events in a
-list, bytes of raw numbers."""
+list, bytes of raw numbers, characters of texts (whose words take a millisecond)."""
 
 
 class LoopWorker:
@@ -51,10 +50,12 @@ class LoopWorker:
 
     As a context manager it counts a request under way, during which the loop is not closed."""
 
-    def __init__(self, loop: Loop, pool: Executor) -> None:
-        """Serve `loop`; long work is done in the threads of `pool`. This has to be called within the running event
-        loop."""
+    def __init__(self, loop: Loop, pool: Executor, turns: Turns | None = None, tenant: str = "") -> None:
+        """Serve `loop`, which belongs to `tenant`; long work is done in the threads of `pool`, when it is the tenant's
+        turn. This has to be called within the running event loop."""
         self.loop = loop
+        self._turns, self._tenant = Turns() if turns is None else turns, tenant
+        self._tasks = set[asyncio.Task[Any]]()
         self.projection = loop.projection
         self._slow = loop.projection.interaction.slow
         """whether a decision or an update of the model takes milliseconds, and is therefore done in another thread"""
@@ -79,7 +80,6 @@ class LoopWorker:
         self._looked_at = 0
         self._scheduled = self._in_thread = False  # a flush is about to run; a thread is committing
         self._keeping = False
-        self._threads = asyncio.Semaphore(THREADS)
         self.unerased: float | None = None
         """when removing the bytes of a forgotten person from the files was last tried; None if none are left"""
         self.moved = not self.projection.log.store.is_there()
@@ -139,7 +139,8 @@ class LoopWorker:
         size = len(among) if isinstance(among, Sized) else len(self.projection.catalogue.current)
         if self._slow or size > LARGE:
             return None
-        if size > FEW and type(among) is list and type(among[0]) is dict:
+        rows = among if type(among) is list and among and type(among[0]) is dict else []
+        if len(rows) > FEW or text_size([rows, given.get("context")]) > TEXT:
             return None
         if isinstance(among, np.ndarray) and among.nbytes > NUMBERS:
             return None
@@ -164,8 +165,10 @@ class LoopWorker:
         """Return the event of the feedback in the JSON object `event`, which the caller has to submit, or the answer
         that rejects it.
 
-        Return None if its decision is not known here. Another process may have made it, so `feedback` looks again in a
-        thread."""
+        Return None if its texts are long, or if its decision is not known here. Another process may have made it, so
+        `feedback` looks again in a thread."""
+        if text_size(event) > TEXT:
+            return None
         form = event.copy()
         decision, id, at = form.pop("decision", None), form.pop("id", None), form.pop("time", None)
         draft = self.loop.feedback_reader.read(decision, id, at, form)
@@ -174,7 +177,7 @@ class LoopWorker:
     async def feedback_many(self, events: list[Any], large: bool = False) -> list[Answer]:
         """Learn from many `events`, as `Loop.feedback_many` does, and return their answers in order; many, or `large`
         ones, are handled in another thread."""
-        if large or len(events) > FEW:
+        if large or len(events) > FEW or text_size(events) > TEXT:
             return await self.run(partial(self.loop.feedback_many, events))
         drafts = self.loop.feedback_reader.read_many(events)
         if any(isinstance(draft, UnknownDecision) for draft in drafts):
@@ -184,7 +187,8 @@ class LoopWorker:
         return [draft if isinstance(draft, Answer) else next(answers) for draft in drafts]
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Call `work`, which may write to the loop, in another thread and return its result."""
+        """Call `work`, which may write to the loop, in another thread and return its result. Raise Problem (429) if too
+        much of the tenant's work waits for a thread."""
         answer = await self.read(work)
         self._tell_watchers()
         self._look_after()
@@ -193,9 +197,24 @@ class LoopWorker:
     async def read(self, work: Callable[[], T]) -> T:
         """Call `work`, which reads the loop and writes nothing, in another thread and return its result.
 
-        Raise Moved if the log's file was removed or replaced since it was opened."""
-        async with self._threads:  # one loop does not take the threads of all
-            return await self._aio.run_in_executor(self._pool, self._run_here, work)
+        Raise Moved if the log's file was removed or replaced since it was opened, and Problem (429) if too much of the
+        tenant's work waits for a thread."""
+        return await self._in_turn("long", self._run_here, work)
+
+    async def _in_turn(self, what: str, work: Callable[..., T], *args: Any) -> T:
+        return await self._turns.run(self._pool, self._tenant, what, work, *args)
+
+    def _begin(self, then: Callable[[asyncio.Task[T]], None], what: str, work: Callable[..., T], *args: Any) -> None:
+        """Begin to call `work` with these arguments in another thread, and call `then` when it is done."""
+        under_way = self._aio.create_task(self._in_turn(what, work, *args))
+        self._tasks.add(under_way)
+
+        def finish(done: asyncio.Task[T]) -> None:
+            self._tasks.discard(done)
+            if not done.cancelled():  # or else the server has ended
+                then(done)
+
+        under_way.add_done_callback(finish)
 
     def _run_here(self, work: Callable[[], T]) -> T:
         if self.has_moved():
@@ -246,8 +265,7 @@ class LoopWorker:
         else:
             if answers is None:  # somebody else is writing, or there are many: in a thread
                 self._in_thread = True
-                under_way = self._aio.run_in_executor(self._pool, self.projection.submit, drafts)
-                under_way.add_done_callback(partial(self._finish_commit, group))
+                self._begin(partial(self._finish_commit, group), "commits", self.projection.submit, drafts)
                 return
             self.groups += 1
             self._answer_or_sync(group, answers)
@@ -275,8 +293,7 @@ class LoopWorker:
         if self._unsynced and not self._syncing:
             self._syncing, waiting = True, self._unsynced
             self._unsynced = []
-            under_way = self._aio.run_in_executor(self._pool, self.projection.log.sync)
-            under_way.add_done_callback(partial(self._answer_synced, waiting))
+            self._begin(partial(self._answer_synced, waiting), "commits", self.projection.log.sync)
 
     def _answer_synced(self, waiting: list[tuple[Request, Sequence[Answer]]], under_way: asyncio.Future[None]) -> None:
         error = under_way.exception()
@@ -327,7 +344,7 @@ class LoopWorker:
         another thread, while commits go on."""
         if not self._keeping:
             self._keeping = True
-            self._aio.run_in_executor(self._pool, self._move_and_snapshot).add_done_callback(self._finish_keeping)
+            self._begin(self._finish_keeping, "keeping", self._move_and_snapshot)
 
     def _move_and_snapshot(self) -> None:
         self.projection.log.store.move_write_ahead()
@@ -353,6 +370,20 @@ class LoopWorker:
     def log_path(self) -> str:
         """where the log is, for messages"""
         return str(self.projection.log.path)
+
+
+def text_size(given: object) -> int:
+    """Return the number of characters of all texts in a value of JSON, however deep they are in it."""
+    size, left = 0, [given]
+    while left:
+        value = left.pop()
+        if type(value) is str:
+            size += len(value)
+        elif type(value) is list:
+            left += value
+        elif type(value) is dict:
+            left += value.values()
+    return size
 
 
 @cache

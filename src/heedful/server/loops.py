@@ -11,6 +11,7 @@ import logging
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cache, partial
@@ -22,6 +23,7 @@ from heedful.loop import Loop
 from heedful.loop.snapshots import LOG
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem, out_of_files
+from heedful.server.threads import Turns
 from heedful.storage import Address, Moved, Place, Unreachable
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ class Loops:
         idle: float = 300.0,
         lease: float = 2.0,
         address: str = "",
+        turns: Turns | None = None,
     ) -> None:
         """Serve the loops of `folder`, or of a database; they are opened and closed in threads of `pool`.
 
@@ -68,7 +71,8 @@ class Loops:
         - `most_open`, `idle`: at most so many loops are kept open, each for so many seconds after its last use.
         - `lease`: for a database, the seconds for which this server is the owner of a loop that it writes to; it renews
           that.
-        - `address`: the URL to which other servers of the database send clients meanwhile."""
+        - `address`: the URL to which other servers of the database send clients meanwhile.
+        - `turns`: the turns of tenants, which have to have one for long work; None for new ones."""
         self._lease, self._address = lease, address
         self._directory: Directory | None = None
         if isinstance(folder, Address):
@@ -79,6 +83,7 @@ class Loops:
         self.most_open = most_open
         self.idle = idle
         self._pool = pool
+        self._turns = Turns() if turns is None else turns
         self._own = tuple(spec for spec in own if is_own(spec))
         self._open: dict[tuple[str, str], LoopWorker] = {}
         self._moving: dict[tuple[str, str], asyncio.Future[None]] = {}  # being opened or closed
@@ -112,7 +117,7 @@ class Loops:
     async def list_names(self, tenant: str) -> list[str]:
         """Return the names of the tenant's loops, sorted, without opening any. This looks at every loop's folder, and
         does so in another thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self.names, tenant)
+        return await self._turns.run(self._pool, tenant, "long", self.names, tenant)
 
     @property
     def workers(self) -> Mapping[tuple[str, str], LoopWorker]:
@@ -133,7 +138,7 @@ class Loops:
         key = tenant, name
         while True:
             if (worker := self._open.get(key)) is not None and worker.moved:
-                self._abandon(key)  # another file is in its place, or none
+                await self._end(key, worker.loop.projection.log.close)  # another file is in its place, or none
             elif worker is not None:
                 return worker
             if (moving := self._moving.get(key)) is None:
@@ -151,21 +156,24 @@ class Loops:
         if tenant != MAIN and isinstance(home, Path):
             home.mkdir(mode=0o700, exist_ok=True)
         key = tenant, name
-        while (moving := self._moving.get(key)) is not None:
-            await asyncio.shield(moving)
-        if (worker := self._open.get(key)) is not None:
-            if not worker.has_moved():
+        while True:
+            if (moving := self._moving.get(key)) is not None:
+                await asyncio.shield(moving)
+            elif (worker := self._open.get(key)) is None:
+                break
+            elif not worker.has_moved():
                 raise FileExistsError
-            self._abandon(key)
+            else:
+                await self._end(key, worker.loop.projection.log.close)
         return await self._move(key, partial(make, self.path(tenant, name)))
 
     async def _move(self, key: tuple[str, str], opening: Callable[[], Loop]) -> LoopWorker:
         aio = asyncio.get_running_loop()
         self._moving[key] = moved = aio.create_future()
         try:
-            loop = await aio.run_in_executor(self._pool, opening)
+            loop = await self._turns.run(self._pool, key[0], "opening", opening)
             loop.projection.log.store.keep_owning(self._lease, self._address)
-            worker = self._open[key] = LoopWorker(loop, self._pool)
+            worker = self._open[key] = LoopWorker(loop, self._pool, self._turns, key[0])
         finally:
             del self._moving[key]
             moved.set_result(None)
@@ -257,10 +265,25 @@ class Loops:
                 await worker.run(worker.projection.look)
 
     def _too_many(self) -> list[tuple[str, str]]:
-        """Return (tenant, name) of each loop that has to be closed so that at most `most_open` stay open: those that
-        were not used for the longest time."""
-        idle = sorted((worker.used, key) for key, worker in self._open.items() if not worker.busy)
-        return [key for _, key in idle[: max(len(self._open) - self.most_open, 0)]]
+        """Return (tenant, name) of each loop that has to be closed so that at most `most_open` stay open.
+
+        Each is of the tenant that has the most open, so that none takes the places of others, and of theirs the one
+        that was not used for the longest time."""
+        opened = Counter(tenant for tenant, _ in self._open)
+        idle: dict[str, list[tuple[float, str]]] = {}
+        for (tenant, name), worker in self._open.items():
+            if not worker.busy:
+                idle.setdefault(tenant, []).append((worker.used, name))
+        for each in idle.values():
+            each.sort(reverse=True)
+        found: list[tuple[str, str]] = []
+        while len(self._open) - len(found) > self.most_open and idle:
+            tenant = max(idle, key=lambda name: opened[name])
+            found.append((tenant, idle[tenant].pop()[1]))
+            opened[tenant] -= 1
+            if not idle[tenant]:
+                del idle[tenant]
+        return found
 
     async def close_idle(self) -> None:
         """Close loops that were not used for `idle` seconds, and those beyond the `most_open` that may be open."""
@@ -273,12 +296,6 @@ class Loops:
         if self._untrimmed and now - self._trimmed > TRIM_AFTER:
             self._untrimmed, self._trimmed = 0, now
             await asyncio.get_running_loop().run_in_executor(self._pool, return_memory)
-
-    def _abandon(self, key: tuple[str, str]) -> None:
-        """Drop the loop with this (tenant, name), whose file was removed or replaced; requests under way in it fail."""
-        worker = self._open.pop(key)
-        self._untrimmed += 1
-        asyncio.get_running_loop().run_in_executor(self._pool, worker.loop.projection.log.close)
 
     async def finish_forgetting(self) -> None:
         """Remove what is left of the data of erased people from the files of all loops, where an earlier attempt
@@ -301,15 +318,17 @@ class Loops:
         worker = self._open.get(key)
         if worker is None or worker.busy:
             return
-        if worker.has_moved():
-            self._abandon(key)
-            return
-        del self._open[key]
+        await self._end(key, worker.loop.projection.log.close if worker.has_moved() else worker.loop.close)
+
+    async def _end(self, key: tuple[str, str], close: Callable[[], None]) -> None:
+        """Drop the open loop with this (tenant, name), and `close` it before it is opened again. Requests under way in
+        it fail."""
+        worker = self._open.pop(key)
         self._untrimmed += 1
         aio = asyncio.get_running_loop()
         self._moving[key] = moved = aio.create_future()
         try:
-            await aio.run_in_executor(self._pool, worker.loop.close)
+            await aio.run_in_executor(self._pool, close)
         except Exception:
             log.exception("%s: could not be closed in order; nothing is lost", worker.path)
         finally:
@@ -317,15 +336,13 @@ class Loops:
             moved.set_result(None)
 
     async def close_all(self) -> None:
-        """Close all loops, after the requests under way have ended; wait for these at most about 5 seconds."""
+        """Close all loops, after the requests under way have ended."""
         for worker in self._open.values():
             worker.unerased = None  # the next opening does it
-        for _ in range(100):  # what is under way is finished first
+        while self._open:  # what is under way is finished first
             for key in list(self._open):
                 await self.close(key)
-            if not self._open:
-                return
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05 if self._open else 0.0)
 
 
 @cache

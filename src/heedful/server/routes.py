@@ -239,7 +239,7 @@ class Endpoint:
             body = await codecs.read(headers, receive, service.limits, b"" if route.bulk else kind)
             if kind == codecs.FLOAT32 or len(body) <= LARGE:
                 return await route.work(request._replace(given=route.read(request, kind, body)))
-            async with service.turn(caller.tenant):
+            async with service.turns.of(caller.tenant, "large"):
                 given = await service.read(partial(route.read, request, kind, body))
                 return await route.work(request._replace(given=given, large=True))
 

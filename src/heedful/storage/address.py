@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SCHEMES = ("postgresql://", "postgres://")
-_PARTS = re.compile(r"(\w+://)(?:([^:@/?]*)(?::[^@/?]*)?@)?([^?]*)")
+_HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._~%-]*)(?::[0-9]*)?"
+_PARTS = re.compile(rf"(\w+://)(?:([^:@/]*)(?::[^@/]*)?@)?({_HOST}(?:,{_HOST})*(?:/[A-Za-z0-9._~%$-]*)?)(?:\?[^@]*)?")
+"""The scheme, the user, and hosts with the name of the database, of a URL from which nothing of a password can be left
+in these: an "@" or "/" of its own would be."""
+_URL = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
 @dataclass(frozen=True)
@@ -25,10 +29,17 @@ class Address:
         """the name of the loop without its tenant"""
         return self.key.rpartition("/")[2]
 
+    @property
+    def plain(self) -> bool:
+        """whether it is clear what of the URL is the password, so that the rest of it may be shown"""
+        return _PARTS.fullmatch(self.url) is not None
+
     def __str__(self) -> str:
-        """Return the address as it may be shown: without a password or other parameters."""
-        match = _PARTS.match(self.url)
-        scheme, user, rest = match.groups() if match else ("", "", "")
+        """Return the address as it may be shown: without a password or other parameters.
+
+        Nothing but the scheme is shown of a URL of which it is not clear what the password is."""
+        match = _PARTS.fullmatch(self.url)
+        scheme, user, rest = match.groups() if match else ("postgresql://", "", "...")
         shown = f"{scheme}{user}@{rest}" if user else f"{scheme}{rest}"
         return f"{shown}#{self.key}" if self.key else shown
 
@@ -48,12 +59,25 @@ def is_address(given: object) -> bool:
     return isinstance(given, str) and given.startswith(SCHEMES)
 
 
+def shown_path(given: object) -> str:
+    """Return a path as it may be shown: of one that is a URL, in which there may be a password, only the scheme."""
+    text = str(given)
+    match = _URL.match(text)
+    return f"{match[1]}://..." if match else text
+
+
 def place_of(given: str | os.PathLike[str] | Address) -> Place:
     """Return the place that `given` names: the path of a folder, or the `Address` for
-    "postgresql://HOST/DATABASE#NAME"."""
+    "postgresql://HOST/DATABASE#NAME".
+
+    Raise ValueError for a URL of another scheme."""
     if isinstance(given, Address):
         return given
     if isinstance(given, str) and is_address(given):
-        url, _, key = given.partition("#")
+        url, _, key = given.rpartition("#")
+        if not url or "@" in key:  # then the "#" is in the password
+            url, key = given, ""
         return Address(url, key.removesuffix(".heedful"))
+    if isinstance(given, str) and _URL.match(given):
+        raise ValueError(f"expected a folder or postgresql://HOST/DATABASE#NAME, got one of {shown_path(given)}")
     return Path(given)

@@ -26,6 +26,7 @@ WAIT = 5.0
 """Seconds to wait for others that are writing, and for a server that cannot be reached."""
 CONNECT = 3
 """Seconds that one attempt to connect may take."""
+ENCODING = "in a password write % as %25, @ as %40, / as %2F, ? as %3F, # as %23 and a blank as %20"
 _INSTALLING = 0x68656564
 """The number of the advisory lock, for a transaction, under which the tables are created."""
 
@@ -109,12 +110,13 @@ class Server:
                 tcp_user_timeout=4000,
                 application_name="heedful",
             )
-        except psycopg.ProgrammingError as error:
+        except psycopg.ProgrammingError:  # its text has the part that makes no sense, of a password mostly
             raise Damaged(
-                f"{self.address}: expected the URL of a database, got one that makes no sense: {error}"
+                f"{self.address}: expected the URL of a database, got one that makes no sense: {ENCODING}"
             ) from None
         except psycopg.OperationalError as error:
-            told = str(error).strip().splitlines()[0]
+            # A part of a password may have been taken for a host, whose name would be told.
+            told = str(error).strip().splitlines()[0] if self.address.plain else f"is that the URL? {ENCODING}"
             raise Unreachable(f"{self.address}: the database cannot be reached; nothing was changed: {told}") from None
         return Connection(raw, translate)
 

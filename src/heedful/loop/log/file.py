@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from heedful.loop.log.event import COLUMNS, WIDTH
@@ -25,6 +26,8 @@ from heedful.storage.sqlite import WAIT, Connection, Database
 
 COMMITTED = 16_000
 """About how many bytes a commit writes in addition to its events: pages of the table and its indices."""
+KEPT = "-kept"
+"""What a copy of the log is called, behind its name, that was written because a part of it was removed."""
 _ROW = f"({', '.join('?' * WIDTH)})"
 
 
@@ -40,16 +43,19 @@ class LogFile:
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT) -> None:
         """Open the file `path`, or create it if `create` is True; the arguments and errors are those of `Log`."""
         self.path = Path(path)
+        self._opened: dict[str, tuple[int, int]] = {}  # which files the open ones are, by the ends of their names
         self._database = Database(self.path, SCHEMA, wait=wait)
         self._errors = self._database.errors
         if not create and not self.path.is_file():
             raise FileNotFoundError(errno.ENOENT, "no such log; make one with heedful init", str(self.path))
         if create:
             self._database.create()
+        elif (kept := self._beside(KEPT)).exists():
+            told = "expected a whole log, got one of which a part was removed while it was open"
+            raise Damaged(f"{self.path}: {told}; {self._put_in_place(kept)}")
         else:
             self._database.check_header()
-        opened = os.stat(self.path)
-        self._identity = opened.st_ino, opened.st_dev
+        self._note_opened("")  # before it is opened: another file in its place would be found out
         self.unmoved = 0
         """about how many bytes this process wrote into the write-ahead file since the last checkpoint moved them to the
         log file"""
@@ -63,6 +69,7 @@ class LogFile:
             if outdated:
                 self._migrate(create)
             self.secret = self._salt()
+            self._note_opened("-wal", "-shm")  # they were made, or found, when the log was read
         except BaseException:
             self.close()
             if create:
@@ -94,6 +101,9 @@ class LogFile:
 
     def close(self) -> None:
         """Close all connections; the log cannot be used afterwards."""
+        if self._missing():
+            self._keep()
+        self._opened = {}  # SQLite removes the write-ahead file with the last connection
         with self._lock, self._reading, self._scanning:  # a connection must not go while a thread is using it
             for name in ("_reader", "_writer"):
                 connection = self.__dict__.get(name)
@@ -109,7 +119,7 @@ class LogFile:
     def drop(self) -> None:
         """Remove the file of a log that was just created."""
         for suffix in ("", "-wal", "-shm"):
-            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+            self._beside(suffix).unlink(missing_ok=True)
 
     # ------------------------------------------------------------------------ transactions
 
@@ -124,8 +134,8 @@ class LogFile:
                     self._writer.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._durable = durable
             with self._errors(writing=True), self._database.transaction(self._writer, patient=patient):
-                self._check_same()
                 yield
+                self._check_same()  # before anybody is told that it was written
         finally:
             self._lock.release()
 
@@ -196,19 +206,60 @@ class LogFile:
                 "close it and open the loop again, which finishes the job"
             )
 
-    def _check_same(self) -> None:
-        """Raise Moved if the path no longer names the open file: events written to it would be lost."""
-        if not self.is_there():
-            told = "the file was removed or replaced while it was open; nothing was written: open the loop again"
-            raise Moved(f"{self.path}: {told}")
+    def _beside(self, suffix: str) -> Path:
+        return Path(f"{self.path}{suffix}")
+
+    def _note_opened(self, *suffixes: str) -> None:
+        for suffix in suffixes:
+            if (identity := _identity(self._beside(suffix))) is not None:
+                self._opened[suffix] = identity
+
+    def _missing(self) -> str | None:
+        """Return the end of the name ("", "-wal", "-shm") of the first open file that is no longer at its path; None if
+        all are."""
+        for suffix, identity in self._opened.items():
+            if _identity(self._beside(suffix)) != identity:
+                return suffix
+        return None
 
     def is_there(self) -> bool:
-        """Return whether the path still names the open file."""
+        """Return whether the paths still name the open files: the log, its write-ahead file and the index of that."""
+        return self._missing() is None
+
+    def _check_same(self) -> None:
+        """Raise Moved if a path no longer names the open file: events written to that would be lost.
+
+        If it is not the log itself, but its write-ahead file or the index of that, all events are written to a file
+        next to it, as only the open connections have those that were not moved into the log yet."""
+        missing = self._missing()
+        if missing == "":
+            told = "the file was removed or replaced while it was open; nothing was written: open the loop again"
+            raise Moved(f"{self.path}: {told}")
+        if missing is not None:
+            told = f"{self._beside(missing).name} was removed or replaced while it was open; nothing was written"
+            raise Moved(f"{self.path}: {told}; {self._keep()}")
+
+    def _keep(self) -> str:
+        """Write all that the open connections see to a file next to the log, unless that was done; return in words
+        where it is, and what to do."""
+        kept, part = self._beside(KEPT), self._beside(f"{KEPT}.part")
         try:
-            there = os.stat(self.path)
-        except OSError:
-            return False
-        return (there.st_ino, there.st_dev) == self._identity
+            with self._reading:
+                if not kept.exists():
+                    part.unlink(missing_ok=True)
+                    with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600), "rb") as file, self._errors():
+                        self._reader.execute("VACUUM INTO ?", [str(part)])
+                        os.fsync(file.fileno())
+                    os.replace(part, kept)
+        except (OSError, ValueError) as error:
+            part.unlink(missing_ok=True)
+            return f"what is not in {self.path.name} could not be kept, and ends with this process: {error}"
+        return self._put_in_place(kept)
+
+    def _put_in_place(self, kept: Path) -> str:
+        paths = [quote(str(self._beside(suffix))) for suffix in ("-wal", "-shm")]
+        command = f"rm -f {' '.join(paths)} && mv {quote(str(kept))} {quote(str(self.path))}"
+        return f"{kept.name} next to it has every event: end all that use the loop, and put it in place: {command}"
 
     # ------------------------------------------------------------------------ the write-ahead file
 
@@ -287,6 +338,15 @@ class LogFile:
         if mode != "wal":
             found.append(f"journal mode: expected wal, got {mode}")
         return found
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what the system knows the file at `path` by; None if there is none."""
+    try:
+        there = os.stat(path)
+    except OSError:
+        return None
+    return there.st_ino, there.st_dev
 
 
 def _insert(rows: int) -> str:

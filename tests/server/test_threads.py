@@ -1,0 +1,175 @@
+"""Threads for long work: no tenant takes those of all, who has too much waiting is told, and the end waits for none."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heedful.server import context
+from heedful.server.context import Options, ServerContext
+from heedful.server.loop_worker import LoopWorker
+from heedful.server.problems import Problem
+from loops import small_loop
+
+TENANT = "b"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Of one tenant one loop, of another three."""
+    small_loop(tmp_path / "cars.heedful").close()
+    (tmp_path / TENANT).mkdir()
+    for n in range(3):
+        small_loop(tmp_path / TENANT / f"l{n}.heedful").close()
+    return tmp_path
+
+
+@contextmanager
+def held() -> Iterator[Callable[[], int]]:
+    """Work that goes on until the block ends, but for no more than three seconds; it counts how much of it is done."""
+    ended, done = threading.Event(), [0]
+
+    def work() -> int:
+        ended.wait(3)
+        done[0] += 1
+        return done[0]
+
+    try:
+        yield work
+    finally:
+        ended.set()
+
+
+@asynccontextmanager
+async def serving(folder: Path, threads: int = 6) -> AsyncIterator[ServerContext]:
+    service = ServerContext(folder, Options(threads=threads))
+    try:
+        yield service
+    finally:
+        await service.stop()
+
+
+async def take_all(service: ServerContext, work: Callable[[], Any], n: int) -> list[asyncio.Task[Any]]:
+    """Requests of one tenant, `n` to each of its loops, which take long."""
+    workers = [await service.loops.open(TENANT, f"l{k}") for k in range(3)]
+    tasks = [asyncio.create_task(worker.read(work)) for worker in workers for _ in range(n)]
+    await asyncio.sleep(0)
+    return tasks
+
+
+def run(work: Awaitable[Any]) -> Any:
+    async def within() -> Any:
+        return await asyncio.wait_for(work, 20)
+
+    return asyncio.run(within())
+
+
+def test_a_tenant_leaves_threads_to_the_others(folder: Path) -> None:
+    async def work() -> None:
+        async with serving(folder) as service:
+            with held() as long:
+                tasks = await take_all(service, long, 4)
+                other = await asyncio.wait_for(service.loops.open("main", "cars"), 1)
+                assert await asyncio.wait_for(other.read(lambda: "answered"), 1) == "answered"
+            assert sorted(await asyncio.gather(*tasks)) == list(range(1, 13))
+
+    run(work())
+
+
+def test_a_tenant_that_commits_in_threads_leaves_some_to_the_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where somebody else is writing, or learning takes long, a commit takes a thread of its loop."""
+
+    async def work() -> None:
+        async with serving(folder, threads=3) as service:
+            workers = [await service.loops.open(TENANT, f"l{k}") for k in range(3)]
+            monkeypatch.setitem(AT_ONCE, "commits", (2, float("inf")))
+            with held() as long:
+                for worker in workers:
+                    monkeypatch.setattr(worker.projection, "attempt", lambda *_: None)
+                    monkeypatch.setattr(worker.projection, "submit", lambda drafts: [long() for _ in drafts])
+                tasks = [asyncio.create_task(worker.submit([draft_of(worker)])) for worker in workers]
+                await asyncio.sleep(0.01)
+                other = await asyncio.wait_for(service.loops.open("main", "cars"), 1)
+                assert await asyncio.wait_for(other.read(lambda: "answered"), 1) == "answered"
+            assert sorted(await asyncio.gather(*tasks)) == [[1], [2], [3]]
+
+    from heedful.server.threads import AT_ONCE
+
+    run(work())
+
+
+def draft_of(worker: LoopWorker) -> Any:
+    return worker.decision_of({})
+
+
+def test_whoever_has_too_much_waiting_is_told(folder: Path) -> None:
+    async def work() -> None:
+        async with serving(folder) as service:
+            with held() as long:
+                tasks = await take_all(service, long, 90)
+                await asyncio.sleep(0)
+                refused = [task for task in tasks if task.done()]
+                assert len(refused) == 270 - 4 - 256
+                for task in refused:
+                    problem = task.exception()
+                    assert isinstance(problem, Problem)
+                    assert (problem.status, problem.headers) == (429, {"Retry-After": "1"})
+                    assert "expected at most 4" in str(problem)
+            answered = await asyncio.gather(*(task for task in tasks if task not in refused))
+            assert sorted(answered) == list(range(1, 261))
+
+    run(work())
+
+
+def test_a_thread_counts_until_it_is_done(folder: Path) -> None:
+    """Also where the request was given up: its thread works on."""
+
+    async def work() -> None:
+        async with serving(folder, threads=32) as service:
+            with held() as long:
+                for task in await take_all(service, long, 2):
+                    task.cancel()
+                await asyncio.sleep(0)
+                worker = await service.loops.open(TENANT, "l0")
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(worker.read(lambda: "answered"), 0.05)
+            assert await asyncio.wait_for(worker.read(lambda: "answered"), 1) == "answered"
+
+    run(work())
+
+
+def test_the_end_waits_for_no_thread(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(context, "PATIENCE", 0.05, raising=False)
+    done: list[int] = []
+
+    async def work() -> None:
+        with held() as long:
+            async with serving(folder) as service:
+                tasks = await take_all(service, lambda: done.append(long()), 3)
+            assert done == []
+            for task in tasks:
+                task.cancel()
+
+    run(work())
+    assert "nothing that was acknowledged is lost" in caplog.text
+
+
+@pytest.mark.slow
+def test_a_process_ends_while_a_thread_works() -> None:
+    code = (
+        "import time; from heedful.server.threads import Threads\n"
+        "pool = Threads(2, 'name'); pool.submit(time.sleep, 60); pool.shutdown(wait=False)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=30, check=False).returncode == 0
