@@ -809,6 +809,8 @@ export interface components {
             predicted?: (number | null)[];
             /** @description candidates that are not on offer; only where there are some */
             unknown?: string[];
+            /** @description fields of candidates and of the context that are no features of the loop; only where some came */
+            undeclared?: string[];
         };
         /**
          * Rank
@@ -837,6 +839,8 @@ export interface components {
             version: number;
             /** @description candidates that are not on offer; only where there are some */
             unknown?: string[];
+            /** @description fields of candidates and of the context that are no features of the loop; only where some came */
+            undeclared?: string[];
         };
         /**
          * Record
