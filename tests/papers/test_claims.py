@@ -292,7 +292,7 @@ LARGE = np.array([[1.5], [-1.5], [1.0], [-1.0], [0.5], [-0.5]])
 
 
 def test_the_difference_that_is_named_is_the_least_certain_one_and_not_the_smallest() -> None:
-    """The words name it, and give its test: the one that is nearest to failing in standard errors, whatever its size."""
+    """The words name it and give its test: the one that is nearest to failing, in standard errors."""
     p = {
         "a": ran(4.0 + LARGE * np.ones(T), label="a"),
         "b": ran(2.0 + 0.001 * LARGE * np.ones(T), label="b"),
