@@ -645,3 +645,47 @@ def test_a_format_that_is_none_or_does_not_fit_is_refused() -> None:
 
 def told_formats(verb: str) -> str:
     return ", ".join(each.name for each in FORMATS.values() if getattr(each, verb) is not None)
+
+
+def scored(n: int) -> list[dict[str, Any]]:
+    """n decisions of a search on items that objects name, with a score that the loop does not know, and an answer."""
+    lines: list[dict[str, Any]] = []
+    for i in range(n):
+        hits = [{"id": f"i{j}", "bm25": 6.4 - j} for j in range(4)]
+        shown = [hit["id"] for hit in hits]
+        lines.append({"kind": "decision", "id": f"d{i}", "candidates": hits, "shown": shown})
+        lines.append({"kind": "feedback", "id": f"e{i}", "decision": f"d{i}", "better": [f"i{i % 3 + 1}"]})
+    return lines
+
+
+def test_fields_that_a_loop_does_not_know_are_named_by_import_validate_decide_and_doctor() -> None:
+    """... and counted, with the option that would use them."""
+    write("log.jsonl", scored(20))
+    got = heedful("validate cars log.jsonl")
+    assert got.code == 0
+    assert "all are right" in got.out
+    assert "candidates.bm25" in got.out
+    assert "--query-features" in got.out
+    [why] = heedful("validate cars log.jsonl --json").json["reasons"]
+    assert (why["kind"], why["status"], why["count"], why["first"]) == ("decision", "applied", 20, "log.jsonl:1")
+    got = heedful("import cars log.jsonl --json")
+    assert got.code == 0
+    [why] = [each for each in got.json["reasons"] if each["kind"] == "decision"]
+    assert (why["status"], why["count"]) == ("applied", 20)
+    assert "candidates.bm25" in why["reason"]
+    assert "--query-features" in why["reason"]
+    Path("hits.json").write_text(json.dumps([{"id": "i0", "bm25": 1.0, "title": "a"}, {"id": "i1"}]))
+    got = heedful("decide cars --candidates hits.json")
+    assert "candidates.bm25, candidates.title" in " ".join(got.out.split())
+    assert "--query-features" in got.out
+    found = {each["check"]: each for each in heedful("doctor cars --json").json}
+    assert found["fields"]["status"] == "warning"
+    assert "candidates.bm25 (21 times)" in found["fields"]["told"]
+    assert "--query-features" in found["fields"]["next"]
+    assert heedful("decide cars --json").code == 0
+
+
+def test_doctor_finds_that_a_loop_knows_all_fields() -> None:
+    heedful("import cars good.jsonl --json")
+    found = {each["check"]: each for each in heedful("doctor cars --json").json}
+    assert found["fields"]["status"] == "ok"

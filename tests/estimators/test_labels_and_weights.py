@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,6 +20,7 @@ from heedful.core.fold import run
 from heedful.estimators import (
     AveragedPRankClassifier,
     ConstantRankClassifier,
+    HierarchicalGPClassifier,
     MulticlassPerceptronClassifier,
     PRankClassifier,
     PreferenceGPClassifier,
@@ -226,3 +229,84 @@ def test_a_prompt_a_notebook_and_a_terminal_are_looked_at(monkeypatch: pytest.Mo
     monkeypatch.delattr("sys.ps1")
     monkeypatch.setattr("builtins.get_ipython", object, raising=False)
     assert folding.is_interactive()
+
+
+# ---------------------------------------------------------------------------- texts do not say their order
+
+POINTS = np.linspace(-2.0, 2.0, 40)[:, None]
+WORDS = np.array(["poor", "fair", "good", "great"])[np.arange(40) // 10]
+
+
+def warned(call: Any, *args: Any, **named: Any) -> list[str]:
+    """What a call warns of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call(*args, **named)
+    return [str(each.message) for each in caught]
+
+
+def test_texts_that_are_sorted_by_the_alphabet_are_warned_of_with_the_order_and_how_to_tell_it() -> None:
+    rule = AveragedPRankClassifier(epochs=1)
+    [told] = warned(rule.fit, POINTS, WORDS)
+    assert told.startswith(
+        "y: expected to be told the order of texts, got none: by the alphabet it is fair, good, great, "
+    )
+    assert 'order=["fair", "good", "great", "poor"]' in told
+    assert "ordered Categorical" in told
+    [told] = warned(PRankClassifier().partial_fit, POINTS, WORDS, classes=WORDS)
+    assert "fair, good, great, poor" in told
+    assert warned(rule.partial_fit, POINTS, WORDS) == []  # the order is that of fit
+    for cls in (PRankClassifier, WidrowHoffClassifier, ConstantRankClassifier):
+        assert len(warned(cls(epochs=1).fit, POINTS, WORDS)) == 1
+    assert warned(AveragedPRankClassifier(epochs=1, order=["poor", "fair", "good", "great"]).fit, POINTS, WORDS) == []
+    alphabet = AveragedPRankClassifier(epochs=1, order=sorted(set(WORDS.tolist())))
+    assert warned(alphabet.fit, POINTS, WORDS) == warned(neg_rank_loss, alphabet, POINTS, WORDS) == []
+    ordered = pd.Categorical(WORDS, categories=["poor", "fair", "good", "great"], ordered=True)
+    assert warned(rule.fit, POINTS, ordered) == []
+    assert warned(rule.fit, POINTS, np.where(POINTS[:, 0] > 0, "yes", "no")) == []  # either way round is the same
+    assert warned(rule.fit, POINTS, np.arange(40) // 10) == []
+
+
+def test_texts_that_are_numbers_are_in_their_order() -> None:
+    digits = np.array(["0", "1", "2", "10"])[np.arange(40) // 10]
+    rule = AveragedPRankClassifier(epochs=3, random_state=0)
+    assert warned(rule.fit, POINTS, digits) == []
+    assert rule.classes_.tolist() == ["0", "1", "2", "10"]
+    same = AveragedPRankClassifier(epochs=3, random_state=0).fit(POINTS, np.arange(40) // 10)
+    assert (rule.coef_ == same.coef_).all()
+    first = PRankClassifier().partial_fit(POINTS, digits, classes=["10", "9", "-1.5", "2", "1", "0"])
+    assert first.classes_.tolist() == ["-1.5", "0", "1", "2", "9", "10"]
+    assert warned(rule.fit, POINTS, np.array(["1", "1.0", "2"])[np.arange(40) % 3])  # two of them are one number
+
+
+def test_the_loss_by_ranks_is_counted_in_the_order_that_is_meant_or_it_says_which_it_took() -> None:
+    """Also of classifiers that know no order: those of scikit-learn, and the multiclass perceptron."""
+    rule = MulticlassPerceptronClassifier(epochs=1)
+    assert warned(rule.fit, POINTS, WORDS) == []
+    [told] = warned(neg_rank_loss, rule, POINTS, WORDS)
+    assert "fair, good, great, poor" in told
+    assert len(warned(rule.rank_loss, POINTS, WORDS)) == 1
+    told_order = MulticlassPerceptronClassifier(epochs=1, order=["poor", "fair", "good", "great"]).fit(POINTS, WORDS)
+    assert warned(neg_rank_loss, make_pipeline(told_order), POINTS, WORDS) == []
+    other = DummyClassifier(strategy="constant", constant="10").fit(
+        POINTS, np.array(["0", "1", "2", "10"])[np.arange(40) // 10]
+    )
+    assert other.classes_.tolist() == ["0", "1", "10", "2"]
+    assert warned(neg_rank_loss, other, POINTS[:2], ["2", "0"]) == []
+    assert neg_rank_loss(other, POINTS[:2], ["2", "0"]) == -(1 + 3) / 2
+    words = DummyClassifier().fit(POINTS, WORDS)
+    assert len(warned(neg_rank_loss, make_pipeline(words), POINTS, WORDS)) == 1
+
+
+def test_which_text_says_that_the_first_thing_won_is_told() -> None:
+    """Of choices the higher label says so: by the alphabet "second" is higher than "first"."""
+    D, y = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0]]), np.array(["first", "second", "first"])
+    [told] = warned(PreferenceGPClassifier().fit, D, y)
+    assert "'second' says that the first thing won" in told
+    ordered = pd.Categorical(y, categories=["second", "first"], ordered=True)
+    choices = PreferenceGPClassifier()
+    assert warned(choices.fit, D, ordered) == []
+    assert choices.rank().tolist() == [0, 1]
+    assert warned(PreferenceGPClassifier().fit, D, y == "first") == []
+    people = np.column_stack([[0, 1, 0], D])
+    assert len(warned(HierarchicalGPClassifier().fit, people, y)) == 1

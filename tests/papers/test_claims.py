@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind, ttest_rel
 
-from heedful.papers import claims, growth, sweeps
+from heedful.papers import choice_claims, claims, growth, sweeps
 from heedful.papers.figure import CUMULATIVE, FAILS, HOLDS, OPEN, QUADRATIC, Claim, Figure, verdicts
 from heedful.papers.statistics import log_spaced, paired_t_test, reach, welch_t_test
 from papers.invented import ran
@@ -285,3 +285,44 @@ def test_what_holds_only_where_contexts_return_does_not_hold() -> None:
     assert [verdict.conclusion for verdict in verdicts(figure, outcome)] == [HOLDS]
     outcome["p"] = {label: one._replace(once=100) for label, one in outcome["p"].items()}
     assert [verdict.conclusion for verdict in verdicts(figure, outcome)] == [FAILS]
+
+
+# Runs of three curves: the step from a to b is large and scatters, that from b to c is small and hardly does.
+LARGE = np.array([[1.5], [-1.5], [1.0], [-1.0], [0.5], [-0.5]])
+
+
+def test_the_difference_that_is_named_is_the_least_certain_one_and_not_the_smallest() -> None:
+    """The words name it and give its test: the one that is nearest to failing, in standard errors."""
+    p = {
+        "a": ran(4.0 + LARGE * np.ones(T), label="a"),
+        "b": ran(2.0 + 0.001 * LARGE * np.ones(T), label="b"),
+        "c": ran(1.9 - 0.001 * LARGE * np.ones(T), label="c"),
+    }
+    told = claims.falls_in_order("p", ("a", "b", "c"))({"p": p})
+    expected = paired_t_test(p["b"].regrets[:, 0], p["a"].regrets[:, 0])
+    assert expected.difference == pytest.approx(-2.0)  # where the other one is -0.1
+    assert told.paired == pytest.approx(expected)
+    assert "; the least certain, b less a: difference -2 ± " in told.found
+    assert "smallest" not in told.found
+    alone = claims.falls_in_order("p", ("b", "c"))({"p": p})
+    assert "; c less b: difference -0.1 ± " in alone.found
+
+
+def test_each_claim_of_several_parts_names_the_one_it_tests() -> None:
+    early = np.where(t <= 10, 8.0, 2.0)
+    steep, flat = np.where(t > 300, 0.01, early), np.where(t > 300, 1.7, early)
+    p = lines(steep=steep, flat=flat)
+    told = growth.vanishing("p", ("steep", "flat"))(p).found
+    assert "; the least certain, flat against a tenth of the first: difference " in told
+    told = growth.stuck("p", ("steep", "flat"))(p).found
+    assert "; the least certain, steep: difference " in told
+    told = growth.regret_halves("p", ("steep", "flat"), 100)(p).found
+    assert "; against half, the least certain, " in told
+    assert "the highest" not in told
+    rated: Any = {
+        "p": {name: ran([[r], [r + 0.25], [r + 0.5]], label=name) for name, r in (("a", 1.0), ("b", 5.0), ("c", 2.0))}
+    }
+    told = choice_claims.lower_than_all("p", ("a",), ("b", "c"))(rated).found
+    assert "the least certain, a less c" in told
+    told = choice_claims.all_faster("p", ("a",), ("b",))(rated).found
+    assert told.endswith("; a less b: difference -4 ± 0, p < 0.0001, 3 pairs")

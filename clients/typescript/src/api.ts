@@ -813,6 +813,8 @@ export interface components {
             predicted?: (number | null)[];
             /** @description candidates that are not on offer; only where there are some */
             unknown?: string[];
+            /** @description fields of candidates and of the context that are no features of the loop; only where some came */
+            undeclared?: string[];
         };
         /**
          * Rank
@@ -841,6 +843,8 @@ export interface components {
             version: number;
             /** @description candidates that are not on offer; only where there are some */
             unknown?: string[];
+            /** @description fields of candidates and of the context that are no features of the loop; only where some came */
+            undeclared?: string[];
         };
         /**
          * Record

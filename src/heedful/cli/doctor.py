@@ -253,6 +253,7 @@ class _Counts:
         self.kinds = Counter[str]()
         self.unknown = Counter[str]()
         self.strange = Counter[str]()
+        self.undeclared = Counter[str]()
         self.people = set[str]()
         self.answered = set[int]()
         self.late = self.early = self.backwards = self.again = 0
@@ -269,6 +270,7 @@ class _Counts:
             known = self.loop.projection.decision(event)
             self._times[event.seq] = event.time
             self.strange.update({name for _, name in known.record.unknown})
+            self.undeclared.update(known.record.undeclared)
             self._encode(known)
             if event.subject is not None:
                 self.people.add(event.subject)
@@ -319,6 +321,7 @@ class _Counts:
         told = ", ".join(f"{name} {count:,}" for name, count in shown.items())
         yield Finding("events", "ok", told)
         from heedful.loop.interactions.protocol import CALLERS_SCORE
+        from heedful.loop.undeclared import use_of
 
         names = self.loop.feature_names
         if names:
@@ -329,6 +332,11 @@ class _Counts:
             yield Finding("categories", "warning", f"unknown to the encoding: {_most_common(self.unknown)}", hint)
         else:
             yield Finding("categories", "ok", "all are known to the encoding")
+        if self.undeclared:
+            hint = f"{use_of(self.undeclared, self.loop.projection.interaction.by_number)}. Then import the export."
+            yield Finding("fields", "warning", f"came, and are no features: {_most_common(self.undeclared)}", hint)
+        else:
+            yield Finding("fields", "ok", "of candidates and contexts all are known")
         if self.strange:
             hint = "They stood where the caller's score had them, or last. Put them on offer, and they are ranked."
             yield Finding("candidates", "warning", f"asked about, not on offer: {_most_common(self.strange)}", hint)

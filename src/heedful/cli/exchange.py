@@ -396,11 +396,16 @@ def validate(
                 for outcome in import_lines(loop, advance(read_lines(path))):
                     take(outcome)
     problems.sort(key=lambda problem: problem["line"])
+    remarks = [each for each in tally.reasons if each["status"] == "applied"]
     if json:
-        print_json({"lines": tally.lines, "counts": tally.as_json()["counts"], "problems": problems})
+        told = {"lines": tally.lines, "counts": tally.as_json()["counts"], "problems": problems, "reasons": remarks}
+        print_json(told)
     else:
         for problem in problems:
             screen_line = f"{path.name}:{problem['line']}: {problem['problem']}"
+            console().print(screen_line, markup=False, soft_wrap=True)
+        for each in remarks:
+            screen_line = f"{each['first']}: {each['reason']} ({count(each['count'], 'line')})"
             console().print(screen_line, markup=False, soft_wrap=True)
         _summary(tally, path, against=file is not None)
     if problems:

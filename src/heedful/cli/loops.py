@@ -117,6 +117,8 @@ def decide(
 def _show(loop: Loop, name: str, decision: Decision) -> None:
     from rich.markup import escape
 
+    from heedful.loop.undeclared import describe_undeclared
+
     shown = decision.shown[:ROWS]
     rows = _attributes(loop, decision, len(shown))
     columns = [column.name for column in loop.manifest.encoding.columns if column.kind != "ignored"]
@@ -153,6 +155,9 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     if decision.unknown:
         strange = f"not on offer then, so in the place of your score, or last: {', '.join(decision.unknown)}"
         screen.print(strange, markup=False, soft_wrap=True)
+    if decision.undeclared:
+        by_number = loop.projection.interaction.by_number
+        screen.print(describe_undeclared(decision.undeclared, by_number), markup=False, soft_wrap=True)
     if not decision.shown:
         return
     said, fields = loop.projection.interaction.example(loop.projection.model, decision.shown)

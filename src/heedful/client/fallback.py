@@ -82,6 +82,9 @@ class Decision:
     None altogether if the loop predicts nothing, and for a fallback"""
     unknown: tuple[str, ...] | None = None
     """candidates that are not on offer; None if all are, and for a fallback, which does not know"""
+    undeclared: tuple[str, ...] | None = None
+    """fields of candidates and of the context that are no features of the loop, such as "candidates.bm25"; None if
+    there are none, and for a fallback, which does not know"""
     deferred: bool = False
     """whether the list was requested before it is shown: it counts as shown once `activate` says so"""
     telling: Call | None = field(default=None, repr=False, compare=False)
@@ -112,6 +115,8 @@ class DecisionReply(msgspec.Struct, frozen=True):
     """the prediction for each item shown, None for an unknown item; None altogether if the loop predicts nothing"""
     unknown: tuple[str, ...] | None = None
     """names of candidates that are not on offer; None if all are"""
+    undeclared: tuple[str, ...] | None = None
+    """fields of the request that are no features of the loop; None if there are none"""
 
 
 def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> Decision:
@@ -124,7 +129,7 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
     said = messages.read(reply, DecisionReply)
     if said.id != id:
         raise ConnectionError(f"expected decision {describe(id)}, got {describe(said.id)}: an answer to somebody else")
-    optional: dict[str, Any] = {"predicted": said.predicted, "unknown": said.unknown}
+    optional: dict[str, Any] = {"predicted": said.predicted, "unknown": said.unknown, "undeclared": said.undeclared}
     return Decision(id, said.shown, said.probability, said.version, said.arm, said.seq, deferred=deferred, **optional)
 
 

@@ -24,6 +24,7 @@ from heedful.loop.request import encode_row
 from heedful.loop.serving import KINDS as LEARNER_KINDS
 from heedful.loop.style import KIND as STYLE
 from heedful.loop.style import rule_event
+from heedful.loop.undeclared import describe_undeclared
 
 ALONE = ("rollback", *LEARNER_KINDS, STYLE)
 """The kinds of events that depend on the order of all other events, so that each is written alone."""
@@ -202,7 +203,7 @@ class Importer:
         changed, named = set[str](), set[str]()
         for each in told:
             if each.kind == "decision":
-                names = set(map(str, each.record["candidates"]))
+                names = self._named_by(each)
                 if not changed.isdisjoint(names):
                     yield from self._put(items)
                     items, changed = [], set()
@@ -219,6 +220,14 @@ class Importer:
                 changed.add(each.id)
         yield from self._decide(decided)
         yield from self._put(items)
+
+    def _named_by(self, told: EventLine) -> set[str]:
+        """Return the names of items in the line of a decision, whose attributes its features may come from; none if
+        they cannot be names."""
+        try:
+            return set(self._loop.projection.requests.requested_names(told.record["candidates"]) or ())
+        except ValueError:
+            return set()  # it is rejected where it is read
 
     def _put(self, told: Sequence[EventLine]) -> Iterator[Outcome]:
         """Put items on offer and withdraw them, in the order of the lines `told`; one that was imported before is a
@@ -313,10 +322,12 @@ class Importer:
     def _decide(self, decided: Sequence[tuple[EventLine, PendingEvent]]) -> Iterator[Outcome]:
         answers = self._loop.projection.submit([draft for _, draft in decided])
         for (told, draft), answer in zip(decided, answers):
-            known, other = self._loop.projection.find_decision(told.id), None
-            if known is not None and answer.status == "duplicate":
-                ours = self._loop.projection.decision(draft.event)
-                other = difference(known, ours, dated=told.record.get("time") is not None)
+            known, ours = self._loop.projection.find_decision(told.id), self._loop.projection.decision(draft.event)
+            if answer.status == "applied":
+                undeclared, by_number = ours.record.undeclared, self._loop.projection.interaction.by_number
+                yield told.outcome(answer._replace(reason=describe_undeclared(undeclared, by_number) or answer.reason))
+                continue
+            other = difference(known, ours, dated=told.record.get("time") is not None) if known is not None else None
             yield told.outcome(answer) if other is None else told.reject(_OTHER_CONTENT.format(told.id, other))
 
     def _decision(self, told: EventLine, decided: Sequence[tuple[EventLine, PendingEvent]]) -> PendingEvent:
@@ -353,6 +364,7 @@ class Importer:
             unknown=strange,
             rival=tuple(record.get("rival") or ()),
             after=self._page_before(record, {each.id: each.record for each, _ in decided}),
+            undeclared=request.undeclared,
         )
         person = record.get("person")
         person = None if person is None else records.check_id("person", person)

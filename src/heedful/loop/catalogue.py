@@ -14,8 +14,9 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -263,6 +264,17 @@ class Catalogue:
         array of features. Raise KeyError for a version that is not in the log."""
         rows, names = self._rows(versions), self._names
         return tuple([names[row] for row in rows]), np.array(rows, np.int64)
+
+    def attributes(self, version: int) -> dict[str, Any]:
+        """Return the attributes of the item with this `version` as the log keeps them, which has no texts if the loop
+        stores none.
+
+        A version is the sequence number of the event that put the item on offer. Raise KeyError if the log has none."""
+        event = self._log.at(version)
+        if event is None:
+            raise KeyError(version)
+        found: dict[str, Any] = msgspec.json.decode(event.payload)
+        return found
 
     def features(self, versions: Sequence[int]) -> Array:
         """Return a copy of the features (m, N) of the items with these `versions`: m of them, N features of an item.

@@ -220,6 +220,7 @@ class Decider:
             unknown=made.unknown,
             rival=kept_names,
             after="" if before is None else before.last,
+            undeclared=request.undeclared,
         )
         when, numbers, version = now(), request.numbers(), state.version
         known = LoggedDecision(id, 0, when, person, record, numbers, request.called, version, request.rows)
@@ -313,6 +314,7 @@ class Decider:
             attributes=request.attributes,
             of=of,
             unknown=tuple([(named.index(name) if name in named else -1, name) for name in strange]),
+            undeclared=request.undeclared,
         )
         person = None if person is None else records.check_id("person", person)
         when = now() if time is None else records.check_time("time", time)
@@ -425,7 +427,8 @@ def to_decision(id: str, known: LoggedDecision, seq: int | None = None) -> Decis
         predicted = tuple(around(predicted, record, lambda _: None)) if predicted else None
         unknown = tuple([name for _, name in record.unknown])
     shown = shown_names(record, names)
-    return Decision(id, shown, record.probability, known.version, record.arm, at, predicted, unknown)
+    undeclared = record.undeclared or None
+    return Decision(id, shown, record.probability, known.version, record.arm, at, predicted, unknown, undeclared)
 
 
 def _draw_arm(settings: Settings, rng: np.random.Generator) -> Arm:

@@ -46,20 +46,25 @@ def why_unmoved(projection: Projection) -> tuple[str, str]:
     """Return (why no feedback changed a prediction, a sentence on what feedback would), judged by the newest feedback.
 
     `projection` is the loop's log with its model. The first text is a clause that can follow a colon."""
-    alone, said, aside, looked = 0, 0, 0, 0
+    alone, said, aside, alike, looked = 0, 0, 0, 0, 0
     for event in islice(projection.log.newest_first(projection.log.last()[0] + 1, "feedback"), LOOKED):
         decided = projection.log.at(event.target or 0)
         if decided is None:
             continue
-        record, feedback = projection.decision(decided).record, records.decode_feedback(event.payload)
+        known, feedback = projection.decision(decided), records.decode_feedback(event.payload)
+        record, x = known.record, projection.requests.context(known).x
         looked += 1
+        alike += x.ndim == 2 and len(x) > 1 and bool((x == x[0]).all())
         alone += len(record.shown) < 2
         said += feedback.form != "none" and (bool(feedback.chosen) or feedback.form in ("thumb", "choice"))
         aside += record.arm in ("control", "sampled", "interleaved", "imitated")
     thumbs = "Thumbs, up and down, do: each is compared with those before it; so do lists of two or more."
     thumbs = thumbs if projection.model.refusal("thumb") is None else ""
-    if why := projection.interaction.why_unmoved(Newest(looked, alone, said, aside), thumbs):
-        return why
+    if special := projection.interaction.why_unmoved(Newest(looked, alone, said, aside), thumbs):
+        return special
+    if looked and alike == looked:
+        why = "the candidates of each decision have the same features, so that nothing tells them apart"
+        return why, "Candidates that name items on offer, or have the columns that the loop has, do."
     if looked and said == 0:
         return "none of it says that anything was preferred", "Send what people do choose, too."
     return "what was said is what the model says already", "Something else that is preferred does."

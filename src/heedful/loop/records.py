@@ -83,6 +83,9 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     tried"""
     after: str = ""
     """the id of the decision that this one continues: it is the next page of that list; "" if it begins one"""
+    undeclared: tuple[str, ...] = ()
+    """the fields of candidates and of the context that came and are no features of the loop, such as
+    "candidates.bm25"; at most 20"""
     packed: Packed | None = None
     """in the log, the description of the fields that are not in the JSON; None if all are"""
 
@@ -178,8 +181,8 @@ class Decision(NamedTuple):
 
     `probability` is that of showing just this list (None if it is unknown), `version` that of the model, `arm` the
     policy ("learned", "control", ...), `seq` the sequence number in the log. `predicted` has the prediction for each
-    item shown, `unknown` the names of candidates that are not on offer; both are None if there is nothing of the sort.
-    """
+    item shown, `unknown` the names of candidates that are not on offer, `undeclared` the fields of the request that are
+    no features of the loop; all are None if there is nothing of the sort."""
 
     id: str
     """the id of the decision, which feedback on it names"""
@@ -200,9 +203,12 @@ class Decision(NamedTuple):
     None if this loop predicts nothing"""
     unknown: tuple[str, ...] | None = None
     """the names of candidates that are not on offer, shown or not; None if all are on offer"""
+    undeclared: tuple[str, ...] | None = None
+    """the fields of candidates and of the context that the loop makes no feature of, such as "candidates.bm25"; None
+    if there are none"""
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields by name, as in JSON; `predicted` and `unknown` only if they are not None."""
+        """Return the fields by name, as in JSON; `predicted`, `unknown` and `undeclared` only if they are not None."""
         return {name: value for name, value in zip(self._fields, self) if value is not None or name == "probability"}
 
     def to_frame(self, package: str = "pandas") -> Any:

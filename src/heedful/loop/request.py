@@ -37,11 +37,15 @@ from heedful.loop.strangers import (
     shown_names,
     split_unknown,
 )
+from heedful.loop.undeclared import undeclared_fields
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.protocol import Interaction
 
 Array = npt.NDArray[np.float64]
+
+KEPT = ("messages",)
+"""Fields of a context that no encoding has and the log keeps: the messages of a prompt, which exports write again."""
 
 
 class Request(NamedTuple):
@@ -83,6 +87,9 @@ class Request(NamedTuple):
     scores: tuple[float | None, ...] = ()
     """the caller's score of each candidate as it was given, None for one without; () if none were given, and in loops
     whose learner sees the standardised scores (`prior`)"""
+    undeclared: tuple[str, ...] = ()
+    """the fields of candidates and of the context that the loop makes no feature of, as `undeclared_fields` names
+    them"""
 
     def numbers(self) -> bytes:
         """Return the features that the log keeps, those of the candidates and then those of the context, as float32
@@ -139,6 +146,10 @@ class Requests:
         self._query = manifest.query
         self._n_query = 0 if self._query is None else self._query.size
         self._n_context = manifest.context.size if manifest.context is not None else 0
+        places = self._candidates.places
+        self._featured = frozenset([name for name, at in places.items() if at])
+        self._fields = {*places, "features", "query_features", "id", self._candidates.identifier or "id"}
+        self._around = None if manifest.context is None else {*manifest.context.places, "features", *KEPT}
         self._by_number = interaction.by_number
         self._blind = manifest.settings.apprentice  # what is imitated is not seen
         self._n = len(interaction.names)
@@ -160,7 +171,8 @@ class Requests:
         names: tuple[str, ...] = ()
         rows: Ints | None = None
         came: Features | None = None
-        if self._by_number and (isinstance(candidates, np.ndarray) or _objects(candidates)):
+        named = self._are_items(candidates)
+        if self._by_number and (isinstance(candidates, np.ndarray) or not named):
             expected = f"expected names of items on offer, in {self.interaction.loop}"
             raise ValueError(f"candidates: {expected}, got what came along")
         if prior is not None and not self.interaction.takes_prior:
@@ -175,14 +187,14 @@ class Requests:
                 raise ValueError(f"candidates: expected {self._check_query()}, got an array")
             came = self._matrix(candidates)
             called = names = _numbers(len(came))
-        elif _objects(candidates) and self._says(candidates):
-            came = self._query_rows(candidates)
+        elif _objects(candidates) and named:
+            came = None if self._query is None else self._query_rows(candidates)
             called, items, standing = self._on_offer(list(self.requested_names(candidates) or ()))
             rows = np.array(standing, np.int64)
         elif _objects(candidates):
-            called, came = self._inline(candidates)
+            called, came, whole_rows = self._inline(candidates)
             names = called
-            kept = [self._to_store(f"candidates[{j}]", each) for j, each in enumerate(candidates)]
+            kept = [self._to_store(f"candidates[{j}]", each) for j, each in enumerate(whole_rows)]
             attributes = tuple([each for each in kept if each is not None])
         else:
             called, items, standing = self._on_offer(candidates)
@@ -199,7 +211,7 @@ class Requests:
         x = self._numbers(rows, came, encoded, scores)
         return Request(
             x, items, names, catalogue, called, rows, scores, kept_context, attributes, came, encoded, show,
-            scores=tuple(given) if self._blind else (),
+            scores=tuple(given) if self._blind else (), undeclared=self._undeclared(candidates, context),
         )  # fmt: skip
 
     def nothing(self, context: Any, show: Any) -> Request:
@@ -211,8 +223,14 @@ class Requests:
         around, kept = self._context(context), self._to_store("context", context)
         return Request(
             x=self._none(), items=(), names=(), catalogue=0, called=(), rows=None, prior=(), context=kept,
-            attributes=(), features=None, around=around, show=show,
+            attributes=(), features=None, around=around, show=show, undeclared=self._undeclared(None, context),
         )  # fmt: skip
+
+    def _undeclared(self, candidates: Any, context: Any) -> tuple[str, ...]:
+        """Return the fields of a checked request that the loop makes no feature of, as `undeclared_fields` names
+        them."""
+        objects = candidates if _objects(candidates) else ()
+        return undeclared_fields(objects, self._fields, context, self._around) if objects or context else ()
 
     def _none(self) -> Any:
         """Return the empty array `x` of a request without candidates."""
@@ -230,7 +248,7 @@ class Requests:
             self._scores(prior, 0, ())
             return [], None, Strangers(())
         along = _objects(candidates)
-        if along and self._says(candidates):
+        if along and self._says(candidates):  # each has to name an item
             identifier = self._candidates.identifier or "id"
             if not all(isinstance(each, Mapping) and (identifier in each or "id" in each) for each in candidates):
                 return None
@@ -239,8 +257,17 @@ class Requests:
         return split_unknown(names, candidates, prior, known)
 
     def _are_items(self, candidates: Sequence[object]) -> bool:
-        """Return whether candidates are items of the catalogue, and not mappings with attributes of their own."""
-        return not _objects(candidates) or self._says(candidates)
+        """Return whether candidates are items of the catalogue, and not mappings with attributes of their own.
+
+        Mappings without any feature are items if one of them names an item on offer."""
+        if not _objects(candidates) or self._says(candidates):
+            return True
+        if self._query is not None or any(not isinstance(each, Mapping) for each in candidates):
+            return False
+        if any("features" in each or not self._featured.isdisjoint(each) for each in candidates):
+            return False
+        current = self.catalogue.current
+        return any(name in current for name in self._names_of(candidates))
 
     def without_hits(self, candidates: Any, prior: object) -> tuple[Any, Any]:
         """Return (candidates, prior) in which hits of a search engine are replaced; other candidates are returned as
@@ -328,10 +355,18 @@ class Requests:
                 raise ValueError(f"{expected}, got one that is not")
         return X
 
-    def _inline(self, candidates: Sequence[Mapping[str, object]]) -> tuple[tuple[str, ...], Features]:
+    def _inline(
+        self, candidates: Sequence[Mapping[str, object]]
+    ) -> tuple[tuple[str, ...], Features, Sequence[Mapping[str, object]]]:
+        """Return (names, features, attributes for the log) of m candidates that bring attributes of their own, features
+        (m, n).
+
+        What one that names an item on offer does not say is as in the catalogue. No attributes are returned if they
+        would not say it all again, as for an item that was put on offer as features."""
         _check_few(candidates)
+        current, kept = self.catalogue.current, list(candidates)
         identifier = self.manifest.encoding.identifier or "id"
-        rows, names = [], []
+        rows, names, whole = [], [], True
         for j, candidate in enumerate(candidates):
             if not isinstance(candidate, Mapping):
                 raise ValueError(f"candidates[{j}]: expected an object, as the others are, got {describe(candidate)}")
@@ -341,10 +376,19 @@ class Requests:
                 raise ValueError(f"candidates[{j}]: features: expected them, as the first has them, got none")
             try:
                 self.interaction.check_items(self.manifest, [candidate])
-                rows.append(encode_row(self._candidates, candidate, self.unknown))
+                row = encode_row(self._candidates, candidate, self.unknown)
             except ValueError as error:
                 raise ValueError(f"candidates[{j}]: {str(error).removeprefix('row 1: ')}") from None
-        return records.distinct("candidates", names), np.array(rows, np.float32)
+            if names[j] in current and not self._featured <= candidate.keys() and "features" not in candidate:
+                version = current[names[j]]
+                row = _change(self._candidates, self.catalogue.features([version])[0], candidate, row)
+                own = self.catalogue.attributes(version)
+                kept[j] = {name: own.get(name) for name in self._candidates.places if name in self._featured} | dict(
+                    candidate
+                )
+                whole = whole and not _is_encoded(self._candidates, own)
+            rows.append(row)
+        return records.distinct("candidates", names), np.array(rows, np.float32), kept if whole else ()
 
     def _says(self, candidates: Sequence[Any]) -> bool:
         """Return whether candidates that are mappings are items on offer with query features (what a request says of
@@ -552,10 +596,7 @@ class Requests:
             strange = [name for name in changed if not encoding.places.get(name)]
             if strange:
                 raise ValueError(f"edit: expected columns of the encoding, got {describe(strange[0])}")
-            whole = np.array(X[base], np.float32)
-            for places in (encoding.places[name] for name in changed):
-                whole[places.start : places.stop] = row[places.start : places.stop]
-            row = whole
+            row = _change(encoding, X[base], changed, row)
         text = given.text if self.manifest.settings.store_text else None
         kept = self.manifest.attributes_to_log(given.given, encoding)
         if not given.values:
@@ -663,6 +704,15 @@ def check_rows(name: str, rows: object) -> list[Mapping[str, Any]]:
         if not isinstance(row, Mapping):
             raise ValueError(f"{name}[{i}]: expected an object, got {describe(row)}")
     return listed
+
+
+def _change(encoding: Encoding, base: Floats, changed: Mapping[str, object], row: Features) -> Features:
+    """Return the features (n,) of an object with the features `base` (n,) in which the columns that `changed` has are
+    other ones, as in its features `row` (n,)."""
+    whole = np.array(base, np.float32)
+    for places in (encoding.places[name] for name in changed if name in encoding.places):
+        whole[places.start : places.stop] = row[places.start : places.stop]
+    return whole
 
 
 def _is_encoded(encoding: Encoding, row: Mapping[str, object]) -> bool:

@@ -86,15 +86,15 @@ def about_as_often(label: str, better: float, worse: float, room: float = ROOM) 
 
     def check(outcome: Outcome) -> Verdict:
         signs = _signs(outcome, label)
-        parts, words = [], []
+        parts, words = dict[str, Part](), []
         for name, sign, paper in (("better", 1, better), ("worse", -1, worse)):
             share = (signs == sign).mean(axis=1)
-            parts.append(Part(paired_t_test(share, np.full(share.size, paper)), -room, room))
-            wide = reach(parts[-1].found)
+            parts[name] = Part(paired_t_test(share, np.full(share.size, paper)), -room, room)
+            wide = reach(parts[name].found)
             expected = f"paper {percentage(paper)}, expected ±{percentage(room)}"
             words.append(f"{name} {percentage(share.mean())} ± {percentage(wide)} ({expected})")
         listed = f"{', '.join(words)}, equal {percentage((signs == 0).mean())}; 95 % intervals over {len(signs)} chains"
-        return Verdict(all_hold(parts), listed, weakest(parts).found)
+        return Verdict(all_hold(list(parts.values())), listed, weakest(parts)[0])
 
     return check
 

@@ -19,7 +19,6 @@ from heedful.papers.statistics import (
     Part,
     all_hold,
     below,
-    describe,
     describe_interval,
     fact,
     one_holds,
@@ -68,12 +67,11 @@ def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Ch
     """
 
     def check(outcome: Outcome) -> Verdict:
-        parts = {(a, b): below(ends(outcome[panel][a]), ends(outcome[panel][b])) for a in ours for b in others}
-        worst = weakest(list(parts.values()))
-        a, b = next(pair for pair, part in parts.items() if part is worst)
-        listed = ", ".join(f"{label} {ends(outcome[panel][label]).mean():.3f}" for label in (*ours, *others))
-        words = f"{listed}; the least, {a} and {b}: {describe(worst.found)}"
-        return Verdict(all_hold(list(parts.values())), words, worst.found)
+        values = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
+        parts = {f"{a} less {b}": below(values[a], values[b]) for a in ours for b in others}
+        found, told = weakest(parts)
+        listed = ", ".join(f"{label} {value.mean():.3f}" for label, value in values.items())
+        return Verdict(all_hold(list(parts.values())), f"{listed}; {told}", found)
 
     return check
 
@@ -116,10 +114,10 @@ def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
 
     def check(outcome: Outcome) -> Verdict:
         took = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
-        parts = [below(took[a], took[b]) for a in ours for b in others]
-        worst = weakest(parts).found
+        parts = {f"{a} less {b}": below(took[a], took[b]) for a in ours for b in others}
+        found, told = weakest(parts)
         listed = ", ".join(f"{label} {seconds.mean():.3g} s" for label, seconds in took.items())
-        return Verdict(all_hold(parts), f"{listed}; the least: {describe(worst)}", worst)
+        return Verdict(all_hold(list(parts.values())), f"{listed}; {told}", found)
 
     return check
 
@@ -167,11 +165,11 @@ def throughout(panel: str, a: str, b: str) -> Check:
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (outcome[panel][label].regrets for label in (a, b))
-        parts = [below(u, v) for u, v in zip(one.T, other.T)]
-        worst = weakest(parts).found
+        parts = {f"after {i}": below(u, v) for i, (u, v) in enumerate(zip(one.T, other.T))}
+        found, told = weakest(parts)
         apart = (one - other).mean(axis=0)
-        words = f"{a} less {b}, from {apart.min():+.3f} to {apart.max():+.3f}; the least: {describe(worst)}"
-        return Verdict(all_hold(parts), words, worst)
+        words = f"{a} less {b}, from {apart.min():+.3f} to {apart.max():+.3f}; {told}"
+        return Verdict(all_hold(list(parts.values())), words, found)
 
     return check
 

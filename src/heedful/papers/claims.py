@@ -82,10 +82,10 @@ def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
 
     def check(outcome: Outcome) -> Verdict:
         ends = [regret_at(outcome[panel][label]) for label in labels]
-        steps = [below(v, u) for u, v in pairwise(ends)]
-        worst = weakest(steps).found
+        steps = {f"{labels[i + 1]} less {labels[i]}": below(v, u) for i, (u, v) in enumerate(pairwise(ends))}
+        found, told = weakest(steps)
         listed = ", ".join(f"{label} {end.mean():.3g}" for label, end in zip(labels, ends))
-        return Verdict(all_hold(steps), f"{listed}; the smallest step: {describe(worst)}", worst)
+        return Verdict(all_hold(list(steps.values())), f"{listed}; {told}", found)
 
     return check
 

@@ -57,13 +57,17 @@ def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
         T = one.shape[1]
         rounds = np.array([t for t in log_spaced(T) if t >= T / 10])
         gaps = {b: (one - _ndcg(outcome[panel][b]))[:, rounds - 1] for b in others}
-        parts = [Part(paired_t_test(gap, np.zeros(len(gap))), low=least) for runs in gaps.values() for gap in runs.T]
-        worst = weakest(parts).found
+        parts = {
+            f"{b} after {t:,}": Part(paired_t_test(gap, np.zeros(len(gap))), low=least)
+            for b, runs in gaps.items()
+            for t, gap in zip(rounds, runs.T)
+        }
+        found, told = weakest(parts)
         listed = ", ".join(
             f"{b} by {gap.mean(axis=0).min():+.3f} to {gap.mean(axis=0).max():+.3f}" for b, gap in gaps.items()
         )
         words = f"rounds {rounds[0]:,} to {T:,}, {a} is ahead of {listed} (expected {least:+.2f} throughout)"
-        return Verdict(all_hold(parts), f"{words}; the least: {describe(worst)}", worst)
+        return Verdict(all_hold(list(parts.values())), f"{words}; {told}", found)
 
     return check
 
@@ -79,11 +83,10 @@ def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Chec
         for key in (panel, *wide):
             ends = sorted((_ndcg(outcome[key][label])[:, -1] for label in labels), key=lambda end: float(end.mean()))
             gaps[key] = ends[-1] - ends[0]
-        parts = [Part(welch_t_test(gaps[panel], gaps[key]), high=0.0) for key in wide]
-        worst = weakest(parts).found
+        parts = {f"{panel} less {key}": Part(welch_t_test(gaps[panel], gaps[key]), high=0.0) for key in wide}
+        found, told = weakest(parts)
         listed = ", ".join(f"{key} {gap.mean():.3f}" for key, gap in gaps.items())
-        words = f"from the lowest to the highest: {listed}; the least difference of these: {describe(worst)}"
-        return Verdict(all_hold(parts), words, worst)
+        return Verdict(all_hold(list(parts.values())), f"from the lowest to the highest: {listed}; {told}", found)
 
     return check
 
@@ -153,13 +156,11 @@ def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Che
                 (outcome[key][label].regrets.mean(axis=1) for label in some), key=lambda end: float(end.mean())
             )
             spreads.append((ends[-1] - ends[0]) / np.mean(ends))
-        parts = [below(spreads[0], other) for other in spreads[1:]]
-        worst = weakest(parts).found
+        parts = {f"{panels[0]} less {key}": below(spreads[0], other) for key, other in zip(panels[1:], spreads[1:])}
+        found, told = weakest(parts)
         listed = ", ".join(f"{key} {percentage(spread.mean(), '.1f')}" for key, spread in zip(panels, spreads))
-        words = (
-            f"from the lowest to the highest, of the mean: {listed}; the least difference of these: {describe(worst)}"
-        )
-        return Verdict(all_hold(parts), words, worst)
+        words = f"from the lowest to the highest, of the mean: {listed}; {told}"
+        return Verdict(all_hold(list(parts.values())), words, found)
 
     return check
 
@@ -175,14 +176,14 @@ def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Che
     def check(outcome: Outcome) -> Verdict:
         (one, ours), (other, theirs) = a, b
         parts = {
-            (u, v): below(outcome[one][u].regrets.mean(axis=1), outcome[other][v].regrets.mean(axis=1))
+            f"{one} with {u} less {other} with {v}": below(
+                outcome[one][u].regrets.mean(axis=1), outcome[other][v].regrets.mean(axis=1)
+            )
             for u in ours
             for v in theirs
         }
-        worst = weakest(list(parts.values()))
-        u, v = next(pair for pair, part in parts.items() if part is worst)
-        words = f"the least difference, {one} with {u}, {other} with {v}: {describe(worst.found)}"
-        return Verdict(all_hold(list(parts.values())), words, worst.found)
+        found, told = weakest(parts)
+        return Verdict(all_hold(list(parts.values())), told, found)
 
     return check
 
@@ -195,14 +196,17 @@ def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -
 
     def check(outcome: Outcome) -> Verdict:
         ends = {each: outcome[panel][each].regrets.mean(axis=1) for each in labels}
-        parts = [below((1.0 - share) * ends[label], ends[each]) for each in labels if each != label]
-        worst = weakest(parts).found
+        parts = {
+            f"{percentage(1.0 - share)} of {label} less {each}": below((1.0 - share) * ends[label], ends[each])
+            for each in labels
+            if each != label
+        }
+        found, told = weakest(parts)
         least = min(ends, key=lambda each: float(ends[each].mean()))
         gain = 1.0 - ends[least].mean() / ends[label].mean()
         listed = ", ".join(f"{each} {end.mean():,.4g}" for each, end in ends.items())
-        words = f"{listed}: {least} is {percentage(gain, '.1f')} lower than {label}; "
-        words += f"{percentage(1.0 - share)} of that less the lowest"
-        return Verdict(all_hold(parts), f"{words}: {describe(worst)}", worst)
+        words = f"{listed}: {least} is {percentage(gain, '.1f')} lower than {label}; {told}"
+        return Verdict(all_hold(list(parts.values())), words, found)
 
     return check
 

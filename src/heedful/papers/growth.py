@@ -43,12 +43,12 @@ def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
 
     def check(outcome: Outcome) -> Verdict:
         ran = [outcome[panel][label] for label in labels]
-        parts = [below(regret_at(x, t), HALF * regret_at(x, 1)) for x in ran]
-        worst = weakest(parts).found
+        parts = {label: below(regret_at(x, t), HALF * regret_at(x, 1)) for label, x in zip(labels, ran)}
+        found, told = weakest(parts)
         shares = [ratio(regret_at(x, t), regret_at(x, 1)) for x in ran]
         listed = ", ".join(f"{label} {percentage(share)}" for label, share in zip(labels, shares))
         words = f"average regret after {t} rounds, of the first round's: {listed}"
-        return Verdict(all_hold(parts), f"{words}; against half, the highest: {describe(worst)}", worst)
+        return Verdict(all_hold(list(parts.values())), f"{words}; against half, {told}", found)
 
     return check
 
@@ -61,14 +61,13 @@ def vanishing(panel: str, labels: Sequence[str]) -> Check:
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
-        parts = [
-            part
-            for first, second, last in quarters
-            for part in (below(last, TENTH * first), below(last, FALLING * second))
-        ]
-        worst = weakest(parts).found
-        words = f"{_falling(labels, quarters)}; against a tenth of the first and 0.8 of the second, the highest: "
-        return Verdict(all_hold(parts), words + describe(worst), worst)
+        parts = {
+            f"{label} against {name}": below(last, share * before)
+            for label, (first, second, last) in zip(labels, quarters)
+            for name, share, before in (("a tenth of the first", TENTH, first), ("0.8 of the second", FALLING, second))
+        }
+        found, told = weakest(parts)
+        return Verdict(all_hold(list(parts.values())), f"{_falling(labels, quarters)}; {told}", found)
 
     return check
 
@@ -81,10 +80,10 @@ def stuck(panel: str, labels: Sequence[str]) -> Check:
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
-        parts = [below(FALLING * second, last) for _, second, last in quarters]
-        worst = weakest(parts).found
-        words = f"{_falling(labels, quarters)}; 0.8 of the second less the last, the highest: {describe(worst)}"
-        return Verdict(all_hold(parts), words, worst)
+        parts = {label: below(FALLING * second, last) for label, (_, second, last) in zip(labels, quarters)}
+        found, told = weakest(parts)
+        words = f"{_falling(labels, quarters)}; 0.8 of the second less the last, {told}"
+        return Verdict(all_hold(list(parts.values())), words, found)
 
     return check
 
@@ -107,12 +106,12 @@ def steadier(panel: str, labels: Sequence[str]) -> Check:
 
     def check(outcome: Outcome) -> Verdict:
         averages = [average_regret(outcome[panel][label].regrets)[:, [9, -1]] for label in labels]
-        parts = [_test_steadier(values) for values in averages]
-        worst = weakest(parts).found
+        parts = {label: _test_steadier(values) for label, values in zip(labels, averages)}
+        found, told = weakest(parts)
         errors = [standard_error(values) for values in averages]
         listed = ", ".join(f"{label} {early:.2g} and {late:.2g}" for label, (early, late) in zip(labels, errors))
-        words = f"after ten rounds and at the end: {listed}; Pitman and Morgan's correlation, the highest: "
-        return Verdict(all_hold(parts), words + describe(worst), worst)
+        words = f"after ten rounds and at the end: {listed}; Pitman and Morgan's correlation, {told}"
+        return Verdict(all_hold(list(parts.values())), words, found)
 
     return check
 

@@ -8,7 +8,7 @@ an inequality is a t-test, and an equality an equivalence test with the margin t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -121,16 +121,21 @@ def _contradict(part: Part) -> Part:
     return Part(part.found, low=part.high)
 
 
-def weakest(parts: Sequence[Part]) -> Part:
-    """Return the one of `parts` of a claim nearest to failing: that whose difference has the least distance, in
-    standard errors, to an end of the interval that the claim gives."""
+def weakest(parts: Mapping[str, Part]) -> tuple[PairedTest, str]:
+    """Return (the test of the one of `parts` of a claim nearest to failing, words that name it and describe the test).
+
+    The least certain part is that whose difference has the least distance, in standard errors, to an end of the
+    interval that the claim gives; its difference need not be the smallest. The keys of `parts` name their differences,
+    such as "a less b"."""
 
     def within(part: Part) -> tuple[float, float]:
         room = min(part.high - part.found.difference, part.found.difference - part.low)
         error = part.found.stderr
         return (room / error if error > 0.0 else math.copysign(math.inf, room), room)
 
-    return min(parts, key=within)
+    name = min(parts, key=lambda name: within(parts[name]))
+    found = parts[name].found
+    return found, f"{'the least certain, ' if len(parts) > 1 else ''}{name}: {describe(found)}"
 
 
 def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) -> Verdict:
@@ -139,15 +144,13 @@ def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) 
     `ends` has the final values of each curve (runs,) by key, `names` their names in words; `form` is the format of the
     final values in the text.
     """
-    parts = {value: below(ends[best], end) for value, end in ends.items() if value != best}
+    parts = {f"{names[best]} less {names[key]}": below(ends[best], end) for key, end in ends.items() if key != best}
     least = min(ends, key=lambda value: ends[value].mean())
-    hardest = weakest(list(parts.values()))
-    rival = next(value for value, part in parts.items() if part is hardest)
+    found, told = weakest(parts)
     words = f"lowest at {names[least]} with {ends[least].mean():{form}}"
     if best != least:
         words += f"; {names[best]} has {ends[best].mean():{form}}"
-    words += f"; {names[best]} less its strongest rival {names[rival]}: {describe(hardest.found)}"
-    return Verdict(all_hold(list(parts.values())), words, hardest.found)
+    return Verdict(all_hold(list(parts.values())), f"{words}; {told}", found)
 
 
 def fact(holds: bool) -> Conclusion:

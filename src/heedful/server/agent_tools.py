@@ -103,9 +103,10 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
         that `learn` needs."""
         with _refusing():
             decision = loop.decide(candidates, person=person or None, context=context, show=show, id=id or None)
-            unknown = {} if decision.unknown is None else {"unknown": list(decision.unknown)}
+            strange = {"unknown": decision.unknown, "undeclared": decision.undeclared}
             order = {"decision": decision.id, "order": list(decision.shown), "arm": decision.arm}
-            return order | unknown | ({"why": _why(loop, decision.id)} if why else {})
+            order |= {name: list(names) for name, names in strange.items() if names is not None}
+            return order | ({"why": _why(loop, decision.id)} if why else {})
 
     @tool()
     def learn(

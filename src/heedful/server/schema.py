@@ -46,6 +46,10 @@ Strict = Annotated[
     ),
 ]
 Unknown = Annotated[list[str], Meta(description="candidates that are not on offer; only where there are some")]
+Undeclared = Annotated[
+    list[str],
+    Meta(description="fields of candidates and of the context that are no features of the loop; only where some came"),
+]
 Names = Annotated[list[Id], Meta(min_length=1, max_length=100_000, extra_json_schema={"uniqueItems": True})]
 
 
@@ -97,6 +101,7 @@ class Ranking(msgspec.Struct, kw_only=True):
     ranking: list[str]
     version: Annotated[int, Meta(description="of the model that ranks them so")]
     unknown: Unknown | UnsetType = UNSET
+    undeclared: Undeclared | UnsetType = UNSET
 
 
 class Record(_Body):
@@ -135,6 +140,7 @@ class Decision(msgspec.Struct, kw_only=True):
         ),
     ] = UNSET
     unknown: Unknown | UnsetType = UNSET
+    undeclared: Undeclared | UnsetType = UNSET
 
 
 def _forms_by_kind() -> str:
