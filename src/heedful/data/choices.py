@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from heedful.core.decoding import decoder
-from heedful.data.choice_cells import MOST_TIMES, WORDS, name_in, number_of, person_in, times_in, word
-from heedful.data.choice_columns import find_columns
+from heedful.data.cells import MOST_TIMES, WORDS, name_in, number_of, person_in, times_in, word
+from heedful.data.roles import find_columns
 from heedful.data.choice_pairs import NamedPairs, pairs, winners
 from heedful.data.comparisons import (
     Comparison,

@@ -13,7 +13,8 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from heedful.data.files import cut_repr, number_in
-from heedful.data.json_records import Located, read_records
+from heedful.data.json_records import Located
+from heedful.data.table import read_records
 
 DataType: TypeAlias = Literal["NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION"]
 TYPES: tuple[DataType, ...] = ("NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION")

@@ -11,9 +11,9 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from heedful.data.files import cut_list, cut_repr
-from heedful.data.json_records import read_records
 from heedful.data.repeats import Answer, answer_of
 from heedful.data.row_report import Report
+from heedful.data.table import read_records
 
 EQUAL = "both answers are equal"
 EMPTY = "an answer is empty"

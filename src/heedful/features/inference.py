@@ -15,7 +15,7 @@ import numpy as np
 
 from heedful.core.validation import check_count
 from heedful.data.catalogue import scaled_moments
-from heedful.data.files import number_in
+from heedful.data.files import is_number, number_in
 from heedful.data.frames import Frame, rows_in
 from heedful.features.columns import (
     LEAST,
@@ -207,7 +207,7 @@ def _identifier(seen: Sequence[_ColumnSummary], given: str | None) -> str:
         c.name
         for c in seen
         if not unique[c.name]
-        and all(isinstance(v, str) and len(v) <= _LONGEST_NAME and not _is_number(v) for v in c.values)
+        and all(isinstance(v, str) and len(v) <= _LONGEST_NAME and not is_number(v.strip()) for v in c.values)
     ]
     titles = [name for name in unique if not unique[name] and name.lower() == "title"]
     if titles and short[:1] in ([], titles[:1]):
