@@ -11,7 +11,6 @@ import msgspec
 
 from heedful.core.decoding import decoder
 from heedful.data.cells import MOST_TIMES, WORDS, name_in, number_of, person_in, times_in, word
-from heedful.data.roles import find_columns
 from heedful.data.choice_pairs import NamedPairs, pairs, winners
 from heedful.data.comparisons import (
     Comparison,
@@ -22,10 +21,13 @@ from heedful.data.comparisons import (
     tabulate,
 )
 from heedful.data.files import MISSING, cut_repr, open_uncompressed
+from heedful.data.known_forms import unpack
 from heedful.data.preflib import SUFFIXES, load_preflib
 from heedful.data.repeats import Repeats, newest_rows
+from heedful.data.roles import find_columns
 from heedful.data.spreadsheet import write_table
 from heedful.data.table import Table, open_table, table_of
+from heedful.data.wide_choices import as_answers, with_ties
 
 
 class LoadedChoices(NamedTuple):
@@ -235,8 +237,17 @@ def _read_choices(
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
         raise ValueError(f"words: expected one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
+    table = with_ties(unpack(table))
+    given = {role: list(names) for role, names in (columns or {}).items()}
+    try:
+        at = find_columns(file, table.header, given)
+    except ValueError:
+        other = as_answers(table, given)
+        if other is None:
+            raise
+        table, given = other, {}
+        at = find_columns(file, table.header, given)
     header = table.header
-    at = find_columns(file, header, {role: list(names) for role, names in (columns or {}).items()})
     if words and "answer" not in at:
         raise ValueError(f"words: expected first, second and answer as columns, got {cut_repr(', '.join(header))}")
     used = [name for names in at.values() for name in names]
