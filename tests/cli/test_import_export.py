@@ -219,7 +219,6 @@ def test_import_refuses() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "id,f0,f1\nlater,1,2\ni0,7,7\n",
         "\n\ufeffid\n",
         '[\n{"kind": "undo", "event": "e1"}]\n'.replace("\n{", "\n [{"),
         "7",
