@@ -32,7 +32,7 @@ def test_a_table_of_ratings_is_learned(folder: Path) -> None:
     assert again["version"] == got.json["version"]
     with Loop.open("films.heedful") as loop:
         assert set(loop.items) == {"milk", "soup", "tea"}
-        assert loop.decide(person="ann").shown == ["soup"]  # what she has rated is not shown again
+        assert loop.decide(person="ann").shown == ("soup",)  # what she has rated is not shown again
     (folder / "odd.csv").write_text("a,b,c\nann,tea,0\nann,cake,3\nbob,milk,5\n")
     got = heedful("import films odd.csv --column person=a --column item=b --column rating=c")
     assert (got.code, "--missing 0 if it stands for none" in got.err) == (2, True)
@@ -74,6 +74,8 @@ def test_new_items_come_as_a_table(folder: Path) -> None:
 
 def test_events_are_events_still(folder: Path) -> None:
     assert heedful("init films --ratings 1..5").code == 0
+    (folder / "list.json").write_text('[{"kind": "item", "id": "NA"},\n{"kind": "withdraw", "id": "NA"}]')
+    assert heedful("import films list.json --json").json["counts"]["withdraw"]["applied"] == 1
     (folder / "more.jsonl").write_text('{"kind": "item", "id": "a"}\n{"kind": "nothing"}\n')
     got = heedful("import films more.jsonl --json")
     assert (got.code, got.json["counts"]["item"]["applied"]) == (1, 1)
