@@ -87,7 +87,7 @@ def test_whose_file_it_is(tmp_path: Path) -> None:
         written(tmp_path, "User-ID,ISBN,Book-Rating\n7,034X,0\n"), {"rating": ["Book-Rating"]}, missing=["none"]
     )
     assert (named.summary, told(named.table)) == ("columns User-ID, ISBN, Book-Rating", [("7", "034X", 0.0)])
-    wide = "1,2,3,4,5,6,7,8,9,10,9\n"  # eleven numbers, but no count of them
+    wide = "1,2,3,4,5,6,7,8,9,10,9\n" * 2  # eleven numbers, but no count of them
     with pytest.raises(ValueError, match=r"^x: person: expected a column of person "):
         open_ratings(written(tmp_path, wide, "x"))
     lens = open_ratings(written(tmp_path, "1\t7\t3\t881250949\n1\t8\t4\t881250950\n", "x"))

@@ -59,7 +59,8 @@ def rank(
         list[str] | None,
         typer.Option(
             metavar="WHAT=COLUMN",
-            help="winner, loser; first, second, answer; item, rank, ballot; order (for each place); person, times.",
+            help="winner, loser; first, second, answer; item, rank, ballot; order (for each place); person, times; "
+            "aside, which says what does not count.",
             show_default="by their names",
         ),
     ] = None,

@@ -25,6 +25,7 @@ from heedful.data.known_forms import unpack
 from heedful.data.preflib import SUFFIXES, load_preflib
 from heedful.data.repeats import Repeats, newest_rows
 from heedful.data.roles import find_columns
+from heedful.data.set_aside import counted_rows
 from heedful.data.spreadsheet import write_table
 from heedful.data.table import Table, open_table, table_of
 from heedful.data.wide_choices import as_answers, with_ties
@@ -237,8 +238,8 @@ def _read_choices(
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
         raise ValueError(f"words: expected one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
-    table = with_ties(unpack(table))
-    given = {role: list(names) for role, names in (columns or {}).items()}
+    table, given = counted_rows(unpack(table), columns)
+    table = with_ties(table)
     try:
         at = find_columns(file, table.header, given)
     except ValueError:

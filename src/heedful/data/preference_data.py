@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from heedful.data.files import cut_list, cut_repr
 from heedful.data.repeats import Answer, answer_of
 from heedful.data.row_report import Report
+from heedful.data.set_aside import why_aside
 from heedful.data.table import read_records
 
 EQUAL = "both answers are equal"
@@ -76,6 +77,7 @@ def read_pairs(path: str | PathLike[str], report: Report) -> Iterator[Pair]:
     for at, record in read_records(path):
         report.rows["pairs"] += 1
         try:
+            _refuse_aside(record)
             if "chosen" not in record or "rejected" not in record:
                 raise ValueError(f"columns: expected prompt, chosen, rejected, got {cut_list(list(record)) or 'none'}")
             pair = _pair(at, record)
@@ -96,6 +98,7 @@ def read_labelled(path: str | PathLike[str], report: Report) -> Iterator[Labelle
     for at, record in read_records(path):
         report.rows["labels"] += 1
         try:
+            _refuse_aside(record)
             if "completion" not in record or "label" not in record:
                 raise ValueError(f"columns: expected prompt, completion, label, got {cut_list(list(record)) or 'none'}")
             prompt = _prompt(record.get("prompt"))
@@ -115,6 +118,11 @@ def read_labelled(path: str | PathLike[str], report: Report) -> Iterator[Labelle
         else:
             report.used["labels"] += 1
             yield told
+
+
+def _refuse_aside(record: Mapping[str, Any]) -> None:
+    if (why := why_aside(record)) is not None:
+        raise _Unusable(f"the row says that it does not count, {why}")
 
 
 def _pair(at: str, record: Mapping[str, Any]) -> Pair:

@@ -16,6 +16,7 @@ from heedful.data.choice_pairs import NameColumn, refuse
 from heedful.data.files import cut_repr, is_number, number_in, numbered_lines, open_uncompressed
 from heedful.data.movielens import load_movielens
 from heedful.data.roles import find_roles, fitting, plain
+from heedful.data.set_aside import counted_rows
 from heedful.data.table import Table, open_table, table_of
 
 Ints = NDArray[np.int64]
@@ -81,7 +82,7 @@ def read_ratings(
     `load_ratings`."""
     if twice not in ("refuse", "last", "mean"):
         raise ValueError(f"twice: expected refuse, last or mean, got {cut_repr(twice)}")
-    table, at = _find(table, columns, words)
+    table, at = _find(*counted_rows(table, columns), words)
     users: dict[str, int] = {}
     items: dict[str, int] = {}
     coded = table.columns([at[role][0] for role in ROLES])
@@ -139,10 +140,10 @@ def _worth(value: object, words: Mapping[str, float], missing: Collection[str]) 
 
 
 def _find(
-    table: Table, columns: Columns | None, words: Mapping[str, float] | None
+    table: Table, named: dict[str, list[str]], words: Mapping[str, float] | None
 ) -> tuple[Table, dict[str, list[str]]]:
     """Return (a table with a row for each rating, its columns by role)."""
-    named, header = dict(columns or {}), table.header
+    header = table.header
     if words and "rating" not in named and (kinds := _called(header, _KINDS)):
         named["rating"] = kinds
     person = named.get("person") or fitting("person", header)

@@ -28,6 +28,7 @@ from heedful.data.files import cut_list
 from heedful.data.jsonl import Line
 from heedful.data.repeats import Repeats, find_newest
 from heedful.data.roles import find_roles
+from heedful.data.set_aside import counted_rows
 from heedful.data.table import table_of
 from heedful.evaluation.off_policy import RIGHT, WRONG, estimate, importance, shown_too_often
 from heedful.features import infer
@@ -92,6 +93,8 @@ def read_bandit_log(
     """
     if not rows:
         raise ValueError("table: expected rows, got none")
+    table, columns = counted_rows(table_of([("", dict(row)) for row in rows], "table"), columns)
+    rows = [row for _, row in table.located()]
     header = list(map(str, rows[0]))
     for name in targets:
         if name not in header:
