@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.data.files import cut_list, open_uncompressed
+from heedful.data.set_aside import item_rows
 from heedful.data.table import Table, open_table, read_located_rows
 from heedful.io.line_schema import KINDS
 from heedful.loop import Loop
@@ -80,4 +81,4 @@ def _items(loop: Loop, table: Table) -> tuple[list[dict[str, Any]], list[str]]:
         )
     elif new:
         notes.append(f"{table.name}: new columns, of which this loop learns nothing: {cut_list(new)}")
-    return [row for _, row in table.located()], notes
+    return item_rows(table), notes
