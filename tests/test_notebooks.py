@@ -184,7 +184,7 @@ def test_a_ranking_is_anchored_as_the_command_anchors() -> None:
         ({"choices": 3}, "choices: expected a data frame, rows as objects, or a file, got 3"),
         ({"choices": []}, "choices: rows: expected at least one, got none"),
         ({"choices": [3]}, "choices: row 1: expected an object, values by column, got 3"),
-        ({"choices": [{"winner": "a", "loser": "a"}]}, "choices: row 1: loser: expected another item than the winner"),
+        ({"choices": [{"winner": "a", "loser": "a"}]}, "choices: row 1: loser: expected another item than in winner"),
     ],
 )
 def test_what_a_ranking_refuses(given: dict[str, Any], told: str) -> None:

@@ -150,7 +150,7 @@ def test_columns_duplicates_and_the_densest(meals: Path, tmp_path: Path) -> None
     text = meals.read_text().replace("who,what,stars", "a,b,c") + "p0,m0,5\np0,m0,1\n"
     file = tmp_path / "other.csv"
     file.write_text(text)
-    line = f"{LINE} --user-column a --item-column b --rating-column c --seeds 1 --json"
+    line = f"{LINE} --column person=a --column item=b --column rating=c --seeds 1 --json"
     got = heedful(line, file)
     assert (got.code, got.out) == (2, "")
     assert "item: expected each once for user p0, got 'm0' once more" in got.err
@@ -246,7 +246,7 @@ def test_the_learner_of_the_page(meals: Path) -> None:
         ("--learner alb", "--learner: expected each once, got alb 2 times"),
         ("--measure loss", "measure: expected regret or ndcg, got 'loss'"),
         ("--twice first", "--twice: expected refuse, last or mean, got 'first'"),
-        ("--user-column age", "meals.csv:1: user: expected the column age, got 'who, what, stars'"),
+        ("--column person=age", "meals.csv: person: expected one of the columns who, what, stars, got 'age'"),
         ("--warm 60", "warm: expected a whole number, 1 to 59, got 60"),
         ("--out runs.txt", "--out: expected a name that ends in .csv or .npz, got 'runs.txt'"),
     ],
@@ -264,7 +264,7 @@ def test_bad_input_is_a_sentence(meals: Path, extra: str, told: str) -> None:
             "gaussian --repeats",
             "--repeats: expected none with gaussian, which is drawn; a file of that name is ./gaussian",
         ),
-        ("gaussian --user-column who", "columns: expected none with gaussian"),
+        ("gaussian --column person=who", "--column: expected none with gaussian"),
         ("uniform --densest 3", "--densest: expected none with uniform"),
         ("bernoulli:noise=1", "bernoulli: expected n_users, n_items, n_factors, got 'noise'"),
         ("none.csv", "none.csv: no such file"),

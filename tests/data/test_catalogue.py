@@ -162,7 +162,6 @@ def test_the_largest_and_nearly_equal_numbers() -> None:
     [
         ("", "a.csv: header: expected names of columns, got an empty file"),
         ("\n \n", "a.csv: header: expected names of columns, got an empty file"),
-        ("\n1.5,2\n3,4\n", "a.csv:2: header: expected names of columns, got '1.5'"),
         ("a,b\n", "a.csv: rows: expected at least one below the header, got none"),
         ("a,b,a\n1,2,3\n", "a.csv:1: header: expected each name once, got 'a' 2 times"),
         ("a,b\n1,2\n\n3,4,5\n", "a.csv:4: cells: expected 2 as in the header, got 3"),
@@ -171,8 +170,8 @@ def test_the_largest_and_nearly_equal_numbers() -> None:
         ("a,b\n1,-Infinity\nx,2\n", "a.csv:2: b: expected a finite number, got '-Infinity'"),
         ("a,b\n1,2\n2,1e999\n", "a.csv:3: b: expected a finite number, got '1e999'"),
         (
-            'a;b;c\nNA;1;x\n;"1,5";2\n',
-            "a.csv: columns: expected at least one of finite numbers, got a (nothing in it), b ('1,5'), c ('x')",
+            "a;b;c\n;1;x\n;1_5;2\n",
+            "a.csv: columns: expected at least one of finite numbers, got a (nothing in it), b ('1_5'), c ('x')",
         ),
         (
             "a,b\n1_0,x\n2,y\n",

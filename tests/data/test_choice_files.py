@@ -87,7 +87,7 @@ def test_words_of_ones_own(tmp_path: Path) -> None:
         load_choices(told(tmp_path, "winner,loser\na,b\n"), words={"0": "first"})
 
 
-@pytest.mark.parametrize(("answer", "words"), [("-1", {}), ("1.0", {}), ("1", {"0": "first"}), ("2", {"1": "second"})])
+@pytest.mark.parametrize(("answer", "words"), [("-1", {}), ("1", {"0": "first"}), ("2", {"1": "second"})])
 def test_a_number_that_may_mean_something_else_has_to_be_told(
     tmp_path: Path, answer: str, words: dict[str, str]
 ) -> None:
@@ -186,8 +186,8 @@ def test_columns_that_make_no_sense(tmp_path: Path, columns: dict[str, list[str]
     ("text", "message"),
     [
         ("winner,loser\na,\n", "x.csv:2: loser: expected a name, got nothing"),
-        ("winner,loser\nNA,b\n", "x.csv:2: winner: expected a name, got nothing"),
-        ("winner,loser\na,a\n", "x.csv:2: loser: expected another item than the winner, got 'a' twice"),
+        ("winner,loser\nNaN,b\n", "x.csv:2: winner: expected a name, got nothing"),
+        ("winner,loser\na,a\n", "x.csv:2: loser: expected another item than in winner, got 'a' twice"),
         ("winner,loser,times\na,b,1.5\n", "x.csv:2: times: expected a whole number, 0 to 1,000,000,000, got '1.5'"),
         ("winner,loser,times\na,b,-1\n", "x.csv:2: times: expected a whole number, 0 to 1,000,000,000, got '-1'"),
         ("winner,loser,times\na,b,1000000001\n", "x.csv:2: times: expected a whole number, 0 to 1,000,000,000, got"),
@@ -197,7 +197,7 @@ def test_columns_that_make_no_sense(tmp_path: Path, columns: dict[str, list[str]
             "first,second\na,b\n",
             "x.csv: answer: expected a column of which of the two is better, such as answer or winner, got first",
         ),
-        ("first,second,answer\na,a,first\n", "x.csv:2: second: expected another item than the first, got 'a' twice"),
+        ("first,second,answer\na,a,first\n", "x.csv:2: second: expected another item than in first, got 'a' twice"),
         ("first,second,answer\na,b,c\n", "x.csv:2: answer: expected first, second, equal, unsure, or the name of one"),
         ("first,second,answer\na,b,\n", "x.csv: answers: expected at least one about two items, got none"),
         ("1,2,3,who\na,b,a,x\n", "x.csv:2: order: expected each item once, got 'a' twice"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from heedful.data.rating_files import open_ratings
-from heedful.data.ratings import Columns, RatingTable, load_ratings
+from heedful.data.ratings import RatingTable, load_ratings
 
 WANTED = [("ann", "tea", 3.0), ("Jürgen", "tea", -1.5), ("ann", "soup, hot", 20.0)]
 
@@ -26,33 +26,34 @@ def written(folder: Path, text: str, name: str = "mine.csv") -> Path:
     return folder / name
 
 
+FIRST = {"person": ["1"], "item": ["2"], "rating": ["3"]}
+
+
 @pytest.mark.parametrize(
     ("text", "columns", "found"),
     [
-        ('user,item,rating\nann,tea,3\nJürgen,tea,-1.5\nann,"soup, hot",20\n', Columns(), "user, item, rating"),
-        ('ann,tea,3\nJürgen,tea,-1.5\nann,"soup, hot",20\n', Columns(), "1, 2, 3"),
-        ("ann::tea::3::99\nJürgen::tea::-1.5::99\nann::soup, hot::20::99\n", Columns(), "1, 2, 3"),
-        (
-            'movieId;Rating;userId\ntea;3;ann\ntea;-1.5;Jürgen\n"soup, hot";20;ann\n',
-            Columns(),
-            "userId, movieId, Rating",
-        ),
+        ('user,item,rating\nann,tea,3\nJürgen,tea,-1.5\nann,"soup, hot",20\n', {}, "user, item, rating"),
+        ('ann,tea,3\nJürgen,tea,-1.5\nann,"soup, hot",20\n', FIRST, "1, 2, 3"),
+        ("ann::tea::3::99\nJürgen::tea::-1.5::99\nann::soup, hot::20::99\n", FIRST, "1, 2, 3"),
+        ('movieId;Rating;userId\ntea;3;ann\ntea;-1.5;Jürgen\n"soup, hot";20;ann\n', {}, "userId, movieId, Rating"),
         (
             "row\tUser-ID\tISBN\tstars\n1\tann\ttea\t3\n2\tJürgen\ttea\t-1.5\n3\tann\tsoup, hot\t20\n",
-            Columns(),
+            {},
             "User-ID, ISBN, stars",
         ),
         (
             'Größe;Gericht;Mensch;rating\n3;tea;ann;9\n-1.5;tea;Jürgen;9\n20;"soup, hot";ann;9\n',
-            Columns("Mensch", "Gericht", "Größe"),
+            {"person": ["Mensch"], "item": ["Gericht"], "rating": ["Größe"]},
             "Mensch, Gericht, Größe",
         ),
-        # What is neither named nor known by its name: the first that are left.
-        ('diner,stars,dish\nann,3,tea\nJürgen,-1.5,tea\nann,20,"soup, hot"\n', Columns(), "diner, dish, stars"),
-        ('7,4,1\nann,tea,3\nJürgen,tea,-1.5\nann,"soup, hot",20\n', Columns("7", "4", "1"), "7, 4, 1"),
+        (
+            'title,my_rating,average_rating,asin,user\nx,3,1,tea,ann\ny,"-1,5",1,tea,Jürgen\nz,20,1,"soup, hot",ann\n',
+            {},
+            "user, asin, my_rating",
+        ),
     ],
 )
-def test_columns_of_any_name_in_any_order(tmp_path: Path, text: str, columns: Columns, found: str) -> None:
+def test_columns_of_any_name_in_any_order(tmp_path: Path, text: str, columns: dict[str, list[str]], found: str) -> None:
     opened = open_ratings(written(tmp_path, text), columns)
     assert (told(opened.table), opened.summary) == (WANTED, f"columns {found}")
 
@@ -68,7 +69,7 @@ def test_json_lines_and_parquet(tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     columns = {"who": ["ann", "Jürgen"], "what": [7, 8], "x": [3.0, 4.5], "rating": [9, 9]}
     pq.write_table(pa.table(columns), tmp_path / "mine.parquet")
-    opened = open_ratings(tmp_path / "mine.parquet", Columns(rating="x"))
+    opened = open_ratings(tmp_path / "mine.parquet", {"rating": ["x"]})
     assert (told(opened.table), opened.summary) == (wanted, "columns who, what, x")
 
 
@@ -82,10 +83,15 @@ def test_whose_file_it_is(tmp_path: Path) -> None:
         opened = open_ratings(written(tmp_path, text, "x"))
         assert opened.summary == "Book-Crossing, implicit ratings (0) left out"
         assert told(opened.table) == [("7", "0451", 10.0)]
-    named = open_ratings(written(tmp_path, "User-ID,ISBN,Book-Rating\n7,034X,0\n"), Columns(rating="Book-Rating"))
+    named = open_ratings(
+        written(tmp_path, "User-ID,ISBN,Book-Rating\n7,034X,0\n"), {"rating": ["Book-Rating"]}, missing=["none"]
+    )
     assert (named.summary, told(named.table)) == ("columns User-ID, ISBN, Book-Rating", [("7", "034X", 0.0)])
-    wide = "1,2,3,4,5,6,7,8,9,10,9\n"  # eleven numbers, but no count of them
-    assert open_ratings(written(tmp_path, wide, "x")).summary == "columns 1, 2, 3"
+    wide = "1,2,3,4,5,6,7,8,9,10,9\n" * 2  # eleven numbers, but no count of them
+    with pytest.raises(ValueError, match=r"^x: person: expected a column of person "):
+        open_ratings(written(tmp_path, wide, "x"))
+    lens = open_ratings(written(tmp_path, "1\t7\t3\t881250949\n1\t8\t4\t881250950\n", "x"))
+    assert (lens.summary, told(lens.table)) == ("MovieLens", [("1", "7", 3.0), ("1", "8", 4.0)])
 
 
 def test_folders(tmp_path: Path) -> None:
@@ -106,15 +112,15 @@ def test_folders(tmp_path: Path) -> None:
     (folder / "u.data").write_text("1\t2\t3\t4\n")
     with pytest.raises(FileNotFoundError, match=r"u\.genre: no such file"):
         open_ratings(folder)
-    with pytest.raises(ValueError, match=r"^some: columns: expected none with MovieLens, got who"):
-        open_ratings(folder, Columns(user="who"))
+    with pytest.raises(ValueError, match=r"^some: columns: expected none with MovieLens, got person"):
+        open_ratings(folder, {"person": ["who"]})
     with pytest.raises(FileNotFoundError, match="nothing is fetched"):
         open_ratings(tmp_path / "none")
 
 
 def test_a_pair_that_comes_twice(tmp_path: Path) -> None:
-    file = written(tmp_path, "a,b,1\na,c,5\na,b,2\na,b,6\n")
-    with pytest.raises(ValueError, match=r"^mine.csv:3: item: expected each once for user a, got 'b' once more"):
+    file = written(tmp_path, "user,item,rating\na,b,1\na,c,5\na,b,2\na,b,6\n")
+    with pytest.raises(ValueError, match=r"^mine.csv:4: item: expected each once for user a, got 'b' once more"):
         open_ratings(file)
     assert told(open_ratings(file, twice="last").table) == [("a", "b", 6.0), ("a", "c", 5.0)]
     assert told(open_ratings(file, twice="mean").table) == [("a", "b", 3.0), ("a", "c", 5.0)]
@@ -126,37 +132,78 @@ def test_a_pair_that_comes_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
-        ("", Columns(), "mine.csv: ratings: expected at least one, got none"),
-        ("\n\n", Columns(), "mine.csv: ratings: expected at least one, got none"),
-        ("user,item,rating\n", Columns(), "mine.csv: ratings: expected at least one, got none"),
-        ("user,item\na,b\n", Columns(), "mine.csv:1: line: expected USER, ITEM and RATING"),
-        ("user,item\na,b\n", Columns(rating="item"), "mine.csv:1: item: expected a column for it, got 'user, item'"),
-        ("user,item,rating\na,b,\n", Columns(), "mine.csv:2: rating: expected a finite number, got ''"),
-        ("user,item,rating\na,b,NaN\n", Columns(), "mine.csv:2: rating: expected a finite number, got 'NaN'"),
-        ("user,item,rating\na,b,4\na,,3\n", Columns(), "mine.csv:3: line: expected USER, ITEM and RATING"),
-        ("user,item,rating\na,b,3\n", Columns("who"), "mine.csv:1: user: expected the column who, got 'user, item,"),
-        ("user,item,rating\n", Columns("user", "user"), "mine.csv:1: columns: expected three different ones"),
-        ('user,item,rating\na,"b,3\n', Columns(), "mine.csv:2: line: expected USER,ITEM,RATING"),
-        ('{"user": "a", "item": "b"}\n', Columns(), "mine.csv: rating: expected a column for it, got 'user, item'"),
-        ('{"user": "a", "item": 1.5, "rating": 3}\n', Columns(), "mine.csv:1: item: expected a text or a whole number"),
-        ('{"user": true, "item": 1, "rating": 3}\n', Columns(), "mine.csv:1: user: expected a text or a whole number"),
+        ("", {}, "mine.csv: header: expected names of columns, got an empty file"),
+        ("\n\n", {}, "mine.csv: header: expected names of columns, got an empty file"),
+        ("user,item,rating\n", {}, "mine.csv: rows: expected at least one below the header, got none"),
+        ("user,item\na,b\n", {}, "mine.csv: rating: expected a column of rating (called rating, stars, "),
+        ("user,item\na,b\n", {"rating": ["item"]}, "mine.csv: item: expected a column of item "),
+        ("user,item,rating\na,b,\n", {}, "mine.csv: ratings: expected at least one, got none"),
+        ("user,item,rating\na,b,NaN\na,c,x\n", {}, "mine.csv:3: rating: expected a finite number, got 'x'"),
+        ("user,item,rating\na,b,4\na,,3\n", {}, "mine.csv:3: item: expected a name, got nothing"),
+        ("user,item,rating\na,b,3\n", {"person": ["who"]}, "mine.csv: person: expected one of the columns user, item,"),
+        ("user,item,rating\na,b,3\n", {"user": ["who"]}, "columns: expected one of person, item, rating, got 'user'"),
+        ("user,item,rating\n", {"person": ["user"], "item": ["user"]}, "mine.csv: rows: expected at least one below"),
+        ("user,item,rating\na,b,3\n", {"person": ["user"], "item": ["user"]}, "columns: expected each column once"),
+        ('user,item,rating\na,"b,3\n', {}, "mine.csv:2: text: expected CSV, got unexpected end of data"),
+        ('{"user": "a", "item": "b"}\n', {}, "mine.csv: rating: expected a column of rating "),
+        ('{"user": "a", "item": 1.5, "rating": 3}\n', {}, "mine.csv:1: item: expected a text or a whole number"),
+        ('{"user": true, "item": 1, "rating": 3}\n', {}, "mine.csv:1: user: expected a text or a whole number"),
+        ('{"user": "a", "item": 1, "rating": null}\n', {}, "mine.csv: ratings: expected at least one, got none"),
+        ('{"user": "a", "item": 1, "rating": "x"}\n', {}, "mine.csv:1: rating: expected a finite number, got 'x'"),
+        ('{"user": "a", "item": 1, "rating": true}\n', {}, "mine.csv:1: rating: expected a finite number, got True"),
+        ("[1]", {}, "mine.csv: record 1: expected an object, got 1"),
         (
-            '{"user": "a", "item": 1, "rating": null}\n',
-            Columns(),
-            "mine.csv:1: rating: expected a finite number in rating",
+            "Book Id,My Rating,Average Rating\nx,0,3.5\ny,4,3\nz,2,4\nu,5,4\n",
+            {},
+            "mine.csv: person: expected a column of person (called person, user, who, voter, participant, ...), or "
+            "--column person=COLUMN, got Book Id, My Rating, Average Rating; My Rating: expected ratings, got 0 in 1 "
+            "of 4, the others from 2 to 5: --missing 0 if it stands for none, else --missing none",
         ),
+        ("user,item,rating\na,b,0\na,c,3\nb,c,5\n", {}, "mine.csv: rating: expected ratings, got 0 in 1 of 3, the oth"),
         (
-            '{"user": "a", "item": 1, "rating": "x"}\n',
-            Columns(),
-            "mine.csv:1: rating: expected a finite number, got 'x'",
+            "userID,artistID,weight\n1,2,300\n",
+            {},
+            "mine.csv: rating: expected a column of rating (called rating, stars",
         ),
-        ("[1]", Columns(), "mine.csv: text: expected CSV, Parquet or one JSON object a line, got a JSON array"),
     ],
 )
-def test_what_is_no_ratings(tmp_path: Path, text: str, columns: Columns, message: str) -> None:
+def test_what_is_no_ratings(tmp_path: Path, text: str, columns: dict[str, list[str]], message: str) -> None:
     with pytest.raises(ValueError) as error:
         open_ratings(written(tmp_path, text), columns)
     assert str(error.value).startswith(message)
+
+
+def test_counts_and_kinds_of_feedback_are_not_taken_for_ratings(tmp_path: Path) -> None:
+    plays = written(tmp_path, "userID\tartistID\tweight\n1\t20\t5037\n1\t10\t36\n2\t20\t7\n", "plays.dat")
+    with pytest.raises(
+        ValueError, match=r"; weight has counts, .*: --column rating=weight takes them for such all the s"
+    ):
+        open_ratings(plays)
+    assert open_ratings(plays, {"rating": ["weight"]}).table.values.tolist() == [5037.0, 36.0, 7.0]
+    kinds = written(tmp_path, "feedback_type,user_id,item_id,at\nstar,u0,i0,9\nread,u1,i1,9\nread,u0,i1,9\n", "k.csv")
+    with pytest.raises(ValueError, match=r"feedback_type has kinds .*, such as --worth star=1 --worth read=2$"):
+        open_ratings(kinds)
+    opened = open_ratings(kinds, words={"star": 5, "read": 2})
+    assert (opened.summary, told(opened.table)[0]) == ("columns user_id, item_id, feedback_type", ("u0", "i0", 5.0))
+
+
+def test_a_matrix_has_a_row_for_each_user(tmp_path: Path) -> None:
+    file = written(tmp_path, "user,joke0,joke1,joke2\nu0,99,7.74,-4.05\nu1,0.72,,99\n")
+    with pytest.raises(
+        ValueError, match=r"rating: expected ratings, got 99 in 2 of 5, the others from -4\.05 to 7\.74: "
+    ):
+        open_ratings(file)
+    with pytest.warns(UserWarning, match="a matrix: each of 3 columns is taken for an item"):
+        table = open_ratings(file, missing=["99"]).table
+    assert told(table) == [("u0", "joke1", 7.74), ("u0", "joke2", -4.05), ("u1", "joke0", 0.72)]
+
+
+def test_ratings_that_are_all_the_same_are_said(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="all 2 ratings are the same, 1: nothing can be learned"):
+        open_ratings(written(tmp_path, "user,item,rating\na,b,1\na,c,1\n"))
+    with pytest.warns(UserWarning, match="1 row without a rating left out"):
+        table = open_ratings(written(tmp_path, "user,item,rating\na,b,1\nb,b,2\nz,d,NA\n")).table
+    assert (told(table), table.user_names.tolist()) == ([("a", "b", 1.0), ("b", "b", 2.0)], ["a", "b"])
 
 
 @pytest.mark.slow
@@ -164,9 +211,9 @@ def test_what_is_no_ratings(tmp_path: Path, text: str, columns: Columns, message
     ("place", "words", "size"),
     [
         (("movielens-100k",), "MovieLens", (100_000, 943, 1682)),
-        (("movielens-100k", "u.data"), "columns 1, 2, 3", (100_000, 943, 1682)),
+        (("movielens-100k", "u.data"), "MovieLens", (100_000, 943, 1682)),
         (("movielens-1m",), "MovieLens", (1_000_209, 6040, 3706)),
-        (("movielens-1m", "ratings.dat.gz"), "columns 1, 2, 3", (1_000_209, 6040, 3706)),
+        (("movielens-1m", "ratings.dat.gz"), "MovieLens", (1_000_209, 6040, 3706)),
         (("jester-1",), "Jester", (1_810_455, 24_983, 100)),
         (
             ("book-crossing-subset", "BX-Book-Ratings.subset.csv.gz"),

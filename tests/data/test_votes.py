@@ -131,7 +131,7 @@ def test_columns_come_to_what_rows_come_to(
             "a,b,model_a\na,b,nope\na,b,none\n",
             "votes.csv:3: winner: expected model_a, model_b, .*, got 'nope'; say what",
         ),
-        ('"a\nb",c,model_a\nc,c,tie\n', "votes.csv:4: model_b: expected another item than the first, got 'c' twice"),
+        ('"a\nb",c,model_a\nc,c,x\nd,d,x\n', "votes.csv:4: model_b: expected another item than in model_a, got 'c'"),
         ("a,b,model_a\na,b\n", "votes.csv:3: cells: expected 3 as in the header, got 2"),
         ('a,b,model_a\n"a"b,c,tie\n', "votes.csv:3: text: expected CSV, got "),
         ("", "votes.csv: rows: expected at least one"),
@@ -178,10 +178,10 @@ def test_an_index_that_pandas_wrote_is_no_column_of_votes(tmp_path: Path) -> Non
         opened = load_choices(path)
     assert len(got) == 1
     assert opened == load_choices(put(tmp_path, BATTLES, "plain.csv"))
-    path = put(tmp_path, "\n".join([*numbered, "7,8,max,max,model_a,s3,4,"]) + "\n")
+    path = put(tmp_path, "\n".join([*numbered, "7,8,,max,model_a,s3,4,"]) + "\n")
     with (
         pytest.warns(UserWarning, match="numbers the rows") as got,
-        pytest.raises(ValueError, match=r"^votes\.csv:9: model_b: expected another item than the first"),
+        pytest.raises(ValueError, match=r"^votes\.csv:9: model_a: expected a name, got nothing"),
     ):
         load_choices(path)
     assert len(got) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from heedful.data.known_forms import unpack
+from heedful.data.table import open_table
 from heedful.io.bandit_log import evaluate_table, read_bandit_log
 from logged import TABLES, look_at_table
 
@@ -137,7 +140,7 @@ def test_what_is_wrong_is_named_by_row_and_column(change: dict[str, str], told: 
 def test_a_table_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="table: expected rows, got none"):
         read_bandit_log([])
-    with pytest.raises(ValueError, match="reward: expected a column of that name, got action, probability"):
+    with pytest.raises(ValueError, match=r"table: reward: expected a column of reward .*, got action, probability"):
         read_bandit_log([{"action": "a", "probability": 1}])
     with pytest.raises(ValueError, match="always: expected an action of the table, got 'z'"):
         evaluate_table(table(3), always=["z"])
@@ -292,3 +295,22 @@ def test_learners_are_evaluated_without_a_bound_that_was_seen_as_well() -> None:
     assert narrow.value == wide.value
     assert None not in (narrow.low, narrow.high, wide.low, wide.high)
     assert narrow.high - narrow.low < wide.high - wide.low  # type: ignore[operator]
+
+
+def test_columns_of_other_names_and_logs_of_other_programs(tmp_path: Path) -> None:
+    own = [{"action": row["action"], "probability": row["probability"], "reward": row["reward"]} for row in table(60)]
+    want = evaluate_table(own)
+    other = [{"item_id": row["action"], "propensity_score": row["probability"], "click": row["reward"]} for row in own]
+    assert evaluate_table(other) == want
+    odd = [{"was": r["action"], "p_shown": r["probability"], "cash": r["reward"], "reward": 7, "x": 1} for r in own]
+    named = {"action": ["was"], "probability": ["p_shown"], "reward": ["cash"]}
+    assert evaluate_table(odd, columns=named) == want
+    with pytest.raises(ValueError, match=r"^table: action: .* or --column action=COLUMN --column probability=COLUMN"):
+        read_bandit_log(odd)
+    shown = [{"TAction": {"topic": "news"}}, {"TAction": {"topic": "sport"}}]
+    told = {"_labelIndex": 1, "_label_Action": 2, "_label_probability": 0.25, "_label_cost": -1.0, "EventId": "e"}
+    lines = [told | {"EventId": f"e{i}", "c": {"GUser": {"device": "phone"}, "_multi": shown}} for i in range(2)]
+    (tmp_path / "log.dsjson").write_text("\n".join(map(json.dumps, lines)))
+    found = [row for _, row in unpack(open_table(tmp_path / "log.dsjson")).located()]
+    assert found[0] == {"GUser.device": "phone", "action": "sport", "probability": 0.25, "reward": 1.0, "id": "e0"}
+    assert read_bandit_log(found).reward.tolist() == [1.0, 1.0]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from heedful.loop.evaluate import Evaluation
     from heedful.loop.interactions.telling import Part
 
-TABLES = (".csv", ".json", ".jsonl", ".parquet", ".gz")
+TABLES = (".csv", ".json", ".jsonl", ".dsjson", ".parquet", ".gz")
 
 
 def evaluate(
@@ -49,6 +49,14 @@ def evaluate(
     always: Annotated[
         list[str] | None,
         typer.Option(metavar="ACTION", help="With a TABLE: the value if this action were always shown."),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHAT=COLUMN",
+            help="With a TABLE: action, probability, reward or person.",
+            show_default="by their names",
+        ),
     ] = None,
     least_probability: Annotated[
         float | None,
@@ -85,7 +93,8 @@ def evaluate(
     log cannot tell, the output says why, and what would change that.
 
     A TABLE has one impression a row (one item shown once), with the columns action (the item), probability (with which
-    it was shown), reward, and perhaps person; all other columns are the context. Without options the output says what
+    it was shown), reward, and perhaps person, or others that --column names; all other columns are the context. A log
+    of Vowpal Wabbit or Personalizer (dsjson) is one, too. Without options the output says what
     showing always the same action would have earned, for each action. Where rewards are not 0 or 1, an interval has the
     ends that --least-reward and --most-reward determine.
 
@@ -104,10 +113,14 @@ def evaluate(
     if plot is not None:
         check_extra("matplotlib", "plot", "--plot")
     of_table = {
-        "targets": target or (), "always": always or (), "least_probability": least_probability,
-        "least_reward": least_reward, "most_reward": most_reward,
+        "targets": target or (), "always": always or (), "columns": column or (),
+        "least_probability": least_probability, "least_reward": least_reward, "most_reward": most_reward,
     }  # fmt: skip
-    options = {"targets": "--target", **{field: f"--{field.replace('_', '-')}" for field in list(of_table)[1:]}}
+    options = {
+        "targets": "--target",
+        "columns": "--column",
+        **{field: f"--{field.replace('_', '-')}" for field in list(of_table)[1:] if field != "columns"},
+    }
     named = [options[field] for field, value in of_table.items() if value not in ((), None)]
     if len(names) > 1:
         if named or plot is not None:
@@ -201,12 +214,16 @@ def _of_table(
 
     The other arguments, and the `options`, are those of `evaluate_table`.
     """
-    from heedful.data.table import read_table
+    from heedful.data.known_forms import unpack
+    from heedful.data.roles import columns_of
+    from heedful.data.table import open_table
     from heedful.io.bandit_log import evaluate_table
     from heedful.loop.interactions import telling
 
     with reading_input(), asking():
-        found = evaluate_table(read_table(path), learners=learners, alpha=alpha, **options)
+        rows = [row for _, row in unpack(open_table(path)).located()]
+        options = {**options, "columns": columns_of(options["columns"])}
+        found = evaluate_table(rows, learners=learners, alpha=alpha, **options)
     return found, telling.evaluation(found)
 
 

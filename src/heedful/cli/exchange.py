@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import As, Json, Name, Options, Own, asking, open_loop, pairs
+from heedful.cli.common import As, Json, Name, Options, Own, asking, numbers, open_loop, pairs
 from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input
 from heedful.cli.import_summary import Tally, report_json, show_counts, show_report
 from heedful.core.wording import count
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from heedful.data.jsonl import Line
     from heedful.data.row_report import Report
     from heedful.io import Outcome
+    from heedful.io.table_import import TableImport
     from heedful.loop import Loop
 
 NO_ACTIONS = ("click", "impression", "")
@@ -33,7 +34,7 @@ NO_ACTIONS = ("click", "impression", "")
 def import_(
     name: Name,
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE...", help="JSON lines, plain or gzip; none with --features.")
+        list[Path] | None, typer.Argument(metavar="FILE...", help="JSON lines, or tables; plain or gzip.")
     ] = None,
     ubi: Annotated[
         Path | None,
@@ -68,9 +69,24 @@ def import_(
         bool, typer.Option("--evaluations", help="Of scores: also those that a model gave.")
     ] = False,
     own: Own = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WHAT=COLUMN", help="Of a table of ratings: person, item, rating.", show_default="found"),
+    ] = None,
+    worth: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND=R", help="What a kind of feedback is worth, such as star=5; may be repeated."),
+    ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(metavar="R", help="Of a table of ratings: one that stands for none; none if none does."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Bring events into a loop: items, decisions, feedback, from JSON lines, an OpenSearch UBI log, or --as FORMAT.
+
+    A FILE may also be a table (CSV, JSON or Parquet): of ratings in loops that learn these, otherwise of items, which
+    are put on offer.
 
     Importing the same file twice changes nothing. A line that does not fit is rejected with the reason, and the others
     are imported all the same. The import can be stopped at any time, and started again. With --as, files are of a
@@ -104,20 +120,33 @@ def import_(
             raise BadInput(f"{file}: {'expected a file, got a folder' if file.is_dir() else 'no such file'}")
     if format is not None and url is None and (ubi is not None or not files):
         raise BadInput("--ubi: expected none with --as, got it" if ubi else "FILE: expected some with --as, got none")
+    from heedful.io.table_import import holds_events
+
     tally = Tally()
     with open_loop(name, own) as loop, asking():
         loop.projection.look()
         before = loop.projection.moves
-        for file in files if ubi is None and format is None else ():
-            _check_objects(file)  # all of them before anything of one is taken
-        put = _put_items(loop, items) if items is not None else None
+        # All of them are looked at before anything of one is taken.
+        plain = files if ubi is None and format is None else []
+        listed = [] if items is None else [items]
+        listed += [file for file in plain if not holds_events(file)]
+        tables = {file: _read_table(loop, file, column, worth, missing) for file in listed}
+        named = [f"--{name}" for name, value in (("column", column), ("worth", worth), ("missing", missing)) if value]
+        if named and not tables:
+            raise BadInput(f"{named[0]}: expected a table that it is about, got none")
+        put: int | None = None
+        for table in tables.values():
+            for each in table.notes:
+                note(each)
+            if table.items:
+                put = (put or 0) + loop.put_items(table.items)
         report = _import_ubi(loop, ubi, files[0], chains, tally) if ubi is not None else None
         if url is not None:
             report = _import_langfuse(loop, url, since, options, tally)
         elif format is not None:
             report = _import_as(loop, format, options, files, tally)
-        for file in files if ubi is None and format is None else ():
-            _import_file(loop, file, tally)
+        for file in plain:
+            _import_file(loop, file, tally, tables.get(file))
         given, moved = (max(now - then, 0) for now, then in zip(loop.projection.moves, before))
         told = tally.as_json() | {"version": loop.version}
         told |= {"lessons": {"feedback": given, "moved": moved}} if given else {}
@@ -154,7 +183,7 @@ def _check_objects(file: Path) -> None:
                 first.append(told)
     if first and not any(each.startswith("{") for each in first):
         expected = f"expected JSON lines, one object a line, got {cut_repr(first[0])} first"
-        help = "docs/commands.md, import, has their fields; a table of items is for --features"
+        help = "docs/commands.md, import, has their fields; a table is for `heedful import`"
         raise BadInput(f"{file}: {expected}; {help}")
 
 
@@ -169,25 +198,34 @@ def _unused_files(report: Report, files: Mapping[str, Path]) -> list[str]:
     ]
 
 
-def _put_items(loop: Loop, file: Path) -> int:
-    from heedful.data.table import read_table
+def _read_table(
+    loop: Loop, file: Path, column: list[str] | None, worth: list[str] | None, missing: list[str] | None
+) -> TableImport:
+    """Return what the table in `file` brings into the loop, by options of the command."""
+    from heedful.data.roles import columns_of
+    from heedful.io.table_import import read_import
 
     with reading_input():
         try:
-            rows = read_table(file)
+            worths = numbers("--worth", "KIND=R", worth or ())
+            return read_import(loop, file, columns_of(column or ()), worths, missing or ())
         except ModuleNotFoundError as error:
             raise Failure(str(error)) from error
-    return loop.put_items(rows)
 
 
-def _import_file(loop: Loop, file: Path, tally: Tally) -> None:
-    from heedful.data.jsonl import read_lines
+def _import_file(loop: Loop, file: Path, tally: Tally, table: TableImport | None) -> None:
+    from heedful.data.jsonl import Line, read_lines
     from heedful.io import import_lines
 
-    total = _count_lines(file) if notes().is_terminal and file.is_file() else None
+    if table is None:
+        total = _count_lines(file) if notes().is_terminal and file.is_file() else None
+        lines: Iterable[Line] = read_lines(file)
+    else:
+        total = len(table.lines)
+        lines = (Line(i, record, None) for i, record in enumerate(table.lines, 1))
     with _progress(file.name, total) as advance:
-        for outcome in import_lines(loop, advance(read_lines(file))):
-            tally.add(outcome, f"{file.name}:{outcome.line}")
+        for outcome in import_lines(loop, advance(lines)):
+            tally.add(outcome, f"{file.name}:{outcome.line}" if table is None else f"{outcome.kind} {outcome.id}")
 
 
 def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Tally) -> Report:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from heedful.features import Encoding
     from heedful.loop import Loop
 
-TOO_FEW = "and too few repeat"
-"""How the reason ends that `infer` gives for ignoring a column of texts."""
+MOST_COLUMNS = 40
+"""How many columns of a table are shown one by one."""
 
 
 def _kinds() -> list[type[Interaction[Any]]]:
@@ -277,7 +277,8 @@ def _create(
 ) -> tuple[Loop, list[dict[str, Any]]]:
     folder = place(name)
     with reading_input():
-        from heedful.data.table import read_table
+        from heedful.data.set_aside import item_rows
+        from heedful.data.table import open_table, read_table
         from heedful.features import TEXTS, declare, encode_names, infer
         from heedful.loop import Loop
         from heedful.loop.interactions.registry import default_learner, interaction_type
@@ -285,7 +286,7 @@ def _create(
 
         told = Settings(**settings)
         try:
-            rows = read_table(file) if file is not None else []
+            rows = item_rows(open_table(file)) if file is not None else []
             requests = read_table(context) if context is not None else None
         except ModuleNotFoundError as error:
             raise Failure(str(error)) from error
@@ -479,6 +480,8 @@ def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Map
 
     `rows` are the items of the new loop; `around` is typer's context, which has the command line.
     """
+    from heedful.features.inference import TOO_FEW
+
     kinds = {}
     for each in loop.manifest.encoding.describe() if loop.manifest.encoding.size else ():
         if each.why.endswith(TOO_FEW) and (kind := _kind_if_asked([row.get(each.column) for row in rows])):
@@ -526,7 +529,13 @@ def _table(title: str, encoding: Encoding) -> rich.table.Table:
     table = new_table(escape(title))
     for column in ("column", "kind", "features", "example", "missing", "why"):
         table.add_column(column, overflow="fold", justify="right" if column in ("features", "missing") else "left")
-    for each in encoding.describe():
+    described = encoding.describe()
+    rest = Counter(each.kind for each in described[MOST_COLUMNS:])
+    if rest:
+        table.caption = (
+            f"and {count(rest.total(), 'more column')}: {', '.join(f'{n:,} {kind}' for kind, n in rest.items())}"
+        )
+    for each in described[:MOST_COLUMNS]:
         style = "dim" if each.kind == "ignored" else ""
         cells = [each.column, each.kind, f"{each.features:,}", each.example, f"{each.missing:,}", each.why]
         table.add_row(*map(escape, cells), style=style)

@@ -59,7 +59,8 @@ def rank(
         list[str] | None,
         typer.Option(
             metavar="WHAT=COLUMN",
-            help="winner, loser; first, second, answer; item, rank, ballot; order (for each place); person, times.",
+            help="winner, loser; first, second, answer; item, rank, ballot; order (for each place); person, times; "
+            "aside, which says what does not count.",
             show_default="by their names",
         ),
     ] = None,
@@ -155,6 +156,7 @@ def rank(
     of_arena |= {"--page": page, "--votes": votes}
     with reading_input(), _by_option():
         from heedful.data.choices import open_pairs
+        from heedful.data.roles import columns_of
 
         if (file / "log.db").is_file():
             from heedful.cli.compare_models import loaded_battles
@@ -163,7 +165,7 @@ def rank(
         elif votes is not None:
             raise BadInput(f"--votes: expected an arena that heedful compare --models made, got {str(file)!r}")
         else:
-            loaded = open_pairs(file, _columns(column or ()), _words(answer or ()))
+            loaded = open_pairs(file, columns_of(column or ()), _words(answer or ()))
         voted = _as_arena(loaded, arena, _given(of_people), _given(of_arena))
     if voted is not None:
         with reading_input(), _by_option(), notes().status(f"weighing {voted.pairs.columns.times.sum():,} votes"):
@@ -274,16 +276,6 @@ def _by_option() -> Iterator[None]:
     except ValueError as error:
         name, _, told = str(error).partition(": ")
         raise ValueError(f"--{name}: {told}" if name in OPTIONS else str(error)) from None
-
-
-def _columns(given: Sequence[str]) -> dict[str, list[str]]:
-    columns: dict[str, list[str]] = {}
-    for each in given:
-        what, mark, name = each.partition("=")
-        if not (what and mark and name):
-            raise BadInput(f"--column: expected WHAT=COLUMN, such as winner=chosen, got {each!r}")
-        columns.setdefault(what, []).append(name)
-    return columns
 
 
 def _words(given: Sequence[str]) -> dict[str, str]:

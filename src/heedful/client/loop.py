@@ -133,7 +133,8 @@ class FeedbackOperations(DecisionOperations):
     def forget(self, person: str) -> Steps[Forgotten]:
         """Erase a person: every decision made for them and every answer to it; return how much was erased.
 
-        Decisions that this client made for them while the server did not answer, and did not report yet, are dropped."""
+        Decisions that this client made for them while the server did not answer, and did not report yet, are
+        dropped."""
         self._untold.forget(self.name, str(person))
         call = Call("DELETE", self._path("people", str(person)))
         return messages.read_as((yield from self._ask(call, repeat=False, long=True)), Forgotten)

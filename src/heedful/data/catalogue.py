@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.files import cut_list, cut_repr, number_in
-from heedful.data.table import csv_table
+from heedful.data.table import open_table
 
 
 class Catalogue(NamedTuple):
@@ -28,30 +28,31 @@ class Catalogue(NamedTuple):
 
 
 def load_catalogue(path: str | PathLike[str]) -> Catalogue:
-    """Load a CSV of items with a header: UTF-8, plain or gzip, separated by comma, semicolon or tab.
+    """Load a table of items as `read_table` does.
 
-    A column is numeric if each of its cells is a finite number (with a point, not a comma, before decimals) or missing
-    (empty, NA, NaN, null in any case); numeric columns that vary are the features. The first column with some text
+    A column is numeric if each of its cells is a finite number or missing; numeric columns that vary are the
+    features. The first column with some text
     gives the names; an item with an empty name, or each item if there is no such column, is called "item 3" by its
     place. Other columns are ignored, as are blank lines.
 
     Raise FileNotFoundError if the path does not exist. Raise ValueError, as `NAME:LINE: ...` if one line is to blame,
-    for a file without header, rows or a numeric column that varies, a row with more or fewer cells than the header, a
-    repeated column name, an infinite number, and text that is not UTF-8 or not CSV.
+    for a table without a numeric column that varies, and for an infinite number; other errors are those of
+    `read_table`.
     """
     path = Path(path)
-    header, rows = csv_table(path)
-    columns = {name: [cells[j] for _, cells in rows] for j, name in enumerate(header)}
+    table = open_table(path)
+    rows = table.located()
+    columns = {name: [_text(row.get(name)) for _, row in rows] for name in table.header}
     names: list[str] = []
     numeric: dict[str, NDArray[np.float64]] = {}
     for name, cells in columns.items():
-        values = [number_in(cell.strip()) for cell in cells]
+        values = [number_in(cell) for cell in cells]
         column = np.array(values, np.float64)  # None becomes NaN
         if None in values:
-            names = names or ["" if value != value else cell.strip() for cell, value in zip(cells, values)]
+            names = names or ["" if value != value else cell for cell, value in zip(cells, values)]
         elif np.isinf(column).any():
             i = int(np.isinf(column).argmax())
-            raise ValueError(f"{path.name}:{rows[i][0]}: {name}: expected a finite number, got {cut_repr(cells[i])}")
+            raise ValueError(f"{rows[i][0]}: {name}: expected a finite number, got {cut_repr(cells[i])}")
         elif not np.isnan(column).all():
             numeric[name] = column
     if not numeric:
@@ -72,9 +73,13 @@ def load_catalogue(path: str | PathLike[str]) -> Catalogue:
     )
 
 
+def _text(cell: object) -> str:
+    return "" if cell is None else str(cell).strip()
+
+
 def _example(cells: Sequence[str]) -> str:
     """Return, for a message, the first of `cells` that keeps the column from being numeric."""
-    return next((cut_repr(cell) for cell in cells if number_in(cell.strip()) is None), "nothing in it")
+    return next((cut_repr(cell) for cell in cells if number_in(cell) is None), "nothing in it")
 
 
 def _standardise(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
+from warnings import warn
 
 import numpy as np
 
-from heedful.data.choice_cells import BAD, WORDS, name_in, times, word
-from heedful.data.choice_columns import plain
+from heedful.core.wording import count
+from heedful.data.cells import BAD, WORDS, name_in, times, word
 from heedful.data.comparisons import Bools, ComparisonColumns, Ints
 from heedful.data.files import cut_repr, is_number
+from heedful.data.roles import plain
 from heedful.data.table import CodedColumn, Table
 
 Check = tuple[Bools, Callable[[str, int], object]]
@@ -30,7 +32,7 @@ class NamedPairs(NamedTuple):
     bad: Bools
 
 
-class _Column:
+class NameColumn:
     """A column of r names, which are numbered: `numbers` (r,) has the number of each row's name, `wrong` (r,) whether
     the cell is invalid."""
 
@@ -63,15 +65,12 @@ def winners(table: Table, at: Mapping[str, list[str]]) -> NamedPairs:
     first malformed row."""
     got = _columns(table, at, "winner", "loser")
     items: dict[str, int] = {}
-    winner, loser = (_Column(got[role], at[role][0], items) for role in ("winner", "loser"))
+    winner, loser = (NameColumn(got[role], at[role][0], items) for role in ("winner", "loser"))
     often, odd_times = _times(got)
     person, people, odd_person = _people(got, at, often.size)
 
-    def same(where: str, i: int) -> None:
-        name = loser.texts[loser.codes[i]]
-        raise ValueError(f"{where}: {loser.field}: expected another item than the winner, got {cut_repr(name)} twice")
-
-    refuse(table, [winner.check(), loser.check(), odd_times, (winner.numbers == loser.numbers, same), odd_person])
+    refuse(table, [winner.check(), loser.check(), odd_times, odd_person])
+    often[_meets_itself(table, winner, loser)] = 0
     no, yes = np.zeros(often.size, bool), np.ones(often.size, bool)
     pairs = ComparisonColumns(person, winner.numbers, loser.numbers, no, yes, np.zeros(often.size, np.int64), often)
     return NamedPairs(pairs, list(items), people, no)
@@ -86,17 +85,15 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
     got = _columns(table, at, "first", "second", "answer")
     column = at["answer"][0]
     items: dict[str, int] = {}
-    first, second = (_Column(got[role], at[role][0], items) for role in ("first", "second"))
+    first, second = (NameColumn(got[role], at[role][0], items) for role in ("first", "second"))
     names = list(items)
-    answer = _Column(got["answer"], column, items, empty="")
+    answer = NameColumn(got["answer"], column, items, empty="")
 
-    def same(where: str, i: int) -> None:
-        name = second.texts[second.codes[i]]
-        raise ValueError(f"{where}: {second.field}: expected another item than the first, got {cut_repr(name)} twice")
-
-    refuse(table, [first.check(), second.check(), (first.numbers == second.numbers, same), answer.check()])
+    refuse(table, [first.check(), second.check(), answer.check()])
+    alone = _meets_itself(table, first, second)
     numbered = any(map(is_number, words))
-    known = {word(said): meaning for meaning, several in WORDS.items() for said in several}
+    known = {word(at[side][0]): side for side in ("first", "second")}  # a column's own name is an answer
+    known |= {word(said): meaning for meaning, several in WORDS.items() for said in several}
     means = {said: meaning for said, meaning in known.items() if not (numbered and is_number(said))} | dict(words)
     spoken = [word(text) for text in answer.texts]
     said = np.array([_SAID.get(means.get(each, ""), 0) if each else _SAID["unsure"] for each in spoken], np.int64)
@@ -121,7 +118,8 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
     said = np.where(named > 0, named, said)
     often, odd_times = _times(got)
     person, people, odd_person = _people(got, at, often.size)
-    refuse(table, [(said == 0, refuse_unknown), odd_times, odd_person])
+    refuse(table, [((said == 0) & ~alone, refuse_unknown), odd_times, odd_person])
+    often[alone] = 0
     turned = said == _SAID["second"]
     better = np.where(turned, second.numbers, first.numbers)
     worse = np.where(turned, first.numbers, second.numbers)
@@ -130,6 +128,23 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
     bad_words = {word(each) for each in BAD} - set(words)
     bad = np.array([each in bad_words for each in spoken])[answer.codes] & (named == 0)
     return NamedPairs(read, names, people, bad)
+
+
+def _meets_itself(table: Table, one: NameColumn, two: NameColumn) -> Bools:
+    """Return which rows (r,) name one item twice, and so say nothing, and warn of them. Raise ValueError if more than
+    half do: then the two columns are hardly those of two items."""
+    same = np.asarray(one.numbers == two.numbers)
+    rows = int(same.sum())
+
+    def refused(where: str, i: int) -> None:
+        name = two.texts[two.codes[i]]
+        raise ValueError(f"{where}: {two.field}: expected another item than in {one.field}, got {cut_repr(name)} twice")
+
+    if 2 * rows > same.size:
+        refuse(table, [(same, refused)])
+    if rows:
+        warn(f"{table.name}: {count(rows, 'row')} in which an item meets itself left out", stacklevel=5)
+    return same
 
 
 def _columns(table: Table, at: Mapping[str, list[str]], *roles: str) -> dict[str, CodedColumn]:
@@ -145,7 +160,7 @@ def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: i
     numbers: dict[str, int] = {}
     if "person" not in got:
         return np.zeros(rows, np.int64), [""], (np.zeros(rows, bool), lambda where, i: None)
-    column = _Column(got["person"], at["person"][0], numbers)
+    column = NameColumn(got["person"], at["person"][0], numbers)
     return column.numbers, list(numbers), column.check()
 
 

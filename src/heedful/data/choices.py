@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from heedful.core.decoding import decoder
-from heedful.data.choice_cells import MOST_TIMES, WORDS, name_in, number_of, person_in, times_in, word
-from heedful.data.choice_columns import find_columns
+from heedful.data.cells import MOST_TIMES, WORDS, name_in, number_of, person_in, times_in, word
 from heedful.data.choice_pairs import NamedPairs, pairs, winners
 from heedful.data.comparisons import (
     Comparison,
@@ -23,10 +22,14 @@ from heedful.data.comparisons import (
 )
 from heedful.data.exported_choices import exported_choices
 from heedful.data.files import MISSING, cut_repr, open_uncompressed
+from heedful.data.known_forms import unpack
 from heedful.data.preflib import SUFFIXES, load_preflib
 from heedful.data.repeats import Repeats, newest_rows
+from heedful.data.roles import find_columns
+from heedful.data.set_aside import counted_rows
 from heedful.data.spreadsheet import write_table
 from heedful.data.table import Table, open_table, table_of
+from heedful.data.wide_choices import as_answers, with_ties
 
 
 class LoadedChoices(NamedTuple):
@@ -241,8 +244,17 @@ def _read_choices(
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
         raise ValueError(f"words: expected one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
+    table, given = counted_rows(unpack(table), columns)
+    table = with_ties(table)
+    try:
+        at = find_columns(file, table.header, given)
+    except ValueError:
+        other = as_answers(table, given)
+        if other is None:
+            raise
+        table, given = other, {}
+        at = find_columns(file, table.header, given)
     header = table.header
-    at = find_columns(file, header, {role: list(names) for role, names in (columns or {}).items()})
     if words and "answer" not in at:
         raise ValueError(f"words: expected first, second and answer as columns, got {cut_repr(', '.join(header))}")
     used = [name for names in at.values() for name in names]

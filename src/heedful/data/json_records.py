@@ -1,10 +1,9 @@
-"""Reader of records, one JSON object each, in whatever file people have them: JSON lines, a JSON list, an object with a
-list in it, Parquet or CSV; plain or gzip."""
+"""Reader of records in JSON, one object each: JSON lines, a JSON list, or an object with a list in it; or in Parquet, a
+part at a time. Plain or gzip."""
 
 import json
 from collections import Counter
 from collections.abc import Iterator
-from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,10 +11,11 @@ import msgspec
 
 from heedful.data.files import cut_list, cut_repr, open_uncompressed
 from heedful.data.jsonl import AT_BYTE, json_fault, read_lines
-from heedful.data.table import read_located_rows
 
 MOST_BYTES = 2**30
 """The most bytes of a JSON list, or of an object with a list in it, which is read as a whole."""
+LISTS = ("data", "rows", "records", "items", "results")
+"""Fields of a JSON document in which its records may stand."""
 AT_ONCE = 1000
 """How many rows of a Parquet file are read at a time."""
 
@@ -23,35 +23,14 @@ Located: TypeAlias = tuple[str, dict[str, Any]]
 """(place, record): the place is "NAME:LINE" or "NAME: record 3", for messages."""
 
 
-def read_records(path: str | PathLike[str], inside: str = "data") -> Iterator[Located]:
-    """Yield (place, record) of each record in the file at `path`, in order.
+def read_json(path: Path, inside: str) -> Iterator[Located]:
+    """Yield (place, record) of each record in a file of JSON lines, a JSON list, or an object whose field `inside` is a
+    list, of which a line of JSON may be one; "" stands for whichever field of a document is called as one of LISTS.
 
-    JSON lines and Parquet are read in constant memory; a JSON list, an object whose field `inside` is a list, and CSV
-    as a whole. A line of JSON that is such an object counts as the records in it. The content tells which it is.
-
-    Raise ValueError, which begins with the place, for the first record that cannot be read, and for a file without
-    records; ModuleNotFoundError, with the command that installs it, if pyarrow is needed and missing; other errors are
-    those of `files.open_uncompressed`."""
-    path = Path(path)
+    Errors are those of `read_records`."""
     with open_uncompressed(path) as file:
-        start = file.peek(4096)[:4096]
-    first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    if start.startswith(b"PAR1"):
-        found = _parquet(path)
-    elif first == b"[" or (first == b"{" and _is_one_document(path)):
-        found = _document(path, inside)
-    elif first == b"{":
-        found = _lines(path, inside)
-    elif not first:
-        raise ValueError(f"{path.name}: content: expected records, got an empty file")
-    else:
-        found = iter(read_located_rows(path))
-    none = True
-    for each in found:
-        none = False
-        yield each
-    if none:
-        raise ValueError(f"{path.name}: content: expected records, got none")
+        first = file.peek(4096)[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    yield from (_document if first == b"[" or _is_one_document(path) else _lines)(path, inside)
 
 
 def _lines(path: Path, inside: str) -> Iterator[Located]:
@@ -90,6 +69,7 @@ def _document(path: Path, inside: str) -> Iterator[Located]:
         raise ValueError(f"{path.name}: content: expected at most {MOST_BYTES:,} bytes in one document, got more")
     found = parse_document(path.name, text)
     if isinstance(found, dict):
+        inside = inside or next((name for name in LISTS if isinstance(found.get(name), list)), LISTS[0])
         if not isinstance(found.get(inside), list):
             got = (
                 f"the fields {cut_list(sorted(found))}"
@@ -155,7 +135,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _parquet(path: Path) -> Iterator[Located]:
+def read_parquet(path: Path) -> Iterator[Located]:
+    """Yield (place, record) of each row of a Parquet file, a part at a time. Errors are those of `read_records`."""
     try:
         import pyarrow
         import pyarrow.parquet

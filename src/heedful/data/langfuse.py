@@ -13,8 +13,9 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from heedful.data.files import cut_repr, number_in
-from heedful.data.json_records import Located, read_records
+from heedful.data.json_records import Located
 from heedful.data.messages import has_other_parts, is_message, messages_in, says_more
+from heedful.data.table import read_records
 
 DataType: TypeAlias = Literal["NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION"]
 TYPES: tuple[DataType, ...] = ("NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION")

@@ -19,8 +19,9 @@ from heedful.data.files import (
     number_in,
     open_uncompressed,
 )
+from heedful.data.set_aside import counted_rows
 from heedful.data.svmlight import MAX_FEATURES, FloatArray, Target, read_blocks, stack_blocks
-from heedful.data.table import read_located_rows
+from heedful.data.table import open_table
 
 Missing = Literal["refuse", "mean"]
 
@@ -178,7 +179,8 @@ def _svmlight(path: Path, order: Sequence[str], most: int) -> OrdinalData:
 def _table(
     path: Path, target: str, order: Sequence[str], most: int, without: Collection[str], missing: Missing
 ) -> OrdinalData:
-    placed = read_located_rows(path)
+    table, _ = counted_rows(open_table(path), {"target": [target], "without": list(without)} if target else {})
+    placed = table.located()
     where, rows = [place for place, _ in placed], [row for _, row in placed]
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not target:

@@ -13,10 +13,11 @@ from os import PathLike
 from typing import Any, NamedTuple, TypeAlias
 
 from heedful.data.files import cut_list, cut_repr, number_in
-from heedful.data.json_records import read_records
 from heedful.data.messages import is_message, messages_in, says_more
 from heedful.data.repeats import Answer, answer_of
 from heedful.data.row_report import Report
+from heedful.data.set_aside import why_aside
+from heedful.data.table import read_records
 
 EQUAL = "both answers are equal"
 EMPTY = "an answer is empty"
@@ -94,6 +95,7 @@ def read_pairs(path: str | PathLike[str], report: Report) -> Iterator[Pair]:
     ValueError, NAME:LINE: field: expected ..., got ..., for the first row of another form."""
     for at, record in read_records(path):
         try:
+            _refuse_aside(record)
             for better, worse in _compared(record):
                 report.rows["pairs"] += 1
                 try:
@@ -118,6 +120,7 @@ def read_labelled(path: str | PathLike[str], report: Report) -> Iterator[Labelle
     for at, record in read_records(path):
         report.rows["labels"] += 1
         try:
+            _refuse_aside(record)
             if "completion" not in record or "label" not in record:
                 raise ValueError(f"columns: expected prompt, completion, label, got {cut_list(list(record)) or 'none'}")
             prompt = _prompt(next((record[name] for name in PROMPTS if record.get(name) is not None), None))
@@ -140,6 +143,11 @@ def read_labelled(path: str | PathLike[str], report: Report) -> Iterator[Labelle
         else:
             report.used["labels"] += 1
             yield told
+
+
+def _refuse_aside(record: Mapping[str, Any]) -> None:
+    if (why := why_aside(record)) is not None:
+        raise _Unusable(f"the row says that it does not count, {why}")
 
 
 def _compared(record: Mapping[str, Any]) -> Iterator[tuple[Given, Given]]:

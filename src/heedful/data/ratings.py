@@ -1,19 +1,23 @@
-"""Loaders of ratings of items by users as three columns: from a CSV table, Jester, Book-Crossing or MovieLens."""
+"""Loaders of ratings of items by users: any table, Book-Crossing, Jester, MovieLens."""
 
-import csv
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import cut_repr, is_number, numbered_lines, open_uncompressed
-from heedful.data.frames import is_index
+from heedful.core.wording import count
+from heedful.data.choice_pairs import NameColumn, refuse
+from heedful.data.files import cut_repr, is_number, number_in, numbered_lines, open_uncompressed
 from heedful.data.movielens import load_movielens
+from heedful.data.roles import find_roles, fitting, plain
+from heedful.data.set_aside import counted_rows
+from heedful.data.table import Table, open_table, table_of
 
 Ints = NDArray[np.int64]
 
@@ -31,39 +35,177 @@ class RatingTable(NamedTuple):
     item_names: NDArray[np.str_]  # M
 
 
-class Columns(NamedTuple):
-    """Names of the columns of users (`user`), items (`item`) and ratings (`rating`) in a table.
-
-    A column whose name is "" here is found by one of the usual names (`NAMES`) or by its place."""
-
-    user: str = ""
-    item: str = ""
-    rating: str = ""
-
-
-BY_NAME = Columns()
-
 Twice = Literal["refuse", "last", "mean"]
 """What to do with an item that a user rates twice, not alike: refuse it, take the last rating in the file, or the mean
 of all."""
+Columns = Mapping[str, Sequence[str]]
+"""The columns of roles (person, item, rating) whose names differ from the usual ones, such as {"person": ["who"]}."""
 
-Row = tuple[str, str, str, float]
-"""The place of a rating for messages, its user, its item, and the rating."""
+ROLES = ("person", "item", "rating")
+_COUNTS = ("weight", "plays", "playcount", "listens", "listencount", "views", "purchases", "quantity", "times", "count")
+"""Names of columns that hold how often, not how much."""
+_KINDS = ("feedbacktype", "eventtype", "event", "action", "interaction", "behavior", "behaviour", "type")
+"""Names of columns that hold what somebody did."""
+_QUOTED = re.compile(r'"([0-9]+)";"(.*)";"([0-9]+)"')
 
 
-def load_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice: Twice = "refuse") -> RatingTable:
-    """Load a table of users, items and ratings: CSV separated by commas, semicolons, tabs or ::, plain or gzip.
+def load_ratings(
+    path: str | PathLike[str],
+    columns: Columns | None = None,
+    *,
+    twice: Twice = "refuse",
+    words: Mapping[str, float] | None = None,
+    missing: Collection[str] = (),
+) -> RatingTable:
+    """Load a table of users, items and ratings, or a matrix with a row for each user, as `read_table` reads it.
 
-    The first line is taken for a header if its third field is not a number, or if `columns` names a column. Columns
-    that are not named are those called user, item and rating or the like (`NAMES`), otherwise the first that remain.
-    Users and items are numbered in order of appearance. `twice`: what to do with an item that a user rates twice:
-    "refuse" it, take the "last" rating, or their "mean".
+    `columns`: those whose names differ from the usual ones, such as {"person": ["who"]}. `twice`: what to do with an
+    item that a user rates twice: "refuse" it, take the "last" rating, or their "mean". `words`: what kinds of feedback
+    are worth, such as {"star": 5}. `missing`: ratings that stand for none, such as "99", or "none" if none does. Rows
+    without a rating are left out, with a warning. Users and items are numbered in order of appearance.
 
     Raise FileNotFoundError if the file does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
-    for a malformed line, a column that does not exist, a rating that is not a finite number, and, if `twice` is
-    "refuse", an item that a user rates twice."""
-    path = Path(path)
-    return tabulate_ratings(path, _rows(path, numbered_lines(path), columns), twice)
+    for a malformed line, a role that no column has, a rating that is not a finite number or may stand for none, and, if
+    `twice` is "refuse", an item that a user rates twice."""
+    return read_ratings(open_table(path), columns, twice=twice, words=words, missing=missing)[0]
+
+
+def read_ratings(
+    table: Table,
+    columns: Columns | None = None,
+    *,
+    twice: Twice = "refuse",
+    words: Mapping[str, float] | None = None,
+    missing: Collection[str] = (),
+) -> tuple[RatingTable, list[str]]:
+    """Return (ratings, names of the columns of people, items and ratings) of an open table; the rest is as in
+    `load_ratings`."""
+    if twice not in ("refuse", "last", "mean"):
+        raise ValueError(f"twice: expected refuse, last or mean, got {cut_repr(twice)}")
+    table, at = _find(*counted_rows(table, columns), words)
+    users: dict[str, int] = {}
+    items: dict[str, int] = {}
+    coded = table.columns([at[role][0] for role in ROLES])
+    user, item = (NameColumn(coded[k], at[ROLES[k]][0], numbers) for k, numbers in ((0, users), (1, items)))
+    worth = [_worth(value, words or {}, missing) for value in coded[2].values]
+    values = np.array(worth, np.float64)[coded[2].codes]
+
+    def wrong(where: str, i: int) -> None:
+        got = coded[2].values[coded[2].codes[i]]
+        raise ValueError(f"{where}: {at['rating'][0]}: expected a finite number, got {cut_repr(got)}")
+
+    refuse(table, [user.check(), item.check(), (np.isinf(values), wrong)])
+    there = np.flatnonzero(~np.isnan(values))
+    if not there.size:
+        raise ValueError(f"{table.name}: ratings: expected at least one, got none")
+    if there.size < values.size:
+        warn(f"{table.name}: {count(values.size - there.size, 'row')} without a rating left out", stacklevel=3)
+    if not missing and (odd := _stands_for_none(values[there])):
+        raise ValueError(f"{table.name}: {at['rating'][0]}: {odd}")
+    pair = (user.numbers * len(items) + item.numbers)[there]
+    _, first, which = np.unique(pair, return_index=True, return_inverse=True)
+    rated = values[there]
+    if twice == "refuse" and (again := np.flatnonzero(rated != rated[first][which])).size:
+        i = int(there[again[0]])
+        name, what = user.texts[user.codes[i]], item.texts[item.codes[i]]
+        expected = f"expected each once for user {name}, got {cut_repr(what)} once more"
+        raise ValueError(f"{table.located()[i][0]}: item: {expected}; --twice last or --twice mean takes one of them")
+    found = np.empty(first.size)
+    found[which] = rated  # of several the last stays
+    if twice == "mean":
+        found = np.bincount(which, rated) / np.bincount(which)
+    order = np.argsort(first)
+    kept = there[first[order]]
+    if kept.size > 1 and (found == found[0]).all():
+        warn(
+            f"{table.name}: all {kept.size:,} ratings are the same, {found[0]:g}: nothing can be learned of them",
+            stacklevel=3,
+        )
+    names = np.array(list(users)), np.array(list(items))
+    read = RatingTable(user.numbers[kept], item.numbers[kept], found[order], *names)
+    every = there.size == values.size
+    return (read if every else select_ratings(read, np.ones(kept.size, bool))), [at[role][0] for role in ROLES]
+
+
+def _worth(value: object, words: Mapping[str, float], missing: Collection[str]) -> float:
+    """Return a cell as a rating: NaN if there is none, infinite if it is something else."""
+    if isinstance(value, str) and value in words:
+        return words[value]
+    number = number_in(value.strip()) if isinstance(value, str) else value
+    if number is None:
+        return math.nan if value is None else math.inf
+    if isinstance(number, bool) or not isinstance(number, int | float) or abs(number) > 1e50:
+        return math.inf
+    return math.nan if f"{number:g}" in missing else float(number)
+
+
+def _find(
+    table: Table, named: dict[str, list[str]], words: Mapping[str, float] | None
+) -> tuple[Table, dict[str, list[str]]]:
+    """Return (a table with a row for each rating, its columns by role)."""
+    header = table.header
+    if words and "rating" not in named and (kinds := _called(header, _KINDS)):
+        named["rating"] = kinds
+    person = named.get("person") or fitting("person", header)
+    if not {"item", "rating"} & set(named) and person and not fitting("item", header) and not fitting("rating", header):
+        rest = [name for name in header if name != person[0]]
+        numbers = all(_worth(each, {}, ()) != math.inf for column in table.columns(rest) for each in column.values)
+        if numbers and len(rest) > 2:  # a row for each user, a column for each item
+            cells = [
+                (where, {"person": row.get(person[0]), "item": name, "rating": row[name]})
+                for where, row in table.located()
+                for name in rest
+                if row.get(name) is not None
+            ]
+            warn(f"{table.name}: a matrix: each of {count(len(rest), 'column')} is taken for an item", stacklevel=4)
+            return table_of(cells, table.name), {role: [role] for role in ROLES}
+    return table, find_roles(table.name, header, ROLES, named, more=_other_than_ratings(table))
+
+
+def _called(header: Sequence[str], names: Sequence[str]) -> list[str]:
+    return [name for name in header if plain(name) in names][:1]
+
+
+def _other_than_ratings(table: Table) -> str:
+    """Return in words what a table has in place of ratings, and what to type."""
+    for name in fitting("rating", table.header):
+        worth = [
+            _worth(value, {}, ())
+            for [values, codes] in table.columns([name])
+            for value in np.array(values, object)[codes]
+        ]
+        if odd := _stands_for_none(np.array([value for value in worth if math.isfinite(value)])):
+            return f"; {name}: {odd}"
+        return ""
+    for name in _called(table.header, _KINDS):
+        kinds = [str(value) for value in table.columns([name])[0].values if value is not None]
+        typed = " ".join(f"--worth {kind}={i}" for i, kind in enumerate(kinds[:8], 1))
+        return f"; {name} has kinds of feedback: say what each is worth, such as {typed}"
+    for name in _called(table.header, _COUNTS):
+        return f"; {name} has counts, which are no ratings: --column rating={name} takes them for such all the same"
+    return ""
+
+
+def _stands_for_none(values: NDArray[np.float64]) -> str:
+    """Return in words which of the ratings `values` (n,) may stand for none; "" if none does."""
+    levels = np.unique(values)
+    if levels.size < 3:
+        return ""
+    low, high, inner = levels[0], levels[-1], np.abs(levels[1:-1]).max()
+    whole = bool((levels % 1 == 0).all())
+    odd: float | None = None
+    if (
+        (low == 0 and whole and 3 <= high <= 10)
+        or (low == -1 and whole)
+        or (low in (-99, -999, -9999) and -low > 3 * high)
+    ):
+        odd, rest = low, levels[1:]
+    elif high in (99, 999, 9999) and high > 3 * max(inner, abs(low)):
+        odd, rest = high, levels[:-1]
+    if odd is None:
+        return ""
+    there = f"{odd:g} in {int((values == odd).sum()):,} of {values.size:,}, the others from {rest[0]:g} to {rest[-1]:g}"
+    return f"expected ratings, got {there}: --missing {odd:g} if it stands for none, else --missing none"
 
 
 def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> RatingTable:
@@ -75,18 +217,31 @@ def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> 
     to 10, and if no explicit one is left.
     """
     path = Path(path)
-
-    def rows() -> Iterator[Row]:
-        for where, user, item, value in _rows(path, _latin(path), BY_NAME):
-            if not 0 <= value <= 10 or value % 1:
-                raise ValueError(f"{where}: rating: expected a whole number from 0 to 10, got {value:g}")
-            yield where, user, item, value
-
-    table = tabulate_ratings(path, rows())
-    explicit = table.values > 0.0
+    with open_uncompressed(path) as file:
+        original = file.peek(1)[:1] == b'"'
+        lines = list(file) if original else []
+    if original:
+        rows: list[tuple[str, dict[str, Any]]] = []
+        for number, line in enumerate(lines, 1):
+            match = _QUOTED.fullmatch(line.decode("latin-1").strip("\r\n"))  # quotes may stand within quotes
+            if match:
+                rows.append((f"{path.name}:{number}", dict(zip(ROLES, match.groups()))))
+            elif number > 1 and line.strip():
+                raise ValueError(f'{path.name}:{number}: line: expected "USER";"ISBN";"RATING", got {cut_repr(line)}')
+        table = table_of(rows, path.name)
+    else:
+        table = open_table(path)
+    at = {} if table.headed else {role: [str(j)] for j, role in enumerate(ROLES, 1)}
+    read, names = read_ratings(table, at, missing=("none",))
+    strange = (read.values < 0) | (read.values > 10) | (read.values % 1 != 0)
+    if strange.any():
+        value = read.values[strange][0]
+        where = next(where for where, row in table.located() if float(row[names[2]]) == value)
+        raise ValueError(f"{where}: rating: expected a whole number from 0 to 10, got {value:g}")
+    explicit = read.values > 0.0
     if not implicit and not explicit.any():
         raise ValueError(f"{path.name}: ratings: expected at least one above 0 (implicit), got none")
-    return table if implicit else select_ratings(table, explicit)
+    return read if implicit else select_ratings(read, explicit)
 
 
 def load_jester(path: str | PathLike[str], *, users: int | None = None) -> RatingTable:
@@ -161,151 +316,9 @@ def densest(table: RatingTable, users: int, items: int) -> RatingTable:
     Activity is counted in the whole table; of equals, those with lower numbers are taken. Users or items without any of
     these ratings are left out. Raise ValueError if no rating is left, or a count is not 1 or more.
     """
-    for name, count in (("users", users), ("items", items)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ValueError(f"{name}: expected a whole number, 1 or more, got {cut_repr(count)}")
+    for name, most in (("users", users), ("items", items)):
+        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+            raise ValueError(f"{name}: expected a whole number, 1 or more, got {cut_repr(most)}")
     who = np.argsort(-np.bincount(table.users), kind="stable")[:users]
     which = np.argsort(-np.bincount(table.items), kind="stable")[:items]
     return select_ratings(table, np.isin(table.users, who) & np.isin(table.items, which))
-
-
-NAMES = {
-    "user": ("user", "person", "reader", "customer", "reviewer", "who"),
-    "item": ("item", "movie", "film", "book", "isbn", "product", "joke", "song", "what"),
-    "rating": ("rating", "score", "stars", "value"),
-}
-"""Recognised names of columns, apart from case, punctuation, and an "id" at the end: "userId", "User-ID",
-"Book-Rating".
-"""
-
-_SEPARATORS = ("::", ";", "\t", ",")
-_QUOTED = re.compile(r'"([0-9]+)";"(.*)";"([0-9]+)"')
-
-
-def plain_name(name: str) -> str:
-    """Return a column's name in the form of `NAMES`: "user" for "User-ID", "rating" for "Book-Rating"."""
-    letters = re.sub("[^a-z]", "", name.lower())
-    return "rating" if letters.endswith("rating") else letters.removesuffix("id") or letters
-
-
-def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, int, int]:
-    """Return the indices of the columns of users, items and ratings in `header`.
-
-    `columns` names the three; one that is "" there is found by its name in the header, or else by its position.
-    `where` is the place of the header, for messages. Raise ValueError if a column named in `columns` is not in the
-    header, or if the header has fewer than three.
-    """
-    found: dict[str, int] = {}
-    called = [plain_name(name) for name in header]
-    for field, name in zip(Columns._fields, columns):
-        if name and name not in header:
-            raise ValueError(f"{where}: {field}: expected the column {name}, got {cut_repr(', '.join(header))}")
-        if name:
-            found[field] = header.index(name)
-    for field in Columns._fields:
-        fit = [j for j, name in enumerate(called) if name in NAMES[field] and j not in found.values()]
-        if field not in found and fit:
-            found[field] = min(fit, key=lambda j: NAMES[field].index(called[j]))
-    for field in Columns._fields:
-        left = [j for j in range(len(header)) if j not in found.values()]
-        if len(left) > 1 and left[0] == 0 and is_index(header[0]):  # an index that pandas wrote: it numbers the ratings
-            left = left[1:]
-        if field not in found and not left:
-            raise ValueError(f"{where}: {field}: expected a column for it, got {cut_repr(', '.join(header))}")
-        found.setdefault(field, left[0] if left else -1)
-    if len(set(found.values())) < 3:
-        raise ValueError(f"{where}: columns: expected three different ones, got {', '.join(columns)}")
-    return found["user"], found["item"], found["rating"]
-
-
-def _latin(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line) of a text in Latin-1, plain or gzip."""
-    with open_uncompressed(path) as file:
-        for number, line in enumerate(file, 1):
-            yield number, line.decode("latin-1")
-
-
-def fields_of(where: str, text: str, separator: str) -> list[str]:
-    """Return the fields of a line `text` that are separated by `separator`; a field may be quoted.
-
-    Raise ValueError, with the place `where`, if quotes do not close.
-    """
-    try:
-        quoted = _QUOTED.fullmatch(text)  # Book-Crossing has quotes within quotes
-        if quoted or separator == "::":
-            return [field.strip() for field in (quoted.groups() if quoted else text.split("::"))]
-        return [field.strip() for field in next(csv.reader([text], delimiter=separator, strict=True))]
-    except csv.Error as error:
-        raise ValueError(f"{where}: line: expected USER{separator}ITEM{separator}RATING, got {error}") from None
-
-
-def separator_of(text: str) -> str:
-    """Return the mark that separates the fields of a line; a comma if it has none."""
-    return next((mark for mark in _SEPARATORS if mark in text), ",")
-
-
-def is_header(fields: Sequence[str]) -> bool:
-    """Return True if a first line, given as fields, is a header: its third field has letters and is not a number."""
-    third = fields[2] if len(fields) > 2 else ""
-    return bool(re.search("[A-Za-z]", third)) and not is_number(third) and third.lower() not in _NO_NAMES
-
-
-_NO_NAMES = ("nan", "inf", "-inf", "infinity", "null", "na")
-
-
-def _rows(path: Path, lines: Iterator[tuple[int, str]], columns: Columns) -> Iterator[Row]:
-    """Yield the ratings in numbered lines, skipping blank lines and the header. Raise ValueError for a
-    malformed line.
-    """
-    separator, at = "", (0, 1, 2)
-    for number, line in lines:
-        text = line.strip("\r\n")
-        if not text.strip():
-            continue
-        where = f"{path.name}:{number}"
-        first, separator = not separator, separator or separator_of(text)
-        fields = fields_of(where, text, separator)
-        if first and (any(columns) or is_header(fields)):
-            at = places(where, fields, columns)
-            continue
-        user, item, rating = (fields[j] if j < len(fields) else "" for j in at)
-        if max(at) >= len(fields) or not user or not item:
-            expected = "USER, ITEM and RATING, apart by commas, semicolons or tabs"
-            raise ValueError(f"{where}: line: expected {expected}, got {cut_repr(text)}")
-        yield where, user, item, finite(where, rating)
-
-
-def finite(where: str, text: str) -> float:
-    """Return a text as a rating. Raise ValueError, with the place `where`, if it is not a finite number."""
-    if not is_number(text) or not math.isfinite(float(text)) or abs(float(text)) > 1e50:
-        raise ValueError(f"{where}: rating: expected a finite number, got {cut_repr(text)}")
-    return float(text)
-
-
-def tabulate_ratings(path: Path, rows: Iterator[Row], twice: Twice = "refuse") -> RatingTable:
-    """Return `rows`, one rating each, as a table of ratings; `path` is the file, for messages.
-
-    `twice`: what to do with an item that a user rates twice: "refuse" it, take the "last" rating, or their "mean".
-    Raise ValueError as `load_ratings` does."""
-    if twice not in ("refuse", "last", "mean"):
-        raise ValueError(f"twice: expected refuse, last or mean, got {cut_repr(twice)}")
-    users: dict[str, int] = {}
-    items: dict[str, int] = {}
-    rated: dict[tuple[int, int], float] = {}
-    again: dict[tuple[int, int], list[float]] = {}
-    for where, user, item, value in rows:
-        pair = users.setdefault(user, len(users)), items.setdefault(item, len(items))
-        if pair in rated:
-            if twice == "refuse" and value == rated[pair]:
-                continue  # the same rating, once more
-            if twice == "refuse":
-                raise ValueError(f"{where}: item: expected each once for user {user}, got {cut_repr(item)} once more")
-            several = again.setdefault(pair, [rated[pair]])
-            several.append(value)
-            value = value if twice == "last" else math.fsum(several) / len(several)
-        rated[pair] = value
-    if not rated:
-        raise ValueError(f"{path.name}: ratings: expected at least one, got none")
-    whose, what = np.array(list(rated), np.int64).T
-    names = np.array(list(users)), np.array(list(items))
-    return RatingTable(whose.copy(), what.copy(), np.array(list(rated.values()), np.float64), *names)

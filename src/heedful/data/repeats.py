@@ -26,8 +26,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.choice_columns import NAMES, plain
 from heedful.data.files import number_in
+from heedful.data.roles import NAMES, plain
 from heedful.data.table import CodedColumn, Table, take_rows
 
 Bools = npt.NDArray[np.bool_]

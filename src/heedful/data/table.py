@@ -1,33 +1,49 @@
-"""Reader of tables as rows or columns: CSV, JSON lines or Parquet; the content decides which."""
+"""The one reader of tables: CSV, JSON or Parquet as rows or columns; the content decides which.
+
+Whatever a table is for (items, choices, ratings, impressions, grades), it is read here. What people's tools write
+beside the rows is recognised: further headers, empty rows and columns, separators, numbers and missing numbers as
+people write them (`written`). What was seen that is unusual is said in a warning."""
+
+from __future__ import annotations
 
 import csv
 import io
 import re
+import shlex
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
-from itertools import compress, islice
+from itertools import compress, islice, pairwise
+from operator import itemgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.files import MISSING, cut_repr, number_in, numbered_lines, open_uncompressed
-from heedful.data.frames import cell, index_of, warn_index, without_index
-from heedful.data.jsonl import read_lines
+from heedful.core.wording import count
+from heedful.data.files import cut_list, cut_repr, is_number, number_in, numbered_lines, open_uncompressed
+from heedful.data.frames import cell, index_of, is_index, warn_index, without_index
+from heedful.data.json_records import Located, read_json, read_parquet
+from heedful.data.written import Reading, decimal_mark, describe_readings
 
 _OTHERS = (
     (b"PK\x03\x04", "a spreadsheet or a zip"),
     (b"\xd0\xcf\x11\xe0", "an old spreadsheet"),
-    (b"\xff\xfe", "UTF-16"),
-    (b"\xfe\xff", "UTF-16"),
 )
 """Files that spreadsheets write and that are not CSV: their first bytes, and what they are."""
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+"""How a text in UTF-16 begins, which spreadsheets call Unicode text."""
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+_SURVEY = '{"ImportId"'
+"""How the cells of the last of three headers begin that a survey writes."""
+_MARKS = (",", ";", "\t", "|", "::")
+"""What separates cells; of those that make as many cells, the first."""
+_UNIT = "\x1f"
+"""What takes the place of a separator of two characters, since the csv module knows only those of one."""
 _AT_ONCE = 1_024
 """The number of records of a CSV that are held as text at a time: so few that they stay in the processor's cache."""
 _PLAIN = {str, int, float, type(None)}
@@ -45,25 +61,34 @@ class CodedColumn(NamedTuple):
 
 
 class Table(NamedTuple):
-    """An open table: its column names (`header`), and two functions that read it when they are called.
+    """An open table: its `name` for messages, its column names (`header`), and two functions that read it when they
+    are called.
 
     columns(names) returns the columns with these names; located() returns all rows as dictionaries, each with its place
-    NAME:LINE for messages.
+    NAME:LINE for messages. `headed`: False if the file does not name its columns, which then are called 1, 2, ....
     """
 
+    name: str
     header: list[str]
     columns: Callable[[Sequence[str]], list[CodedColumn]]
     """returns the columns with these names"""
     located: Callable[[], list[tuple[str, dict[str, Any]]]]
     """returns (place for messages, row) of each row, as `read_located_rows` does"""
+    headed: bool = True
 
 
 def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
-    """Read the rows of a table as dictionaries: CSV, JSON lines or Parquet, plain or gzip; the content tells which.
+    """Read the rows of a table as dictionaries: CSV, JSON or Parquet, plain or gzip; the content tells which.
 
-    CSV: separated by comma, semicolon or tab, with a header; cells are text, and a missing one (empty, NA, NaN, null in
-    any case) is None. JSON lines: one object a line, in UTF-8; blank lines are skipped. Parquet: needs pyarrow; dates
-    become text. A column of row numbers that pandas wrote as an index is left out, with a warning.
+    CSV: in UTF-8 or UTF-16, separated by comma, semicolon, tab, | or ::, or as its first line says ("sep=;"). Cells are
+    text, and an empty one is None. Without a line of names its columns are called 1, 2, .... Lines and columns that are
+    empty, a header that stands there again, and the further headers of a survey are left out. JSON: one object a line,
+    or a list of objects, or an object with one such list. Parquet: needs pyarrow; dates become text. A column of
+    row numbers that pandas wrote as an index is left out.
+
+    In a column of numbers as people write them (1.234,50 or $1,234 or 12 %) these become digits with a point, and a
+    mark of missing ones (NA, N/A, -, ?, ...) becomes None. Among texts such a mark is a text. In a column of lists, in
+    JSON or as Python prints them, they become lists. What is unusual is said in a warning.
 
     Raise FileNotFoundError if the path does not exist; ModuleNotFoundError, with the command that installs it, if
     pyarrow is needed and missing. Raise ValueError, as `NAME:LINE: ...` if one line is to blame, for a file that is
@@ -72,34 +97,112 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
     return [row for _, row in open_table(path).located()]
 
 
-def read_located_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
+def read_located_rows(path: str | PathLike[str], *, texts: bool = False) -> list[tuple[str, dict[str, Any]]]:
     """Read the rows of a table as `read_table` does; return (place, {column: cell}) of each, where the place is
-    "NAME:LINE" or, in a Parquet file, "NAME: row 3"."""
-    return open_table(path).located()
+    "NAME:LINE" or, in a Parquet file, "NAME: row 3". With `texts`, cells are what somebody wrote, and are not read as
+    numbers or lists."""
+    return open_table(path, texts=texts).located()
 
 
-def open_table(path: str | PathLike[str]) -> Table:
+def read_records(path: str | PathLike[str], inside: str = "data") -> Iterator[Located]:
+    """Yield (place, record) of each record in the file at `path`, in order, with the texts in it as they are.
+
+    JSON lines and Parquet are read in constant memory; a JSON list, an object whose field `inside` is a list, and CSV
+    as a whole. A line of JSON that is such an object counts as the records in it. The content tells which it is.
+
+    Raise ValueError, which begins with the place, for the first record that cannot be read, and for a file without
+    records; ModuleNotFoundError, with the command that installs it, if pyarrow is needed and missing; other errors are
+    those of `files.open_uncompressed`."""
+    path = Path(path)
+    with open_uncompressed(path) as file:
+        start = file.peek(4096)[:4096]
+    first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if start.startswith(b"PAR1"):
+        found = read_parquet(path)
+    elif first in (b"[", b"{"):
+        found = read_json(path, inside)
+    elif not first:
+        raise ValueError(f"{path.name}: content: expected records, got an empty file")
+    else:
+        found = iter(read_located_rows(path, texts=True))
+    none = True
+    for each in found:
+        none = False
+        yield each
+    if none:
+        raise ValueError(f"{path.name}: content: expected records, got none")
+
+
+def open_table(path: str | PathLike[str], *, texts: bool = False) -> Table:
     """Open the table at `path` and read its header; the rest is read when columns or rows are asked for.
 
-    The errors are those of `read_table`, raised now or then."""
+    With `texts`, cells are what somebody wrote, and stay as they are. The errors are those of `read_table`, raised now
+    or then."""
     path = Path(path)
     with open_uncompressed(path) as file:
         start = file.peek(4096)[:4096]
     if start.startswith(b"PAR1"):
-        return _parquet(path)
-    other = next((told for mark, told in _OTHERS if start.startswith(mark)), None)
+        return _readable(_parquet(path), texts)
+    other = next((what for mark, what in _OTHERS if start.startswith(mark)), None)
     if other is not None:
         raise ValueError(f"{path.name}: text: expected CSV in UTF-8, got {other}: save it as CSV UTF-8")
-    if b"\0" in start.partition(b"\n")[0]:
-        raise ValueError(
-            f"{path.name}:1: text: expected CSV in UTF-8, got a zero byte: is it UTF-16, or no text at all?"
-        )
-    first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    if first == b"[":
-        raise ValueError(f"{path.name}: text: expected CSV, Parquet or one JSON object a line, got a JSON array")
-    if first == b"{":
-        return _json_lines(path)
-    return _csv(path)
+    if start.startswith(_WIDE):
+        if start.decode("utf-16", "ignore").lstrip()[:1] in ("[", "{"):
+            raise ValueError(f"{path.name}: text: expected CSV in UTF-8, got UTF-16: JSON is UTF-8")
+    else:
+        if b"\0" in start.partition(b"\n")[0]:
+            raise ValueError(
+                f"{path.name}:1: text: expected CSV in UTF-8, got a zero byte: is it UTF-16, or no text at all?"
+            )
+        if start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{"):
+            where, rows = zip(*read_json(path, ""))
+            return _readable(table_of(list(zip(where, without_index(path.name, rows))), path.name), texts)
+    return _csv(path, texts)
+
+
+def _readable(table: Table, texts: bool) -> Table:
+    """Return a table of JSON values, in which texts are read as in a CSV: as numbers or lists where a column has
+    them."""
+    if texts:
+        return table
+    readings: dict[str, Reading] = {}
+
+    def columns(names: Sequence[str]) -> list[CodedColumn]:
+        coded = table.columns(names)
+        for name, (values, _) in zip(names, coded):
+            if name not in readings:
+                kinds = {type(value) for value in values if value is not None}
+                found = [value for value in values if type(value) is str] if kinds <= {str, int, float} else []
+                among = ["0"] if len(kinds) > 1 else []  # texts among numbers
+                readings[name] = Reading([*found, *among] if found else [], typed=True)
+        _say(table.name, {name: readings[name] for name in names}, said)
+        return [
+            CodedColumn([_read(readings[name], each) for each in c.values], c.codes) for name, c in zip(names, coded)
+        ]
+
+    def located() -> list[tuple[str, dict[str, Any]]]:
+        columns(table.header)
+        odd = {name: each for name, each in readings.items() if each.changes}
+        if not odd:
+            return table.located()
+        return [
+            (where, {name: _read(odd[name], value) if name in odd else value for name, value in row.items()})
+            for where, row in table.located()
+        ]
+
+    said = set[str]()
+    return table._replace(columns=columns, located=located)
+
+
+def _read(reading: Reading, value: Any) -> Any:
+    return reading.changes.get(value, value) if type(value) is str else value
+
+
+def _say(name: str, readings: Mapping[str, Reading], said: set[str]) -> None:
+    """Warn how columns of the table `name` were read where that is unusual, once of each: `said` are those before."""
+    for what in describe_readings({column: each for column, each in readings.items() if column not in said}):
+        warn(f"{name}: {what}", stacklevel=5)
+    said.update(readings)
 
 
 class _Unhashable:
@@ -133,27 +236,17 @@ def _code(cells: list[Any]) -> CodedColumn:
     return coder.column()
 
 
-def _json_lines(path: Path) -> Table:
-    rows = []
-    for line in read_lines(path):
-        if line.record is None:
-            raise ValueError(line.error)
-        rows.append((f"{path.name}:{line.number}", line.record))
-    where, records = zip(*rows)
-    return table_of(list(zip(where, without_index(path.name, records))))
-
-
-def table_of(placed: list[tuple[str, dict[str, Any]]]) -> Table:
+def table_of(placed: list[tuple[str, dict[str, Any]]], name: str = "") -> Table:
     """Return rows in memory as a `Table`, which others read from files.
 
     `placed` are pairs (place, row): the place is a text for error messages, such as "NAME:LINE", and the row is {column
-    name: cell}. The header has every column that occurs in any row, in order of first appearance; a cell that a row
-    lacks is None."""
+    name: cell}; `name` is that of the table in messages. The header has every column that occurs in any row, in order
+    of first appearance; a cell that a row lacks is None."""
 
     def columns(names: Sequence[str]) -> list[CodedColumn]:
         return [_code([row.get(name) for _, row in placed]) for name in names]
 
-    return Table(list(dict.fromkeys(name for _, row in placed for name in row)), columns, lambda: placed)
+    return Table(name, list(dict.fromkeys(column for _, row in placed for column in row)), columns, lambda: placed)
 
 
 def take_rows(table: Table, kept: npt.NDArray[np.bool_]) -> Table:
@@ -169,7 +262,7 @@ def take_rows(table: Table, kept: npt.NDArray[np.bool_]) -> Table:
             found.append(CodedColumn([values[k] for k in there[order].tolist()], place[which]))
         return found
 
-    return Table(table.header, columns, lambda: list(compress(table.located(), kept.tolist())))
+    return table._replace(columns=columns, located=lambda: list(compress(table.located(), kept.tolist())))
 
 
 def _parquet(path: Path) -> Table:
@@ -202,167 +295,254 @@ def _parquet(path: Path) -> Table:
     def columns(names: Sequence[str]) -> list[CodedColumn]:
         return [_code(cells(name)) for name in names]
 
-    def read_rows() -> list[tuple[str, dict[str, Any]]]:
+    def located() -> list[tuple[str, dict[str, Any]]]:
         rows = [{key: cell(value) for key, value in row.items()} for row in table.to_pylist()]
         return [(f"{path.name}: row {i}", row) for i, row in enumerate(rows, 1)]
 
-    return Table(table.column_names, columns, read_rows)
+    return Table(path.name, table.column_names, columns, located)
 
 
 # ---------------------------------------------------------------------------- CSV
 
 
-def _csv(path: Path) -> Table:
-    @cache
-    def read_rows() -> list[tuple[str, dict[str, Any]]]:
-        header, rows, _ = _csv_rows(path)
-        return [(f"{path.name}:{line}", dict(zip(header, map(_text_cell, cells)))) for line, cells in rows]
+class _Form(NamedTuple):
+    """How a CSV is written: what separates cells (`mark`), the number of lines `before` the header, the names of its
+    columns (`header`) and their positions in a record (`at`), which has so many `cells`; `skip`, the records that are
+    no rows, the header first; whether it has one (`headed`); its `decimal` mark. `left` counts records that were left
+    out when the file was last read."""
 
-    def cells(j: int) -> list[str]:
-        [(values, codes)] = _csv_columns(path, [j], len(called))
-        return [values[k] for k in codes.tolist()]
+    mark: str
+    before: int
+    header: list[str]
+    at: list[int]
+    cells: int
+    skip: list[list[str]]
+    headed: bool
+    decimal: str
+    left: Counter[str]
 
-    try:
-        with _text(path) as lines:
-            called = _strip(next(_records(lines, *_delimiter(path)), []))
-        names = _header(path, 1, called)
-        left = index_of(called, cells)
-    except (csv.Error, ValueError):
-        _csv_rows(path)  # raises an error that says where
-        raise
-    warn_index(path.name, [called[j] for j in left])
 
-    def columns(expected: Sequence[str]) -> list[CodedColumn]:
+def _csv(path: Path, texts: bool) -> Table:
+    form, said = _form(path), set[str]()
+
+    def read(found: Mapping[str, Iterable[str]]) -> list[dict[str, Any]]:
+        """Return what becomes of the texts of columns, by name, and warn of what is unusual."""
+        readings = {name: Reading(each, decimal=form.decimal, texts=texts) for name, each in found.items()}
+        _say(path.name, readings, said)
+        if max(form.left.values()) > 0 and "rows" not in said:
+            said.add("rows")
+            what = ", ".join(count(n, each) for each, n in form.left.items() if n > 0)
+            warn(f"{path.name}: {what} left out", stacklevel=5)
+        return [each.changes for each in readings.values()]
+
+    def columns(names: Sequence[str]) -> list[CodedColumn]:
         try:
-            found = _csv_columns(path, [names.index(name) for name in expected], len(names))
+            coded = _columns(path, form, [form.at[form.header.index(name)] for name in names])
         except (csv.Error, ValueError):
-            read_rows()  # raises an error that says where
+            _rows(path, form)  # raises an error that says where
             raise
-        return [CodedColumn([_text_cell(cell.strip()) for cell in values], codes) for values, codes in found]
+        changes = read({name: values for name, (values, _) in zip(names, coded)})
+        return [CodedColumn([each.get(v, v) for v in values], codes) for (values, codes), each in zip(coded, changes)]
 
-    return Table([name for j, name in enumerate(names) if j not in left], columns, read_rows)
+    def located() -> list[tuple[str, dict[str, Any]]]:
+        rows = _rows(path, form)
+        changes = read({name: dict.fromkeys(row[j] for _, row in rows) for name, j in zip(form.header, form.at)})
+        plan = list(zip(form.header, form.at, changes))
+        return [
+            (f"{path.name}:{line}", {name: change.get(row[j], row[j]) for name, j, change in plan})
+            for line, row in rows
+        ]
 
-
-def _strip(record: list[str]) -> list[str]:
-    return [cell.strip() for cell in record]
-
-
-def _text_cell(cell: str) -> str | None:
-    return None if cell.lower() in MISSING else cell
+    return Table(path.name, form.header, columns, located, form.headed)
 
 
 @contextmanager
 def _text(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Open the file at `path`, plain or gzip, as lines of UTF-8 text; a context manager.
+    """Open the file at `path`, plain or gzip, as lines of UTF-8 or UTF-16 text; a context manager.
 
-    While it is read, raise UnicodeDecodeError for bytes that are not UTF-8, ValueError for damaged gzip data."""
-    with open_uncompressed(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as lines:
-        yield lines
+    While it is read, raise UnicodeDecodeError for other bytes, ValueError for damaged gzip data."""
+    with open_uncompressed(path) as file:
+        encoding = "utf-16" if file.peek(2)[:2] in _WIDE else "utf-8-sig"
+        with io.TextIOWrapper(file, encoding=encoding, newline="\n") as lines:
+            yield lines
 
 
-def _delimiter(path: Path) -> tuple[str, int]:
+def _reader(lines: Iterable[str], mark: str, *, strict: bool = True) -> Any:
+    if len(mark) == 1:
+        return csv.reader(lines, delimiter=mark, strict=strict)
+    return csv.reader((line.replace(mark, _UNIT) for line in lines), delimiter=_UNIT, quoting=csv.QUOTE_NONE)
+
+
+def _mark(path: Path) -> tuple[str, int]:
     """Return (separator of cells, number of lines before the header) of the CSV at `path`.
 
     The separator is the mark that gives the header the most cells, unless the first line names it ("sep=;"), as Excel
     writes."""
     with _text(path) as lines:
-        said = _SEPARATOR.fullmatch(lines.readline())
-    if said is not None:
-        return said[1], 1
-    first: dict[str, list[str]] = {}
-    for mark in ",;\t":
+        named = _SEPARATOR.fullmatch(lines.readline())
+    if named is not None:
+        return named[1], 1
+    first: dict[str, int] = {}
+    for mark in _MARKS:
         with _text(path) as lines:
-            first[mark] = next(filter(None, csv.reader(lines, delimiter=mark)), [])
-    return max(first, key=lambda mark: len(first[mark])), 0
+            first[mark] = len(next(filter(None, _reader(lines, mark, strict=False)), []))
+    return max(first, key=lambda mark: first[mark]), 0
 
 
-def _records(lines: io.TextIOWrapper, delimiter: str, before: int) -> Iterator[list[str]]:
-    """Return an iterator over the records of a CSV, lists of cells, from its open `lines`; blank ones and the first
-    `before` lines are skipped. `delimiter` separates cells."""
-    for _ in range(before):
-        lines.readline()
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    return (record for record in reader if len(record) > 1 or (record and record[0].strip()))
+def _records(path: Path, mark: str, before: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line on which it starts, cells) of each record of a CSV that is not blank, after so many lines.
+
+    Raise ValueError, with the line, for what is no CSV."""
+    end = before
+    with _text(path) as lines:
+        for _ in range(before):
+            lines.readline()
+        reader = _reader(lines, mark)
+        try:
+            for record in reader:
+                if len(record) > 1 or (record and record[0].strip()):
+                    yield end + 1, record
+                end = before + reader.line_num
+        except csv.Error as error:
+            raise ValueError(f"{path.name}:{end + 1}: text: expected CSV, got {error}") from None
 
 
-def _csv_columns(path: Path, at: list[int], cells: int) -> list[CodedColumn]:
+def _form(path: Path) -> _Form:
+    try:
+        mark, before = _mark(path)
+        records = list(islice(_records(path, mark, before), _AT_ONCE))
+    except UnicodeDecodeError:
+        raise _no_utf8(path) from None
+    if not records:
+        raise ValueError(f"{path.name}: header: expected names of columns, got an empty file")
+    start, first = records[0]
+    if not any(map(str.strip, first)) or (len(records) == 1 and all(number_in(c.strip()) is not None for c in first)):
+        raise ValueError(f"{path.name}:{start}: header: expected names of columns, got {cut_repr(first[0])}")
+    called, below = [cell.strip() for cell in first], [record for _, record in records[1:]]
+    headed = not _is_row(called, below)
+    surveyed = [k for k, record in enumerate(below[:2], 1) if any(each.startswith(_SURVEY) for each in record)]
+    skip = [record for _, record in records[: surveyed[-1] + 1]] if surveyed else [first][: int(headed)]
+    dotted = [cell for record in below[:200] for cell in record if "," in cell or "." in cell]
+    decimal = decimal_mark(dotted, "," if mark == ";" and any("," in cell for cell in dotted) else ".")
+    every = list(range(len(called)))
+    names = [name or f"column {j}" for j, name in enumerate(called, 1)] if headed else [str(j + 1) for j in every]
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"{path.name}:{start}: header: expected each name once, got {cut_repr(name)} {times} times")
+    form = _Form(mark, before, names, every, len(names), skip, headed, decimal, Counter())
+    odd = [j for j in every if headed and (not called[j] or is_index(called[j]))]
+    if not odd:
+        return _said_form(path, form, surveyed)
+    try:
+        cells = dict(zip(odd, _columns(path, form, odd)))
+    except (csv.Error, ValueError):
+        _rows(path, form)  # raises an error that says where
+        raise
+    empty = [j for j in odd if not called[j] and not any(value.strip() for value in cells[j].values)]
+    left = index_of(called, lambda j: [cells[j].values[k] for k in cells[j].codes.tolist()])
+    warn_index(path.name, [called[j] for j in left if j not in empty])
+    kept = [j for j in every if j not in left and j not in empty]
+    return _said_form(path, form._replace(header=[names[j] for j in kept], at=kept), surveyed, len(empty))
+
+
+def _said_form(path: Path, form: _Form, surveyed: list[int], empty: int = 0) -> _Form:
+    """Return the `form`, and warn of what is unusual in it."""
+    if surveyed:
+        warn(f"{path.name}: {count(surveyed[-1], 'further header')} of a survey left out", stacklevel=5)
+    if empty:
+        warn(f"{path.name}: {count(empty, 'empty column')} left out", stacklevel=5)
+    if not form.headed:
+        warn(f"{path.name}: no line of names: its columns are called {cut_list(form.header)}", stacklevel=5)
+    return form
+
+
+def _is_row(called: list[str], below: list[list[str]]) -> bool:
+    """Return whether the first record of a CSV is a row and no header: where it has a number, all below it are numbers.
+
+    Numbers that follow each other, and years, may be names of columns."""
+    numbers = [j for j, cell in enumerate(called) if is_number(cell)]
+    values = [float(called[j]) for j in numbers]
+    row = all(number_in(record[j].strip()) is not None for j in numbers for record in below if j < len(record))
+    if not numbers or not row or (not below and len(numbers) < len(called)):
+        return False
+    follow = len(values) > 1 and all(b - a == 1 for a, b in pairwise(values))
+    years = all(1900 <= value <= 2100 and not value % 1 for value in values)
+    return len(numbers) == len(called) or not (follow or years)
+
+
+def _no_utf8(path: Path) -> Exception:
+    """Return the error for a text that is not UTF-8, with its line and what to type."""
+    try:
+        for _ in numbered_lines(path):
+            pass
+    except ValueError as error:
+        new = shlex.quote(f"{path.stem}-utf8{path.suffix}")
+        return ValueError(
+            f"{error}: if Windows wrote it, iconv -f WINDOWS-1252 -t UTF-8 {shlex.quote(path.name)} > {new}"
+        )
+    return ValueError(f"{path.name}: text: expected whole UTF-16")
+
+
+def _kept(part: list[list[str]], form: _Form) -> list[list[str]]:
+    """Return the records of a `part` of a CSV that are rows; others are counted in `form.left`.
+
+    Raise csv.Error for one with another number of cells than the header has."""
+    lengths = set(map(len, part))
+    if lengths == {form.cells}:
+        first = set(map(itemgetter(0), part))
+        if "" not in first and not any(record[0] in first for record in form.skip):
+            return part
+    rows = []
+    for record in part:
+        if not any(map(str.strip, record)):
+            form.left["empty row"] += len(record) > 1
+        elif record in form.skip:
+            form.left["header"] += 1
+        elif len(record) == form.cells or (len(record) > form.cells and not any(map(str.strip, record[form.cells :]))):
+            rows.append(record[: form.cells])
+        else:
+            raise csv.Error(
+                f"expected {form.cells} as in the {'header' if form.headed else 'first line'}, got {len(record)}"
+            )
+    return rows
+
+
+def _columns(path: Path, form: _Form, at: list[int]) -> list[CodedColumn]:
     """Return the columns of a CSV at the positions `at`, cells not stripped, reading a part at a time.
 
-    `cells`: number of cells of the header. If the file is damaged, raise the error that says why, without its place.
-    Raise csv.Error if a row has another number of cells than the header, or if there is no row."""
-    coders = [_Coder() for _ in at]
+    Raise csv.Error or UnicodeDecodeError, without its place, if the file is damaged, and csv.Error if it has no row."""
+    coders, some = [_Coder() for _ in at], False
+    form.left.clear()
+    form.left["header"] = -len(form.skip)
     with _text(path) as lines:
-        records = _records(lines, *_delimiter(path))
-        next(records)
-        part = list(islice(records, _AT_ONCE))
-        if not part:
-            raise csv.Error("no rows")
-        while part:
-            if set(map(len, part)) != {cells}:
-                raise csv.Error("other cells than the header")
+        for _ in range(form.before):
+            lines.readline()
+        reader = _reader(lines, form.mark)
+        while part := list(islice(reader, _AT_ONCE)):
+            rows = _kept(part, form)
+            some = some or bool(rows)
             for j, coder in zip(at, coders):
-                coder.add([record[j] for record in part])
-            part = list(islice(records, _AT_ONCE))
+                coder.add(list(map(itemgetter(j), rows)))
+    if not some:
+        raise csv.Error("no rows")
     return [coder.column() for coder in coders]
 
 
-def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return (column names, rows) of the CSV at `path`; each row is (line on which it starts, its cells), and there is
-    at least one.
+def _rows(path: Path, form: _Form) -> list[tuple[int, list[str]]]:
+    """Return (line on which it starts, cells) of each row of a CSV, at least one.
 
-    A column without a name is called "column 2" by its place; an index that pandas wrote is left out, with a warning.
-    Raise ValueError as `read_table` does."""
-    names, rows, left = _csv_rows(path)
-    warn_index(path.name, left)
-    return names, rows
-
-
-def _csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]], list[str]]:
-    """Return (column names, rows, names of columns left out) of the CSV at `path`; the first two are those of
-    `csv_table`."""
-    (start, called), *rows = _csv_records(path)
-    names = _header(path, start, called)
+    Raise ValueError, with the line, if the file is damaged."""
+    form.left.clear()
+    form.left["header"] = -len(form.skip)
+    rows = []
+    try:
+        for line, record in _records(path, form.mark, form.before):
+            try:
+                rows += [(line, row) for row in _kept([record], form)]
+            except csv.Error as error:
+                raise ValueError(f"{path.name}:{line}: cells: {error}") from None
+    except UnicodeDecodeError:
+        raise _no_utf8(path) from None
     if not rows:
         raise ValueError(f"{path.name}: rows: expected at least one below the header, got none")
-    for line, cells in rows:
-        if len(cells) != len(names):
-            expected = f"{len(names)} as in the header"
-            raise ValueError(f"{path.name}:{line}: cells: expected {expected}, got {len(cells)}")
-    left = index_of(called, lambda j: [cells[j] for _, cells in rows])
-    kept = [j for j in range(len(names)) if j not in left]
-    if left:
-        rows = [(line, [cells[j] for j in kept]) for line, cells in rows]
-    return [names[j] for j in kept], rows, [called[j] for j in left]
-
-
-def _header(path: Path, start: int, cells: list[str]) -> list[str]:
-    if all(number_in(cell) is not None for cell in cells):
-        raise ValueError(
-            f"{path.name}:{start}: header: expected names of columns, got {cut_repr(cells[0] if cells else '')}"
-        )
-    header = [name or f"column {j}" for j, name in enumerate(cells, 1)]
-    name, times = Counter(header).most_common(1)[0]
-    if times > 1:
-        raise ValueError(f"{path.name}:{start}: header: expected each name once, got {cut_repr(name)} {times} times")
-    return header
-
-
-def _csv_records(path: Path) -> list[tuple[int, list[str]]]:
-    """Return (line on which it starts, stripped cells) of each record of a CSV that is not blank, at least one."""
-    lines = [line for _, line in numbered_lines(path)]
-    records: list[tuple[int, list[str]]] = []
-    end = before = 0
-    try:
-        delimiter, end = _delimiter(path)
-        before = end
-        reader = csv.reader(lines[end:], delimiter=delimiter, strict=True)
-        for record in reader:
-            cells = _strip(record)
-            if cells not in ([], [""]):
-                records.append((end + 1, cells))
-            end = reader.line_num + before
-    except csv.Error as error:
-        raise ValueError(f"{path.name}:{end + 1}: text: expected CSV, got {error}") from None
-    if not records:
-        raise ValueError(f"{path.name}: header: expected names of columns, got an empty file")
-    return records
+    return rows

@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.choice_cells import number_of
-from heedful.data.choice_columns import plain
+from heedful.data.cells import number_of
 from heedful.data.choice_pairs import refuse
 from heedful.data.choices import LoadedPairs, say_columns
 from heedful.data.comparisons import Bools, Ints, join_names
 from heedful.data.files import cut_list, cut_repr
+from heedful.data.roles import plain
 from heedful.data.table import CodedColumn
 
 Array = npt.NDArray[np.float64]

@@ -115,8 +115,8 @@ class Number(_Column, frozen=True, tag="number"):
 
 
 class Category(_Column, frozen=True, tag="category", dict=True):
-    """A categorical column: one feature for each of `levels`, the known values; it is 1 if the value is this level,
-    else 0."""
+    """A categorical column: one feature for each of `levels`, the known values; it is 1 if the value is this level, or
+    a list that has it, else 0."""
 
     levels: tuple[str, ...]
 
@@ -128,13 +128,14 @@ class Category(_Column, frozen=True, tag="category", dict=True):
         return [f"{self.name}={level}" for level in self.levels]
 
     def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
-        level = text(self.name, value)
-        if level is None:
+        several = levels(self.name, value)
+        if several is None:
             return False
-        if level in self._places:
-            out[at + self._places[level]] = 1.0
-        elif unknown is not None:
-            unknown[f"{self.name}={level}"] += 1
+        for level in several:
+            if level in self._places:
+                out[at + self._places[level]] = 1.0
+            elif unknown is not None:
+                unknown[f"{self.name}={level}"] += 1
         return True
 
     @cached_property
@@ -280,6 +281,16 @@ def text(name: str, value: object) -> str | None:
     if not isinstance(given, int | float) or (isinstance(given, int) and given.bit_length() > 1024):
         raise ValueError(f"{name}: expected a text, got {describe_value(value)}")
     return str(given)
+
+
+def levels(name: str, value: object) -> list[str] | None:
+    """Return the levels of a category that a value has: those of a list, or the text that it is; None if it is missing.
+
+    Raise ValueError as `text` does."""
+    if isinstance(value, list | tuple):
+        return [level for each in value if (level := text(name, each)) is not None]
+    level = text(name, value)
+    return None if level is None else [level]
 
 
 def item_name(name: str, value: object) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from heedful.core.validation import check_count
 from heedful.data.catalogue import scaled_moments
-from heedful.data.files import number_in
+from heedful.data.files import is_number, number_in
 from heedful.data.frames import Frame, rows_in
 from heedful.features.columns import (
     LEAST,
@@ -30,6 +30,7 @@ from heedful.features.columns import (
     describe_value,
     item_name,
     join_names,
+    levels,
     number,
     text,
     vector,
@@ -43,6 +44,8 @@ _DATE = re.compile(
     re.ASCII,
 )
 _NAMED = re.compile(r"(?i:id|identifier|key|name|item|sku|.*[_ -]id|id[_ -].*)|.*[a-z]I[dD]", re.DOTALL)
+TOO_FEW = "and too few repeat"
+"""How the reason ends for ignoring a column of texts of which few recur."""
 _LONGEST_NAME = 100
 _LONGEST_LEVEL = 40  # the greatest average length of a category's values, in characters
 
@@ -207,7 +210,7 @@ def _identifier(seen: Sequence[_ColumnSummary], given: str | None) -> str:
         c.name
         for c in seen
         if not unique[c.name]
-        and all(isinstance(v, str) and len(v) <= _LONGEST_NAME and not _is_number(v) for v in c.values)
+        and all(isinstance(v, str) and len(v) <= _LONGEST_NAME and not is_number(v.strip()) for v in c.values)
     ]
     titles = [name for name in unique if not unique[name] and name.lower() == "title"]
     if titles and short[:1] in ([], titles[:1]):
@@ -298,20 +301,28 @@ def _kind_of_texts(column: _ColumnSummary, written: list[str], numbers: int, lim
     average = sum(len(words(t)) for t in written) / n
     if average >= 2:
         return "text", f"{told} of {average:.3g} words"
-    return "ignored", f"{told}, {f'{numbers} of them numbers, ' if numbers else ''}and too few repeat"
+    return "ignored", f"{told}, {f'{numbers} of them numbers, ' if numbers else ''}{TOO_FEW}"
 
 
 def _kind_of_lists(values: Sequence[object]) -> tuple[str, str]:
     try:
         found = {tuple(vector("", v) or ()) for v in values}
     except ValueError:
-        return "ignored", "lists of something else than numbers"
+        return _kind_of_words([each for v in values if isinstance(v, list | tuple | np.ndarray) for each in v])
     sizes = sorted({len(v) for v in found})
     if len(sizes) > 1:
         return "ignored", f"lists of {sizes[0]} to {sizes[-1]} numbers"
     if len(found) == 1:
         return "ignored", "the same everywhere"
     return "vector", f"lists of {sizes[0]} numbers"
+
+
+def _kind_of_words(found: Sequence[object]) -> tuple[str, str]:
+    if not all(isinstance(each, str) and len(each) <= _LONGEST_NAME for each in found):
+        return "ignored", "lists of something else than numbers or words"
+    different = len(set(found))
+    told = f"lists of {different} different words"
+    return ("category", told) if 2 * different <= len(found) else ("ignored", f"{told}, {TOO_FEW}")
 
 
 def _is_number(written: str) -> bool:
@@ -329,7 +340,12 @@ def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -
 
     Raise ValueError, naming the row, for a value that does not fit.
     """
-    read: Callable[[str, Any], Any] = {"number": number, "vector": vector, "ignored": _anything}.get(kind, text)
+    read: Callable[[str, Any], Any] = {
+        "number": number,
+        "vector": vector,
+        "ignored": _anything,
+        "category": levels,
+    }.get(kind, text)
     values = []
     for i, value in enumerate(column.cells):
         try:
@@ -368,8 +384,8 @@ def _vector(there: list[list[float]], about: dict[str, Any], _: _Limits) -> Vect
     return Vector(size=size, scale=_times(scale, power) or LEAST, example=f"{size} numbers", **about)
 
 
-def _category(there: list[str], about: dict[str, Any], limits: _Limits) -> Category:
-    counts = Counter(there)
+def _category(there: list[list[str]], about: dict[str, Any], limits: _Limits) -> Category:
+    counts = Counter(level for each in there for level in each)
     most = sorted(counts, key=lambda level: (-counts[level], level))[: limits.max_levels]
     return Category(levels=tuple(sorted(most)), example=_short(most[0]) if most else "", **about)
 

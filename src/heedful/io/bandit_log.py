@@ -24,8 +24,11 @@ import numpy.typing as npt
 
 from heedful.core.validation import check_between, describe
 from heedful.core.wording import count
+from heedful.data.files import cut_list
 from heedful.data.jsonl import Line
 from heedful.data.repeats import Repeats, find_newest
+from heedful.data.roles import find_roles
+from heedful.data.set_aside import counted_rows
 from heedful.data.table import table_of
 from heedful.evaluation.off_policy import RIGHT, WRONG, estimate, importance, shown_too_often
 from heedful.features import infer
@@ -75,19 +78,31 @@ class BanditLog(NamedTuple):
     """the rows that were left out, because their impression stands in another row"""
 
 
-def read_bandit_log(rows: Sequence[Mapping[str, object]], targets: Sequence[str] = ()) -> BanditLog:
+def read_bandit_log(
+    rows: Sequence[Mapping[str, object]],
+    targets: Sequence[str] = (),
+    columns: Mapping[str, Sequence[str]] | None = None,
+) -> BanditLog:
     """Return a table of impressions, one item shown once in each of `rows`, {column: value}, with its columns as
     arrays.
 
-    `targets` are the columns with the probability that another policy would have shown the row's item. Numbers may be
-    texts, as in CSV. Raise ValueError, naming the row and the column, for a missing column, a value that makes no
+    `targets` are the columns with the probability that another policy would have shown the row's item; `columns`, those
+    of roles (action, probability, reward, person) whose names differ from the usual ones. Numbers may be texts, as in
+    CSV. Raise ValueError, naming the row and the column, for a missing column, a value that makes no
     sense, or more than `MOST_ACTIONS` different items.
     """
     if not rows:
         raise ValueError("table: expected rows, got none")
-    for name in (*REQUIRED, *targets):
-        if name not in rows[0]:
-            raise ValueError(f"{name}: expected a column of that name, got {', '.join(map(str, rows[0]))}")
+    table, columns = counted_rows(table_of([("", dict(row)) for row in rows], "table"), columns)
+    rows = [row for _, row in table.located()]
+    header = list(map(str, rows[0]))
+    for name in targets:
+        if name not in header:
+            raise ValueError(f"{name}: expected a column of that name, got {cut_list(header)}")
+    at = find_roles("table", header, REQUIRED, columns, optional=("person",))
+    own = {names[0]: role for role, names in at.items()}
+    free = own | {name: name for name in header if name not in own and name not in (*REQUIRED, "person")}
+    rows = [{free[name]: value for name, value in row.items() if name in free} for row in rows]
     actions = [_text(row, i, "action") for i, row in enumerate(rows)]
     if len(set(actions)) > MOST_ACTIONS:
         raise ValueError(f"action: expected at most {MOST_ACTIONS} different ones, got {len(set(actions)):,}")
@@ -96,14 +111,14 @@ def read_bandit_log(rows: Sequence[Mapping[str, object]], targets: Sequence[str]
         raise ValueError(
             f"probability, row {bad[0] + 1}: expected a number above 0, up to 1, got {probability[bad[0]]:g}"
         )
-    columns = {name: _numbers(rows, name) for name in targets}
-    for name, values in columns.items():
+    chances = {name: _numbers(rows, name) for name in targets}
+    for name, values in chances.items():
         if (bad := np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))).size:
             raise ValueError(f"{name}, row {bad[0] + 1}: expected a probability, got {values[bad[0]]:g}")
     people = [_text(row, i, "person") for i, row in enumerate(rows)] if "person" in rows[0] else None
     known = {*REQUIRED, *targets, "person"}
     context = [{name: _cell(value) for name, value in row.items() if name not in known} for row in rows]
-    log = BanditLog(actions, probability, _numbers(rows, "reward"), people, columns, context)
+    log = BanditLog(actions, probability, _numbers(rows, "reward"), people, chances, context)
     roles = {"action": ["action"], "said": ["probability", "reward"]} | (
         {} if people is None else {"person": ["person"]}
     )
@@ -130,6 +145,7 @@ def evaluate_table(
     learners: Sequence[str] = (),
     targets: Sequence[str] = (),
     always: Sequence[str] = (),
+    columns: Mapping[str, Sequence[str]] | None = None,
     alpha: float = 0.05,
     least_probability: float | None = None,
     least_reward: float | None = None,
@@ -139,7 +155,8 @@ def evaluate_table(
     of the log itself first.
 
     A row is one impression, by column: `action`, the item shown; `probability` (0, 1], with which it was shown;
-    `reward`; perhaps `person`; all other columns are the context. A policy is one of
+    `reward`; perhaps `person`; all other columns are the context. `columns`: those that have neither these names nor
+    others that are usual, such as {"probability": ["p_shown"]}. A policy is one of
     - `targets`: columns with the policy's probability of the row's action;
     - `always`: actions, each shown in every row;
     - `learners`: specs such as "perceptron"; each learns from the rows in order and shows the action that it ranks
@@ -160,7 +177,7 @@ def evaluate_table(
     Raise ValueError, naming the row and the column, if the table makes no sense or does not agree with what is known
     beforehand, or if learners are named and a reward is not 0 or 1."""
     check_between("alpha", alpha, 1e-6, 0.5)
-    log = read_bandit_log(rows, targets)
+    log = read_bandit_log(rows, targets, columns)
     if least_probability is not None:
         check_between("least_probability", least_probability, 1e-100, 1.0)
         _check_column("probability", log.probability, least_probability, None)

@@ -262,9 +262,10 @@ class Requests:
         Mappings without any feature are items if one of them names an item on offer."""
         if not _objects(candidates) or self._says(candidates):
             return True
-        if self._query is not None or any(not isinstance(each, Mapping) for each in candidates):
+        objects = [each for each in candidates if isinstance(each, Mapping)]
+        if self._query is not None or len(objects) < len(candidates):
             return False
-        if any("features" in each or not self._featured.isdisjoint(each) for each in candidates):
+        if any("features" in each or not self._featured.isdisjoint(each) for each in objects):
             return False
         current = self.catalogue.current
         return any(name in current for name in self._names_of(candidates))

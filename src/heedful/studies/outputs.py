@@ -149,7 +149,7 @@ Found = tuple[str, str, str | None, str]
 def _rows(path: Path, prompts: bool, left_out: list[LeftOut]) -> Iterator[Found]:
     """Yield the answers in a table; `prompts`: it is that of the prompts, which needs no answers. Answers that are no
     text go to `left_out`."""
-    placed = read_located_rows(path)
+    placed = read_located_rows(path, texts=True)
     header = list(dict.fromkeys(key for _, row in placed for key in row))
     at = {role: _column(header, role) for role in COLUMNS}
     needed = ["id", "prompt"] if prompts else ["answer"]

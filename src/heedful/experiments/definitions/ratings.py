@@ -34,7 +34,7 @@ class Ratings(GridExperiment):
     syntax = 'ratings = "..."'
     grid_help = (
         'Ratings, without users, with simple rules for comparison: data = {ratings = "ml-100k", repeats = true} or '
-        '{ratings = "gaussian:noise=0.5"}; there, too: slate, warm, twice, densest, columns = {user = "who", '
+        '{ratings = "gaussian:noise=0.5"}; there, too: slate, warm, twice, densest, columns = {person = "who", '
         'item = "dish", rating = "stars"}.'
     )
     keys: ClassVar[Mapping[str, type]] = {
@@ -70,9 +70,17 @@ class Ratings(GridExperiment):
             str, Option("regret; or ndcg: NDCG@5 of the best five, of which the first are shown.")
         ] = "regret",
         simple: Annotated[bool, Option("Whether simple rules are run too, for comparison.", negatable=True)] = True,
-        user_column: Annotated[str, Option("The column of a table with the users.", metavar="COLUMN")] = "",
-        item_column: Annotated[str, Option("The column of a table with the items.", metavar="COLUMN")] = "",
-        rating_column: Annotated[str, Option("The column of a table with the ratings.", metavar="COLUMN")] = "",
+        column: Annotated[
+            list[str],
+            Option("A column of the table: person, item or rating. May be repeated.", metavar="WHAT=COLUMN"),
+        ] = [],  # noqa: B006
+        worth: Annotated[
+            list[str],
+            Option("What a kind of feedback is worth as a rating, such as star=5. May be repeated.", metavar="KIND=R"),
+        ] = [],  # noqa: B006
+        missing: Annotated[
+            list[str], Option("A rating that stands for none, such as 99; none if none does.", metavar="R")
+        ] = [],  # noqa: B006
         twice: Annotated[
             str, Option("What to do if a user rates an item twice: refuse it, take the last rating, or the mean.")
         ] = "refuse",
@@ -97,18 +105,24 @@ class Ratings(GridExperiment):
         says how much more regret each other learner had than the best of them, compared seed by seed, with its standard
         error.
         """
+        from heedful.data.roles import columns_of
         from heedful.experiments.ratings import LENGTH, ROUNDS, is_drawn, rating_setting
 
-        named, drawn, notes = (user_column, item_column, rating_column), is_drawn(file), tuple[str, ...]()
+        named, drawn, notes = columns_of(column), is_drawn(file), tuple[str, ...]()
         source: RatingTable | str = file
         if drawn:
-            for option, given in (("columns", any(named)), ("--repeats", repeats), ("--densest", densest)):
+            for option, given in (
+                ("--column", bool(named)),
+                ("--worth", bool(worth)),
+                ("--repeats", repeats),
+                ("--densest", densest),
+            ):
                 if given:
                     raise ValueError(
                         f"{option}: expected none with {file}, which is drawn; a file of that name is ./{file}"
                     )
         else:
-            source, found = _read(file, named, twice, densest)
+            source, found = _read(file, named, twice, densest, _worths(worth), missing)
             notes = (found,)
         setting = rating_setting(source, repeats=repeats, slate=slate, warm=warm, measure=measure, seeds=seeds)
         words = [
@@ -142,7 +156,7 @@ class Ratings(GridExperiment):
             if key != "ratings" and key not in decided:
                 raise ValueError(f"{where}: {key}: expected none with {name}, which is drawn")
         decided |= {key: data[key] for key in decided if key in data}
-        check_keys(f"{where}: columns", decided.get("columns", {}), {"user": str, "item": str, "rating": str})
+        check_keys(f"{where}: columns", decided.get("columns", {}), {"person": str, "item": str, "rating": str})
         for key, least in {"slate": 1, "warm": 0, "densest": 1}.items():
             if key in data and data[key] < least:
                 raise ValueError(f"{where}: {key}: expected a whole number, {least} or more, got {data[key]}")
@@ -165,8 +179,7 @@ class Ratings(GridExperiment):
         slate, warm = decided["slate"], decided["warm"]
         if "world" in decided:
             return rating_setting(decided["world"], slate=slate, warm=warm, seeds=seeds)
-        given = decided["columns"]
-        columns = (given.get("user", ""), given.get("item", ""), given.get("rating", ""))
+        columns = tuple(decided["columns"].items())
         table = _table(files[0], tuple(decided["sha256"]), columns, decided["twice"], decided["densest"])
         return rating_setting(table, repeats=decided["repeats"], slate=slate, warm=warm, seeds=seeds)
 
@@ -175,29 +188,47 @@ class Ratings(GridExperiment):
 def _table(
     file: str,
     sha256: tuple[str, ...],  # only part of the key
-    columns: tuple[str, str, str],
+    columns: tuple[tuple[str, str], ...],
     twice: Literal["refuse", "last", "mean"],
     most: int,
 ) -> RatingTable:
     from heedful.data.rating_files import open_ratings
-    from heedful.data.ratings import Columns, densest
+    from heedful.data.ratings import densest
 
-    table = open_ratings(file, Columns(*columns), twice=twice).table
+    table = open_ratings(file, {role: [name] for role, name in columns}, twice=twice).table
     return densest(table, most, most) if most else table
 
 
-def _read(file: str, named: tuple[str, str, str], twice: str, most: int | None) -> tuple[RatingTable, str]:
+def _worths(given: Sequence[str]) -> dict[str, float]:
+    """Return what kinds of feedback are worth, KIND=R each. Raise BadOption for another form."""
+    from heedful.data.files import is_number
+
+    pairs = [each.rpartition("=") for each in given]
+    wrong = next(("".join(each) for each in pairs if not each[0] or not is_number(each[2])), None)
+    if wrong is not None:
+        raise BadOption(f"worth: expected KIND=R, such as star=5, got {wrong!r}")
+    return {kind: float(number) for kind, _, number in pairs}
+
+
+def _read(
+    file: str,
+    named: Mapping[str, Sequence[str]],
+    twice: str,
+    most: int | None,
+    worths: Mapping[str, float],
+    missing: Sequence[str],
+) -> tuple[RatingTable, str]:
     """Return (the ratings of a file, a sentence that describes them for the user).
 
-    `named` are the columns of users, items and ratings ("" if they are to be found); `most` keeps only so many of the
+    `named`, `worths` and `missing` are the options of `open_ratings`; `most` keeps only so many of the
     users and of the items with most ratings. Raise BadOption if `twice` or `most` makes no sense.
     """
     from heedful.data.rating_files import open_ratings
-    from heedful.data.ratings import Columns, densest
+    from heedful.data.ratings import densest
 
     if twice not in ("refuse", "last", "mean"):
         raise BadOption(f"twice: expected refuse, last or mean, got {twice!r}")
-    table, told = open_ratings(file, Columns(*named), twice=twice)  # type: ignore[arg-type]
+    table, told = open_ratings(file, named, twice=twice, words=worths, missing=missing)  # type: ignore[arg-type]
     if most is not None:
         try:
             table = densest(table, most, most)

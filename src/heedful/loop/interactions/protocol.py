@@ -8,7 +8,7 @@ list of methods, most with a body that suits most kinds."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -40,6 +40,7 @@ from heedful.loop.settings import Manifest, Settings
 from heedful.spaces.ranking import Ranking, WithBaseScore
 
 if TYPE_CHECKING:
+    from heedful.data.table import Table
     from heedful.loop.evaluate import Evaluation
     from heedful.loop.explain import Explanation, Moved
     from heedful.loop.interactions.coactive.model import Model
@@ -805,6 +806,21 @@ class Interaction(Protocol[M]):
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         """Return why `feedback` cannot answer a decision that showed the candidates `shown` (indices); None if it
         can."""
+        return None
+
+    def table_lines(
+        self,
+        table: Table,
+        columns: Mapping[str, Sequence[str]],
+        worth: Mapping[str, float],
+        missing: Collection[str],
+        items: Collection[str],
+    ) -> list[dict[str, Any]] | None:
+        """Return the events that a `table` of answers becomes, as the lines of an import; None if it is none, as in
+        kinds that read no such tables.
+
+        `columns`: those of roles whose names differ from the usual ones; `worth`: what kinds of feedback are worth as
+        numbers; `missing`: numbers that stand for none; `items`: the names of items on offer."""
         return None
 
     def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:

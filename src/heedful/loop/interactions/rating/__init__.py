@@ -5,13 +5,17 @@ answers every method of `Interaction`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from heedful.core.validation import describe
 from heedful.core.wording import count
+from heedful.data.ratings import read_ratings
+from heedful.data.roles import fitting
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
@@ -45,6 +49,7 @@ from heedful.loop.settings import Manifest, Settings
 from heedful.spaces.slate import WeightedRatings
 
 if TYPE_CHECKING:
+    from heedful.data.table import Table
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.findings import Findings
     from heedful.loop.report import Arm, Report
@@ -70,6 +75,29 @@ class Rating(Interaction[RatingModel]):
         ),
     )
     action_syntax = "NAME=RATING:WEIGHT"
+
+    def table_lines(
+        self,
+        table: Table,
+        columns: Mapping[str, Sequence[str]],
+        worth: Mapping[str, float],
+        missing: Collection[str],
+        items: Collection[str],
+    ) -> list[dict[str, Any]] | None:
+        if not columns and not fitting("person", table.header):
+            return None
+        read = read_ratings(table, columns, twice="last", words=worth, missing=missing)[0]
+        users, names = read.user_names.tolist(), read.item_names.tolist()
+        new = [name for name in names if name not in set(items)]
+        lines: list[dict[str, Any]] = [{"kind": "item", "id": name} for name in new]
+        for user, item, value in zip(read.users.tolist(), read.items.tolist(), read.values.tolist()):
+            told = [users[user], names[item], value]
+            # The content makes the id, so that the same rating is the same event whichever file brings it.
+            id = "table-" + hashlib.blake2b(json.dumps(told).encode(), digest_size=16).hexdigest()
+            shown = [names[item]]
+            lines.append({"kind": "decision", "id": id, "person": users[user], "candidates": shown, "shown": shown})
+            lines.append({"kind": "feedback", "id": id, "decision": id, "rating": {names[item]: value}})
+        return lines
 
     # ------------------------------------------------------------------------ making a loop
 

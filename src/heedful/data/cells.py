@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from heedful.data import files
-from heedful.data.choice_columns import plain
 from heedful.data.files import cut_repr, is_number, number_in
+from heedful.data.roles import plain
 from heedful.data.spreadsheet import text_of
 
 BAD = ("both bad", "tie (both bad)")
@@ -24,9 +24,9 @@ MOST_TIMES = 1_000_000_000
 
 def word(text: str) -> str:
     """Return `text` in the form in which answers are compared: lower case, without blanks and punctuation; a number
-    unchanged."""
+    unchanged, a whole one without decimals."""
     text = text.strip()
-    return text if is_number(text) else plain(text)
+    return text.removesuffix(".0") if is_number(text) else plain(text)
 
 
 def name_in(where: str, field: str, cell: object) -> str:

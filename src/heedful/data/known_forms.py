@@ -1,0 +1,106 @@
+"""Records of programs that are tables once they are unpacked, each recognised by its fields: logs of Vowpal Wabbit and
+Personalizer, the feedback of Open WebUI, what a loop of choices exports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from heedful.data.files import cut_list, cut_repr
+from heedful.data.table import Table, table_of
+
+Row: TypeAlias = tuple[str, dict[str, Any]]
+
+
+def unpack(table: Table) -> Table:
+    """Return a table of a known form with the columns that its doors know by their names; any other one unchanged.
+
+    Raise ValueError, with the place, for a record of a known form in which something is missing."""
+    for fields, read in _FORMS:
+        if set(fields) <= set(table.header):
+            rows = list(read(table))
+            if rows:
+                return table_of(rows, table.name)
+    return table
+
+
+def _logged(table: Table) -> Iterator[Row]:
+    """Yield the impressions of a log of Vowpal Wabbit (dsjson): what was shown, with its probability, and what it
+    earned, which is less than nothing of its cost."""
+    for where, row in table.located():
+        context = _object(row.get("c"))
+        choices = context.get("_multi") or []
+        cost, shown = row.get("_label_cost"), row.get("_label_Action")
+        if isinstance(cost, bool) or not isinstance(cost, int | float) or not isinstance(shown, int):
+            raise ValueError(f"{where}: _label_cost, _label_Action: expected numbers, got {cut_repr((cost, shown))}")
+        names = [_joined(_flat(each, leaf=True)) for each in choices]
+        apart = len(set(names)) == len(names) >= shown > 0 and all(0 < len(name) <= 60 for name in names)
+        rest = _flat({name: value for name, value in context.items() if name != "_multi"})
+        kept = {"id": row.get("EventId"), "time": row.get("Timestamp")}
+        told = {"action": names[shown - 1] if apart else str(shown), "probability": row.get("_label_probability")}
+        yield where, {**rest, **told, "reward": 0.0 - cost, **{k: v for k, v in kept.items() if v is not None}}
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _flat(value: Mapping[str, Any], before: str = "", *, leaf: bool = False) -> dict[str, Any]:
+    """Return the values in nested objects by their path, or with `leaf` by their last name alone."""
+    found: dict[str, Any] = {}
+    for name, inner in value.items():
+        at = name if leaf or not before else f"{before}.{name}"
+        found |= _flat(inner, at, leaf=leaf) if isinstance(inner, Mapping) else {at: inner}
+    return found
+
+
+def _joined(values: Mapping[str, Any]) -> str:
+    return str(next(iter(values.values()))) if len(values) == 1 else cut_list([f"{k}={v}" for k, v in values.items()])
+
+
+def _thumbs(table: Table) -> Iterator[Row]:
+    """Yield the votes in the feedback of Open WebUI: a thumb up is for a model against those beside it, one down is
+    for each of these against it. Feedback without a model beside it compares nothing."""
+    for where, row in table.located():
+        data = _object(row.get("data"))
+        rating, model, others = (data.get(name) for name in ("rating", "model_id", "sibling_model_ids"))
+        if row.get("type") != "rating" or str(rating) not in ("1", "-1") or not isinstance(others, list):
+            continue
+        for other in others:
+            kept = {name: row[name] for name in ("id", "updated_at") if name in row}
+            if len(others) > 1:
+                kept["id"] = f"{row.get('id')} {other}"
+            winner = "model_a" if str(rating) == "1" else "model_b"
+            yield where, kept | {"person": row.get("user_id"), "model_a": model, "model_b": other, "winner": winner}
+
+
+def _exported(table: Table) -> Iterator[Row]:
+    """Yield the answers in what a loop of choices exports, without what was undone: as pairs if all are, else as
+    orders."""
+    placed = table.located()
+    shown = {row.get("id"): row for _, row in placed if row.get("kind") == "decision"}
+    pairs = all(len(row.get("shown") or ()) == 2 for row in shown.values())
+    undone = {row.get("event") for _, row in placed if row.get("kind") == "undo"}
+    for where, row in placed:
+        asked = shown.get(row.get("decision"))
+        if row.get("kind") != "feedback" or "choice" not in row or row.get("id") in undone or asked is None:
+            continue
+        items, choice = list(asked.get("shown") or []), row["choice"]
+        kept = {"event_id": row.get("id"), "person": asked.get("person")}
+        kept = {name: value for name, value in kept.items() if value is not None}
+        if pairs:
+            yield where, kept | {"first": items[0], "second": items[1], "answer": choice}
+            continue
+        best = dict(zip(("first", "second"), items)).get(choice, choice) if len(items) == 2 else choice
+        if best in items:
+            yield where, kept | {"order": [best, [name for name in items if name != best]]}
+        elif choice == "equal":
+            yield where, kept | {"order": [items]}
+
+
+_FORMS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Row]]], ...] = (
+    (("_label_cost", "_label_probability", "_label_Action"), _logged),
+    (("type", "data", "meta", "user_id"), _thumbs),
+    (("kind", "decision", "choice"), _exported),
+)
+"""The fields by which a form is recognised, and what reads its records."""

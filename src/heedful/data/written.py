@@ -1,0 +1,148 @@
+"""What the texts in a column of a table mean: numbers as people write them, missing values, lists, or just texts.
+
+A column is read as a whole, since one cell alone does not tell: 1.234 is a number and 1,234 may be one of two, - is a
+missing number among numbers, and NA a name among names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from heedful.data.files import MISSING, cut_list, number_in
+
+MARKERS = frozenset(
+    ("", "na", "n/a", "n.a.", "#n/a", "nan", "<na>", "null", "none", "nil", "k.a.", "-", "--", "–", "—", "?", ".")
+)
+"""What stands in a column of numbers where there is none, in lower case. Among texts these are texts."""
+
+_PRINTED = frozenset(("nan", "<na>"))
+"""What data frames print where there is nothing, which is no name either, in lower case."""
+_UNITS = r"[$€£¥₹]|EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|BRL|CAD|AUD|kr\.?|zł|Kč|Ft|%"
+_GROUPS = "[1-9]\\d{0,2}(?:{0}\\d{3})+"
+_SPACES = "[ \u00a0\u202f'’]"
+
+
+def _pattern(mark: str, thousands: str) -> re.Pattern[str]:
+    whole = "|".join([_GROUPS.replace("{0}", thousands), _GROUPS.replace("{0}", _SPACES), r"\d+"])
+    number = rf"(?:{whole})(?:{mark}\d+)?|{mark}\d+"
+    return re.compile(rf"(?P<sign>[+\-−]?)(?P<unit>{_UNITS})?\s?(?P<number>{number})\s?(?P<after>{_UNITS})?", re.ASCII)
+
+
+_WRITTEN = {".": _pattern(r"\.", ","), ",": _pattern(",", r"\.")}
+"""Numbers with units as people write them, by their decimal mark."""
+_SURE = {
+    ".": re.compile(r"\d*\.(?:\d{1,2}|\d{4,})|(?:\d{1,3},)+\d{3}\.\d+|\d{1,3}(?:,\d{3}){2,}|0\.\d+"),
+    ",": re.compile(r"\d*,(?:\d{1,2}|\d{4,})|(?:\d{1,3}\.)+\d{3},\d+|\d{1,3}(?:\.\d{3}){2,}|0,\d+"),
+}
+"""Numbers without units that have one decimal mark for certain."""
+_FORMULA = re.compile(r'="(.*)"')
+_WHOLE = re.compile(r"([+-]?\d+)\.0+")
+
+
+def decimal_mark(cells: Iterable[str], fallback: str = ".") -> str:
+    """Return the decimal mark of a file, "." or ",", by some of its `cells`; `fallback` if they do not tell."""
+    seen = dict.fromkeys(_SURE, 0)
+    for cell in cells:
+        for mark in _SURE:
+            match = _WRITTEN[mark].fullmatch(cell.strip())
+            seen[mark] += match is not None and _SURE[mark].fullmatch(match["number"]) is not None
+    return fallback if seen["."] == seen[","] else max(seen, key=lambda mark: seen[mark])
+
+
+class Reading:
+    """How the texts of one column are read: `changes` has what becomes of a text that is not kept as it is.
+
+    In words: `numbers`, an example of an unusual number and what it became; `missing`, the marks of missing numbers;
+    `lists`, whether the texts are lists."""
+
+    def __init__(self, found: Iterable[str], *, decimal: str = ".", texts: bool = False, typed: bool = False) -> None:
+        """Read the different texts `found` in a column.
+
+        `decimal`: the decimal mark of the file, for numbers that do not tell; `texts`: whether these are texts that
+        somebody wrote, neither numbers nor lists; `typed`: whether a missing value is written otherwise than as an
+        empty text."""
+        self.changes: dict[str, Any] = {}
+        self.numbers = ""
+        self.missing: tuple[str, ...] = ()
+        self.lists = False
+        bare = {text: text.strip() if texts else _bare(text) for text in found}
+        there = {text: cell for text, cell in bare.items() if cell.lower() not in MARKERS}
+        if there and not texts and (values := _numbers(list(there.values()), decimal)) is not None:
+            self.changes = {text: None for text in bare if text not in there}
+            unusual = [cell for text, cell in bare.items() if text not in there and cell.lower() not in MISSING]
+            self.missing = tuple(dict.fromkeys(unusual))
+            self.changes |= {text: values[cell] for text, cell in there.items() if values[cell] != text}
+            odd = next((c for c, v in values.items() if v != c and _WHOLE.fullmatch(c) is None), None)
+            self.numbers = "" if odd is None else f"{odd} is {values[odd]}"
+            return
+        filled = [cell for cell in bare.values() if cell]
+        if filled and not texts and all(cell[0] == "[" for cell in filled) and (read := _lists(filled)) is not None:
+            self.lists = True
+            self.changes = {text: read.get(cell) for text, cell in bare.items()}
+        elif not typed:
+            found_none = {text: not cell or (not texts and cell.lower() in _PRINTED) for text, cell in bare.items()}
+            self.changes = {
+                t: None if found_none[t] else cell for t, cell in bare.items() if found_none[t] or cell != t
+            }
+
+
+def _bare(text: str) -> str:
+    """Return a text without blanks around it, and without the ="..." by which a spreadsheet keeps it a text."""
+    text = text.strip()
+    match = _FORMULA.fullmatch(text) if text.startswith('="') else None
+    return text if match is None else match[1].strip()
+
+
+def _numbers(cells: list[str], decimal: str) -> dict[str, str] | None:
+    """Return the numbers that these `cells` are, in digits with a point; None if one is no number."""
+    if all(number_in(cell) is not None for cell in cells):
+        grouped = decimal == "," and any("." in cell for cell in cells)
+        if not (grouped and all(_WRITTEN[","].fullmatch(cell) for cell in cells)):
+            wholes = [_WHOLE.fullmatch(cell) for cell in cells]
+            if all(wholes):  # whole numbers that a data frame made floats
+                return {cell: match[1] for cell, match in zip(cells, wholes) if match}
+            return {cell: cell for cell in cells}
+    fits = [mark for mark in _WRITTEN if all(map(_WRITTEN[mark].fullmatch, cells))]
+    if not fits:
+        return None
+    mark = fits[0] if len(fits) == 1 else decimal_mark(cells, decimal)
+    matches = {cell: match for cell in cells if (match := _WRITTEN[mark].fullmatch(cell))}
+    units = {match["unit"] or match["after"] or "" for match in matches.values()}
+    if len(units) > (1 if "%" in units else 2) or (len(units) == 2 and "" not in units):
+        return None
+    return {cell: _digits(match, mark) for cell, match in matches.items()}
+
+
+def _digits(match: re.Match[str], mark: str) -> str:
+    whole, _, rest = match["number"].partition(mark)
+    sign = "-" if match["sign"] in ("-", "−") else ""
+    return sign + re.sub(r"\D", "", whole) + (f".{rest}" if rest else "")
+
+
+def _lists(cells: list[str]) -> dict[str, Any] | None:
+    """Return the lists that these `cells` are, in JSON or as Python prints them; None if one is none."""
+    found: dict[str, Any] = {}
+    for cell in cells:
+        try:
+            found[cell] = msgspec.json.decode(cell)
+        except ValueError:
+            try:
+                found[cell] = ast.literal_eval(cell)
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                return None
+        if not isinstance(found[cell], list):
+            return None
+    return found
+
+
+def describe_readings(readings: Mapping[str, Reading]) -> list[str]:
+    """Return in words how the columns of a table were read where that is not as their texts stand there."""
+    numbers = [f"{name} ({each.numbers})" for name, each in readings.items() if each.numbers]
+    missing = [f"{name} ({', '.join(each.missing[:4])})" for name, each in readings.items() if each.missing]
+    lists = [name for name, each in readings.items() if each.lists]
+    told = (("numbers", numbers), ("missing numbers", missing), ("lists", lists))
+    return [f"{what}: {cut_list(names)}" for what, names in told if names]
