@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 import postgres as postgresql
 from budget import FACTOR
 from heedful.storage import Address, Place
-from quick import QuickRule, Run
+from quick import QuickRule, Run, is_quick
 
 if FACTOR == 1:  # before numpy starts them: the threads of two workers wait for each other, three times as long
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -45,6 +45,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 for name, told in report.user_properties:
                     if name == "told":
                         terminalreporter.write_line(f"measured: {told}")
+
+
+@pytest.fixture(autouse=True)
+def one_core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quick tests run their tasks in this process, also where a busy machine makes other processes seem worth while."""
+    if is_quick(request.node):
+        monkeypatch.setattr("heedful.core.engine.cores", lambda: 1)
 
 
 # ---------------------------------------------------------------------------- where loops are stored

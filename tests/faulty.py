@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import json
 import re
+import select
 import socket
 import threading
 import time
@@ -151,6 +152,7 @@ class Faulty:
         self.seen: list[Request] = []
         self._open = True
         self._accepted: list[socket.socket] = []
+        self._turn = threading.Lock()
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         threading.Thread(target=self._listen, daemon=True).start()
@@ -168,13 +170,26 @@ class Faulty:
         try:
             to.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with to:
-                while (request := _read(to)) is not None:
-                    self.seen.append(request)
-                    fault = self.faults.popleft() if self.faults else self.otherwise
+                while (taken := self._take(to)) is not None:
+                    request, fault = taken
                     if not fault(to, request, self.answer):
                         return
         except OSError:
             pass  # the other side went
+
+    def _take(self, to: socket.socket) -> tuple[Request, Fault] | None:
+        """Return the next request and what is done with it. On a busy machine a client may have given up and asked
+        again before the first request is read: that has its turn first."""
+        while to.recv(1, socket.MSG_PEEK):
+            with self._turn:
+                if not any(map(_is_waiting, self._accepted[: self._accepted.index(to)])):
+                    request = _read(to)
+                    if request is None:
+                        return None
+                    self.seen.append(request)
+                    return request, self.faults.popleft() if self.faults else self.otherwise
+            time.sleep(0.001)
+        return None
 
     def close(self) -> None:
         """Be away: what is connected is cut off, too."""
@@ -185,6 +200,14 @@ class Faulty:
         for to in self._accepted:
             with contextlib.suppress(OSError):
                 to.shutdown(socket.SHUT_RDWR)
+
+
+def _is_waiting(connection: socket.socket) -> bool:
+    """Return whether something came that nobody has read."""
+    try:
+        return bool(select.select([connection], [], [], 0.0)[0] and connection.recv(1, socket.MSG_PEEK))
+    except (OSError, ValueError):  # it was closed
+        return False
 
 
 def _read(of: socket.socket) -> Request | None:
