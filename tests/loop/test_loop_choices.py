@@ -81,7 +81,6 @@ def test_what_learns_and_asks_where_nobody_says(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", [*BOTH, "preference-gp:rule=random"])
 def test_the_standing_without_somebody(folder: Path) -> None:
     with choice_loop(folder / "l") as loop:
         taught(loop, 30)
@@ -92,6 +91,8 @@ def test_the_standing_without_somebody(folder: Path) -> None:
             loop.standing(without=["nobody"])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", [*BOTH, "preference-gp:rule=random"])
 def test_choices_find_the_best(folder: Path, spec: str) -> None:
     with choice_loop(folder / "l", spec) as loop:
         taught(loop, 60)

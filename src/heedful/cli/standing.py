@@ -25,6 +25,9 @@ def standing(
         str | None,
         typer.Option(help="The person whose ranking it is; by default everybody's together.", show_default="all"),
     ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Leave this person's answers out; may be repeated.")
+    ] = None,
     own: Own = None,
     json: Json = False,
 ) -> None:
@@ -36,12 +39,14 @@ def standing(
 
     Exit codes: 0 said; 1 the loop cannot be read; 2 bad input, such as a loop of another kind.
     """
+    from heedful.inference.data_quality import left_out
     from heedful.server.pages.question_flow import labels
     from heedful.studies.arena import outputs_of
     from heedful.studies.study import study_of
 
     with open_loop(name, own) as loop, asking():
-        found = loop.standing(person)
+        found = loop.standing(person, without=without or ())
+        before = loop.standing(person) if without else found
         title, arena = str(loop.path), outputs_of(loop.path) is not None
         called = labels(loop, study_of(loop.path), [each.item for each in found.ranking])
     if json:
@@ -50,6 +55,9 @@ def standing(
         print_json(plain(found))
     else:
         _show(found, title, called)
+        if without:
+            first = [called[each.ranking[0].item] for each in (before, found)]
+            console().print(left_out(without, *first).message, markup=False, soft_wrap=True)
         if arena:
             told = f"Questions are chosen by this model of people. The leaderboard of the votes: heedful rank {title}"
             console().print(told, markup=False, soft_wrap=True)
