@@ -315,9 +315,10 @@ def test_the_next_choice_of_many_people_is_that_of_somebody_new(tmp_path: Path) 
     assert "best_for_somebody_new" in (tmp_path / "ranking.csv").read_text().splitlines()[0]
 
 
+@pytest.mark.slow
 def test_which_first_place_it_changes_to_leave_somebody_out_is_said(tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
-    rows = ["person,winner,loser", *["ann,tea,milk"] * 3, *["bob,milk,tea"] * 30, *["cy,tea,milk"] * 3]
+    rows = ["person,winner,loser", *["ann,tea,milk"] * 3, *["bob,milk,tea"] * 30]
     file.write_text("\n".join(rows) + "\n")
     for how in ("--no-arena", "--arena"):
         told = heedful(f"rank {{}} {how} --without bob", file)

@@ -10,7 +10,6 @@ import typer
 from heedful.cli.common import Json, Name, Own, asking, open_loop
 from heedful.cli.console import console, new_table, print_json
 from heedful.core.wording import count, share
-from heedful.inference.elo import BAR
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.comparison.standing import Standings
@@ -40,9 +39,9 @@ def standing(
     Exit codes: 0 said; 1 the loop cannot be read; 2 bad input, such as a loop of another kind.
     """
     from heedful.inference.data_quality import left_out
-    from heedful.server.pages.question_flow import labels
     from heedful.studies.arena import outputs_of
     from heedful.studies.study import study_of
+    from heedful.studies.things import labels
 
     with open_loop(name, own) as loop, asking():
         found = loop.standing(person, without=without or ())
@@ -81,7 +80,7 @@ def _show(found: Standings, title: str, called: Mapping[str, str]) -> None:
         where = " to ".join(map(str, dict.fromkeys((each.place_low, each.place_high))))
         sure = share(each.best)
         level = " =" if each.told_apart is False else ""
-        cells = [f"{each.utility:+.2f} ± {BAR * each.sd:.2f}", where, sure, f"{each.asked:,}"]
+        cells = [f"{each.utility:+.2f} ± {each.interval[1] - each.utility:.2f}", where, sure, f"{each.asked:,}"]
         table.add_row(str(i + 1), escape(called[each.item]) + level, *cells)
     screen.print(table)
     if len(found.ranking) > ROWS:

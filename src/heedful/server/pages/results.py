@@ -17,7 +17,6 @@ from heedful.core.validation import describe
 from heedful.core.wording import count
 from heedful.data.choices import write_choices
 from heedful.data.preflib import write_preflib
-from heedful.inference.data_quality import left_out
 from heedful.loop import Loop
 from heedful.server.api import whole
 from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
@@ -26,12 +25,12 @@ from heedful.server.pages.formatting import Moment, moment
 from heedful.server.pages.forms import names_of
 from heedful.server.pages.page import SAFE, Page, Visit, back, in_thread, render
 from heedful.server.pages.participant import created_at
-from heedful.server.pages.question_flow import labels
 from heedful.server.pages.standing import MANY, NOT_OWN, Summary, segments, study_in, summary
 from heedful.server.problems import Problem
-from heedful.studies.answers import StudyAnswer, choices_of, study_answers
+from heedful.studies.answers import StudyAnswer, choices_of, study_answers, what_changes
 from heedful.studies.arena import leaderboard_of
 from heedful.studies.study import Study
+from heedful.studies.things import labels
 
 NO_ANSWER = "answers: expected at least one, got none yet"
 DAYS = {"1": "a day", "7": "a week", "30": "a month", "365": "a year"}
@@ -207,7 +206,7 @@ async def _changed(
     else:
         before, _ = await summary(visit.worker, everybody, segment)
         first = [each.called[each.ranking[0].item] for each in (before, standing) if each is not None]
-    return left_out(without, *first).message if len(first) == 2 else ""
+    return what_changes(without, *first) if len(first) == 2 else ""
 
 
 def _row(link: Link) -> Row:

@@ -13,17 +13,16 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from heedful.core.wording import count, share
-from heedful.inference.elo import BAR
 from heedful.loop import Loop
 from heedful.loop.interactions.comparison.standing import Standing, Standings
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.card_selection import compares_pairs
 from heedful.server.pages.formatting import join_names
 from heedful.server.pages.page import Visit
-from heedful.server.pages.question_flow import Thing, labels, things
 from heedful.server.problems import Problem
 from heedful.studies.answers import OWN, habits, segment_of
 from heedful.studies.study import Study, study_of
+from heedful.studies.things import Thing, labels, things
 
 MOST = 200
 """The most places of the ranking that a page shows."""
@@ -178,7 +177,7 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
     thousand items."""
     found = loop.standing(people=people)
     ranking = found.ranking[:MOST]
-    ends = [each.utility + sign * BAR * each.sd for each in ranking for sign in (-1.0, 1.0)]
+    ends = [end for each in ranking for end in each.interval]
     low, span = min(ends), max(max(ends) - min(ends), 1e-9)
     study = study_of(loop.path)
     called = labels(loop, study, [each.item for each in found.ranking])
@@ -194,9 +193,9 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
             shown[each.item],
             share(each.best),
             "–".join(map(str, dict.fromkeys((each.place_low, each.place_high)))),
-            at(each.utility - BAR * each.sd),
+            at(each.interval[0]),
             at(each.utility),
-            at(each.utility + BAR * each.sd),
+            at(each.interval[1]),
             each.asked,
         )
         for place, each in enumerate(ranking, 1)
