@@ -116,7 +116,7 @@ def test_a_missing_extra_names_the_command_that_installs_it(
     (tmp_path / "items.csv").write_text(f"name,a,b\n{rows}\n")
     result = run(clean.parent / "heedful", *command, cwd=tmp_path, check=False)
     assert result.returncode != 0
-    assert f"pip install '.[{extra}]'" in result.stderr
+    assert f"pip install 'heedful[{extra}]'" in result.stderr
     assert "Traceback" not in result.stderr
 
 

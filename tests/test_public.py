@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +249,17 @@ def _told_by(command: list[str], folder: Path) -> list[str]:
 def test_a_name_that_is_none_is_told() -> None:
     with pytest.raises(AttributeError, match="module 'heedful' has no attribute 'PRankState'"):
         heedful.PRankState  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_what_is_said_to_be_installed_can_be_by_who_has_the_wheel_alone() -> None:
+    """pip takes 'heedful[serve]' wherever heedful is installed, and '.[serve]' in a clone only."""
+    extras = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    named, clones = set[str](), []
+    for file in SOURCE.parent.rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        clones += [file.name] if "'.[" in text else []
+        named |= set(re.findall(r"'heedful\[([a-z,]+)\]'", text))
+    assert (clones, named - extras.keys()) == ([], set())
+    assert {"sklearn", "postgres", "parquet", "client", "ray", "demo"} <= named

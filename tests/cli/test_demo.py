@@ -248,7 +248,7 @@ def test_without_a_package_it_says_what_to_install(package: str, monkeypatch: py
         "heedful.cli.console.importlib.util.find_spec", lambda name: None if name == package else found(name)
     )
     got = heedful("demo --once")
-    told = f"heedful: the demo needs {package}, which is not installed: pip install '.[demo]'\n"
+    told = f"heedful: the demo needs {package}, which is not installed: pip install 'heedful[demo]'\n"
     assert (got.code, got.out, got.err) == (1, "", told)
 
 
@@ -260,7 +260,7 @@ def test_with_the_package_but_without_its_file(tmp_path: Path, monkeypatch: pyte
     got = heedful("demo --once")
     assert got.code == 1
     assert "cars.json" in got.err
-    assert "pip install '.[demo]'" in got.err
+    assert "pip install 'heedful[demo]'" in got.err
 
 
 # ---------------------------------------------------------------------------- the page

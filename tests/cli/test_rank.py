@@ -315,6 +315,24 @@ def test_the_next_choice_of_many_people_is_that_of_somebody_new(tmp_path: Path) 
     assert "best_for_somebody_new" in (tmp_path / "ranking.csv").read_text().splitlines()[0]
 
 
+@pytest.mark.slow
+def test_which_first_place_it_changes_to_leave_somebody_out_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    rows = ["person,winner,loser", *["ann,tea,milk"] * 3, *["bob,milk,tea"] * 30]
+    file.write_text("\n".join(rows) + "\n")
+    for how in ("--no-arena", "--arena"):
+        told = heedful(f"rank {{}} {how} --without bob", file)
+        assert told.code == 0, told.err
+        assert "Left out: bob. With them milk is first, without them tea." in told.out
+        [remark] = [
+            each for each in heedful(f"rank {{}} {how} --without bob --json", file).json["remarks"]
+            if each["kind"] == "left out"
+        ]  # fmt: skip
+        assert remark["people"] == ["bob"]
+        told = heedful(f"rank {{}} {how} --without ann", file)
+        assert "Left out: ann. With and without them milk is first." in told.out
+
+
 def test_votes_of_one_person_are_theirs(votes: Path) -> None:
     lines = [line.split(",") for line in TEAS.read_text().splitlines()]
     who = lines[0].index("person")

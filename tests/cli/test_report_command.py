@@ -274,4 +274,4 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     got = heedful("report cars --plot a.png")
     assert (got.code, got.out) == (1, "")
-    assert got.err == "heedful: --plot needs matplotlib, which is not installed: pip install '.[plot]'\n"
+    assert got.err == "heedful: --plot needs matplotlib, which is not installed: pip install 'heedful[plot]'\n"

@@ -69,4 +69,4 @@ def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     got = heedful("seal cars")
     assert got.code == 2
-    assert "pip install '.[parquet]'" in got.err
+    assert "pip install 'heedful[parquet]'" in got.err

@@ -81,6 +81,17 @@ def test_what_learns_and_asks_where_nobody_says(folder: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_standing_without_somebody(folder: Path) -> None:
+    with choice_loop(folder / "l") as loop:
+        taught(loop, 30)
+        rest = loop.standing(without=["p0"])
+        assert rest == loop.standing(people=["p1", "p2"])
+        assert loop.standing(without=["p0"], people=["p0", "p1"]) == loop.standing(people=["p1"])
+        with pytest.raises(ValueError, match="without: expected people who answered, got 'nobody'"):
+            loop.standing(without=["nobody"])
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [*BOTH, "preference-gp:rule=random"])
 def test_choices_find_the_best(folder: Path, spec: str) -> None:
     with choice_loop(folder / "l", spec) as loop:

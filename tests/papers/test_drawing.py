@@ -150,6 +150,41 @@ def test_what_was_not_run_is_not_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "a.png").exists()
 
 
+def test_lines_can_be_told_apart_in_grey() -> None:
+    """By a dash or a mark; a figure has at most eleven lines of a colour each."""
+    from heedful.papers.drawing import COLORS, _styles
+
+    styles = _styles([f"line {i}" for i in range(len(COLORS))])
+    grey = [(style["linestyle"], style.get("marker")) for style in styles.values()]
+    assert len(set(grey)) == len(grey)
+    assert {*_styles(["one", "two"])["two"]} == {"color", "linestyle"}  # marks where dashes do not do
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "inches"), [("one", 3.4), ("two", 7.0), (None, None)])
+def test_a_figure_for_print(width: Any, inches: float | None, tmp_path: Path) -> None:
+    """Text is text, of the size that it is printed in; what bands are and that a run was quick stands below."""
+    from heedful.papers.drawing import draw
+
+    figure = FIGURES["jair2015/fig2"]
+    picture, sheet = tmp_path / "a.svg", tmp_path / "a.pdf"
+    draw(figure, invented(figure, np.random.default_rng(2)), [picture, sheet], quick=True, width=width)
+    svg = picture.read_text()
+    texts = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
+    assert "Bands are one standard error." in texts
+    assert "A quick run" in texts
+    assert figure.title[:20] in texts
+    assert figure.id not in texts
+    assert b"/FontFile2" in sheet.read_bytes()  # TrueType, in which text can be selected and set again
+    found = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)
+    assert found is not None
+    if inches is not None:
+        assert float(found[1]) / 72.0 == pytest.approx(inches, abs=0.01)
+        assert min(float(size) for size in re.findall(r"font: ([0-9.]+)px", svg)) >= 6.0
+    draw(figure, invented(figure, np.random.default_rng(2)), [picture], width=width)
+    assert "quick" not in picture.read_text()
+
+
 class Tags(HTMLParser):
     """Opens and closes; what is fetched."""
 

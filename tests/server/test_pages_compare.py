@@ -343,7 +343,16 @@ def test_who_always_presses_the_same_side_is_told_of(visitor: Visitor, path: Pat
             loop.feedback(f"ask-{n}-staff/left", id=f"ask-{n}.0-staff/left", choice="first")
     told = words(found_out(visitor, "/loops/words/results?segment=staff").one("main"))
     assert "Note: 'staff/left' took the first of the two in 16 of 16 answers" in told
-    assert "heedful forget words staff/left takes their answers out." in told
+    page = found_out(visitor, "/loops/words/results?segment=staff")
+    [out] = [link.attrib["href"] for link in page.all("a") if words(link) == "Leave them out"]
+    left = found_out(visitor, out)
+    assert "Left out: staff/left." in left.at("left-out")
+    assert "by 2 people" in words(left.one("main"))
+    assert "without=" in left.one("a[@download='']/..").find("a").attrib["href"]
+    back = [link.attrib["href"] for link in left.all("a") if words(link) == "Take them in again"]
+    assert back == ["/loops/words/results?segment=staff"]
+    assert words(found_out(visitor, back[0]).one("main")) == told
+    assert visitor.get("/loops/words/results?without=%5B%22nobody%22%5D").status == 404
     assert "Note:" not in found_out(visitor, "/loops/words/results?segment=customers").html
 
 

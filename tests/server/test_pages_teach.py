@@ -23,9 +23,9 @@ from heedful.server.context import Options
 from heedful.server.main import served
 from heedful.server.pages.card_order import Placement, ordinal
 from heedful.server.pages.card_selection import HAND
-from heedful.server.pages.cards import value
 from heedful.server.pages.feature_phrases import STRONG, Phrases, level
 from heedful.server.pages.forms import MOST
+from heedful.studies.things import value
 from loops import rows
 
 CARS = [

@@ -49,6 +49,7 @@ QUICK = 300
 """The most items for which the result is printed at the end; with more it would take long to compute."""
 FREE = ("consent", "questions")
 """The options that may change when a study goes on, as no answer depends on them."""
+GONE = "no longer there, and still asked about"
 TOLD = 10
 """How many files that were left out are printed by name."""
 
@@ -99,6 +100,10 @@ def compare(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Of a table: show this column; may be repeated.", show_default="all"),
     ] = None,
+    keep_answers: Annotated[
+        bool,
+        typer.Option("--keep-answers", help="Answers about an item whose text or picture changed stand for the new."),
+    ] = False,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of the study.", show_default="that of the source")
     ] = None,
@@ -157,7 +162,7 @@ def compare(
     told: dict[str, Any] = {"ask": ask, "consent": consent, "questions": questions, "show": tuple(show or ()) or None}
     interrupt_once(signal.SIGINT, signal.SIGTERM)
     path, left_out = _open_or_create(
-        source, folder, name, identifier, goal, {k: v for k, v in told.items() if v is not None}, models
+        source, folder, name, identifier, goal, {k: v for k, v in told.items() if v is not None}, models, keep_answers
     )
     with suppress(KeyboardInterrupt):
         sharing = Sharing(share_port, where, reached, seconds, people, segments) if share else None
@@ -205,13 +210,13 @@ def _open_or_create(
     goal: str | None,
     told: dict[str, Any],
     models: bool,
+    keep: bool,
 ) -> tuple[Path, list[str]]:
     """Return (folder of the study, a line for each file that was left out), creating the study if it is not there.
 
     `source` is what is to be compared, or a study. A new study is created in `folder` under `name` (None: that of the
-    source). `told` are the fields of `Study` that were given as options; `models`: the source has answers of models.
-    Raise BadInput if options contradict each
-    other or the study.
+    source). `told` are the fields of `Study` that were given as options; `models`: the source has answers of models;
+    `keep`: answers about items that changed stand. Raise BadInput if options contradict each other or the study.
     """
     if (source / "log.db").is_file():
         for option, given in (("--name", name), ("--identifier", identifier)):
@@ -242,7 +247,7 @@ def _open_or_create(
         left_out = [f"{each.name}: {each.why}" for each in material.left_out]
         if (path / "log.db").is_file():
             _check_same(path, goal, told)
-            _add_material(path, material)
+            _add_material(path, material, keep)
         else:
             _create(path, material, goal, told)
     return path, left_out
@@ -274,16 +279,16 @@ def _create(path: Path, material: Material, goal: str | None, told: dict[str, An
     note(f"{len(material.rows):,} {material.kind} to compare{by}, in {path}")
 
 
-def _add_material(path: Path, material: Material) -> None:
+def _add_material(path: Path, material: Material, keep: bool) -> None:
     from heedful.loop import Loop
     from heedful.studies.study import add_material
 
     with Loop.open(path) as loop:
-        new, gone = add_material(loop, material)
-    note(f"going on with {path}" + (f"; {new:,} new or changed" if new else ""))
-    if gone:
-        told = f"{', '.join(gone[:TOLD])}{f' and {len(gone) - TOLD:,} more' if len(gone) > TOLD else ''}"
-        note(f"no longer there, and still asked about: {told}")
+        added = add_material(loop, material, keep)
+    note(f"going on with {path}" + (f"; {len(added.new):,} new" if added.new else ""))
+    for told, names in (("people see otherwise from now on", added.changed), (GONE, added.gone)):
+        if names:
+            note(f"{told}: {', '.join(names[:TOLD])}{f' and {len(names) - TOLD:,} more' if len(names) > TOLD else ''}")
 
 
 def _check_same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
@@ -428,9 +433,9 @@ def _tell(path: Path, json: bool) -> None:
 
 def closing_line(loop: Loop) -> str:
     """Return in words which of what is compared is first, and how sure that is; of an arena, by its leaderboard."""
-    from heedful.server.pages.question_flow import labels
     from heedful.studies.arena import leaderboard_of, outputs_of
     from heedful.studies.study import study_of
+    from heedful.studies.things import labels
 
     found = loop.standing()
     if not found.answers:

@@ -202,7 +202,7 @@ def check_extra(package: str, extra: str, why: str) -> None:
     `extra` is heedful's extra that brings it, and `why` what needs it, such as "--plot".
     """
     if importlib.util.find_spec(package) is None:
-        raise Failure(f"{why} needs {package}, which is not installed: pip install '.[{extra}]'")
+        raise Failure(f"{why} needs {package}, which is not installed: pip install 'heedful[{extra}]'")
 
 
 def check_server(extra: str, why: str) -> None:

@@ -63,7 +63,7 @@ def cars() -> list[dict[str, Any]]:
     package = importlib.util.find_spec("vega_datasets")
     file = Path(str(package and package.origin)).parent / "_data" / "cars.json"
     if not file.is_file():
-        raise Failure(f"the demo needs {file.name} of vega_datasets, which has none: pip install '.[demo]'")
+        raise Failure(f"the demo needs {file.name} of vega_datasets, which has none: pip install 'heedful[demo]'")
     rows: dict[str, dict[str, Any]] = {}
     for car in json.loads(file.read_text(encoding="utf-8")):
         name = called = f"{_spelling(car['Name'])} '{car['Year'][2:4]}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -170,23 +171,36 @@ def rank(
     if voted is not None:
         with reading_input(), _by_option(), notes().status(f"weighing {voted.pairs.columns.times.sum():,} votes"):
             from heedful.data.votes import votes_of
+            from heedful.inference.data_quality import left_out
             from heedful.inference.leaderboard import board_of
 
             read = votes_of(voted, adjust=adjust or (), by=by, without=without or ())
-            board = board_of(read, name=str(file), side=side, ties=ties, sure=sure, anchor=_anchor(anchor))
+            how: dict[str, Any] = {
+                "name": str(file),
+                "side": side,
+                "ties": ties,
+                "sure": sure,
+                "anchor": _anchor(anchor),
+            }
+            board = board_of(read, **how)
+            if without:
+                before = board_of(votes_of(voted, adjust=adjust or (), by=by), **how)
+                said = left_out(without, before.items[0], board.items[0])
+                board = board._replace(remarks=(*board.remarks, said))
         _give_board(board, csv, pairs, page, plot, top, json)
         return
     with reading_input(), _by_option():
         from heedful.data.choices import LoadedPairs
+        from heedful.inference.data_quality import left_out
         from heedful.inference.ranking import rank_request, ranking_of
 
-        asked = rank_request(
+        request = partial(
+            rank_request,
             loaded.choices() if isinstance(loaded, LoadedPairs) else loaded,
             items=items,
             identifier=identifier,
             person=person,
             pool=pool,
-            without=without or (),
             goal=goal,
             sure=sure,
             columns=None,
@@ -194,9 +208,13 @@ def rank(
             anchor=_anchor(anchor),
             name=str(file),
         )
+        asked = request(without=without or ())
         _refuse_many(asked.choices)
     with reading_input(), notes().status(f"weighing {asked.choices.answers:,} answers"):
         found = ranking_of(asked)
+        if without:
+            said = left_out(without, ranking_of(request(without=())).items[0], found.items[0])
+            found = found._replace(remarks=[*found.remarks, said])
     if csv is not None:
         write_ranking(csv, found)
     if pairs is not None:

@@ -23,7 +23,7 @@ def seal(
 
     Each stretch of --events events becomes a Parquet file in the loop's folder. The events stay in the log, too. Files
     that are missing, damaged or of another learner are written again. It needs pyarrow
-    (`pip install '.[parquet]'`), and the server may go on meanwhile.
+    (`pip install 'heedful[parquet]'`), and the server may go on meanwhile.
 
     Exit codes: 0 sealed, or there was nothing to seal; 1 the loop cannot be read or written; 2 bad input, or a loop in
     a database.

@@ -10,7 +10,6 @@ import typer
 from heedful.cli.common import Json, Name, Own, asking, open_loop
 from heedful.cli.console import console, new_table, print_json
 from heedful.core.wording import count, share
-from heedful.inference.elo import BAR
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.comparison.standing import Standings
@@ -25,6 +24,9 @@ def standing(
         str | None,
         typer.Option(help="The person whose ranking it is; by default everybody's together.", show_default="all"),
     ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Leave this person's answers out; may be repeated.")
+    ] = None,
     own: Own = None,
     json: Json = False,
 ) -> None:
@@ -36,12 +38,14 @@ def standing(
 
     Exit codes: 0 said; 1 the loop cannot be read; 2 bad input, such as a loop of another kind.
     """
-    from heedful.server.pages.question_flow import labels
+    from heedful.inference.data_quality import left_out
     from heedful.studies.arena import outputs_of
     from heedful.studies.study import study_of
+    from heedful.studies.things import labels
 
     with open_loop(name, own) as loop, asking():
-        found = loop.standing(person)
+        found = loop.standing(person, without=without or ())
+        before = loop.standing(person) if without else found
         title, arena = str(loop.path), outputs_of(loop.path) is not None
         called = labels(loop, study_of(loop.path), [each.item for each in found.ranking])
     if json:
@@ -50,6 +54,9 @@ def standing(
         print_json(plain(found))
     else:
         _show(found, title, called)
+        if without:
+            first = [called[each.ranking[0].item] for each in (before, found)]
+            console().print(left_out(without, *first).message, markup=False, soft_wrap=True)
         if arena:
             told = f"Questions are chosen by this model of people. The leaderboard of the votes: heedful rank {title}"
             console().print(told, markup=False, soft_wrap=True)
@@ -73,7 +80,7 @@ def _show(found: Standings, title: str, called: Mapping[str, str]) -> None:
         where = " to ".join(map(str, dict.fromkeys((each.place_low, each.place_high))))
         sure = share(each.best)
         level = " =" if each.told_apart is False else ""
-        cells = [f"{each.utility:+.2f} ± {BAR * each.sd:.2f}", where, sure, f"{each.asked:,}"]
+        cells = [f"{each.utility:+.2f} ± {each.interval[1] - each.utility:.2f}", where, sure, f"{each.asked:,}"]
         table.add_row(str(i + 1), escape(called[each.item]) + level, *cells)
     screen.print(table)
     if len(found.ranking) > ROWS:

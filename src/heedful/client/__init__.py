@@ -8,7 +8,7 @@
 
 If the server is slow or down, `decide` returns the caller's own order after `timeout` seconds; feedback on that
 order is still logged correctly (`heedful.client.fallback` says how). Needs the extra `client`: pip install
-'.[client]'."""
+'heedful[client]'."""
 
 from heedful.client.clients import AsyncClient, AsyncRemoteLoop, Client, RemoteLoop
 from heedful.client.fallback import Decision

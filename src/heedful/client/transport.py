@@ -35,7 +35,7 @@ def _httpx() -> ModuleType:
     try:
         import httpx
     except ModuleNotFoundError:
-        told = "the client needs httpx, which is not installed: pip install '.[client]'"
+        told = "the client needs httpx, which is not installed: pip install 'heedful[client]'"
         raise ModuleNotFoundError(told, name="httpx") from None
     return httpx
 

@@ -31,7 +31,7 @@ Engine = Literal["auto", "serial", "processes", "ray"]
 """Where tasks run; "auto" is a pool of processes where that pays, otherwise here."""
 
 ENGINES: tuple[Engine, ...] = get_args(Engine)
-MISSING = "the engine ray needs Ray, which is not installed: pip install '.[ray]'"
+MISSING = "the engine ray needs Ray, which is not installed: pip install 'heedful[ray]'"
 """What is said where the extra `ray` is missing."""
 MANY = 4
 """With at least so many tasks for each worker the second task is measured here, too: the first one also loads and

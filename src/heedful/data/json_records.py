@@ -141,7 +141,7 @@ def read_parquet(path: Path) -> Iterator[Located]:
         import pyarrow
         import pyarrow.parquet
     except ModuleNotFoundError:
-        told = "reading Parquet needs pyarrow, which is not installed: pip install '.[parquet]'"
+        told = "reading Parquet needs pyarrow, which is not installed: pip install 'heedful[parquet]'"
         raise ModuleNotFoundError(f"{path.name}: {told}", name="pyarrow") from None
     try:
         i = 0

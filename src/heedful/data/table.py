@@ -270,7 +270,7 @@ def _parquet(path: Path) -> Table:
         import pyarrow
         import pyarrow.parquet
     except ModuleNotFoundError:
-        told = "reading Parquet needs pyarrow, which is not installed: pip install '.[parquet]'"
+        told = "reading Parquet needs pyarrow, which is not installed: pip install 'heedful[parquet]'"
         raise ModuleNotFoundError(f"{path.name}: {told}", name="pyarrow") from None
     with open_uncompressed(path) as file:
         try:

@@ -44,7 +44,7 @@ if not TYPE_CHECKING:
         except ModuleNotFoundError as error:
             if error.name != "sklearn":
                 raise
-            told = f"{name} needs scikit-learn, which is not installed: pip install '.[sklearn]'"
+            told = f"{name} needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
             raise ModuleNotFoundError(told, name="sklearn") from None
         apart = {"CoactiveRanker": "ranking", "neg_rank_loss": "scoring"}
         family = apart.get(name, "preferences" if name.endswith("GPClassifier") else "ordinal")

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from heedful.core.wording import count, spelling
 from heedful.data.comparisons import ComparisonTable, join_names
+from heedful.data.files import cut_list
 from heedful.inference.comparison_table import connected_parts, shortest_cycle, win_counts
 from heedful.inference.estimation import Estimate
 from heedful.inference.gp.hyperparameters import RANDOM
@@ -145,6 +146,20 @@ def _majority_cycle(choices: ComparisonTable, of_all: Array) -> list[Remark]:
 
 
 # ---------------------------------------------------------------------------- people
+
+
+def left_out(names: Sequence[str], before: str, after: str) -> Remark:
+    """Return the remark that the answers of the people `names` are left out, and whether that changes the first place.
+
+    `before` is the first item with their answers, `after` the first without them."""
+    told = f"With and without them {after} is first"
+    told = told if before == after else f"With them {before} is first, without them {after}"
+    return Remark(
+        "left out",
+        f"Left out: {cut_list(list(names), FEW)}. {told}.",
+        tuple(names),
+        tuple(dict.fromkeys((before, after))),
+    )
 
 
 def sides(choices: ComparisonTable, person: int | None = None) -> list[Remark]:

@@ -504,17 +504,26 @@ class Loop:
             raise ValueError(f"predict: expected a loop that predicts something, got one of {self.manifest.learner}")
         return {request.called[j]: found[j] for j in interaction.order(model, state.shared, own, request.x).tolist()}
 
-    def standing(self, person: str | None = None, *, people: Sequence[str] | None = None) -> Standings:
+    def standing(
+        self, person: str | None = None, *, people: Sequence[str] | None = None, without: Sequence[str] = ()
+    ) -> Standings:
         """Return the ranking of all items in a loop of comparisons, with its uncertainty, whether that is small enough
         to stop asking, and about how many questions are left.
 
-        It is for one `person`, for several `people` together, or for everybody if neither is given. Nothing is logged.
-        Raise ValueError in a loop of another kind, or with fewer than two items on offer.
+        It is for one `person`, for several `people` together, or for everybody if neither is given; the answers of the
+        people in `without` are left out. Nothing is logged. Raise ValueError in a loop of another kind, with fewer than
+        two items on offer, or if somebody in `without` has not answered.
         """
         person = None if person is None else records.check_id("person", person)
-        if person is not None and people is not None:
-            raise ValueError("people: expected none with a person, got some")
+        for field, given in (("people", people is not None), ("without", bool(without))):
+            if person is not None and given:
+                raise ValueError(f"{field}: expected none with a person, got some")
         self.projection.look()
+        if without:
+            answered = list(self.projection.reading(None)[0].people.copy())
+            if strange := [name for name in without if name not in answered]:
+                raise ValueError(f"without: expected people who answered, got {describe(strange[0])}")
+            people = [name for name in (answered if people is None else people) if name not in without]
         return self.projection.interaction.standing(self.projection, person, people)
 
     def _look(

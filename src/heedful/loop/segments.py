@@ -673,6 +673,6 @@ def _pyarrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ModuleNotFoundError:
-        told = "sealed segments are Parquet files, which need pyarrow: pip install '.[parquet]'"
+        told = "sealed segments are Parquet files, which need pyarrow: pip install 'heedful[parquet]'"
         raise ModuleNotFoundError(told, name="pyarrow") from None
     return pyarrow, pyarrow.parquet

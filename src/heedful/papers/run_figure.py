@@ -86,7 +86,7 @@ class Sources:
         machines = {"ranking-svm": "the ranking SVM", "svm": "the multiclass SVM", "svr": "the SVR"}
         if find_spec("sklearn") is None:
             for machine in {machine for line in panel.lines for machine in line.learners} & machines.keys():
-                told = "needs scikit-learn, which is not installed: pip install '.[sklearn]'"
+                told = "needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
                 return f"{machines[machine]} {told}"
         if world in (LOWER, SYNTHETIC, SEPARABLE, TOY, *MADE) or (world == WEB and self._letor) or self._files(world):
             return ""

@@ -38,7 +38,7 @@ def driver() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "psycopg":
             raise
-        told = "a loop in PostgreSQL needs psycopg: pip install '.[postgres]'"
+        told = "a loop in PostgreSQL needs psycopg: pip install 'heedful[postgres]'"
         raise ModuleNotFoundError(told, name="psycopg") from None
     return psycopg
 

@@ -6,11 +6,11 @@ A person's questions are numbered 0, 1, ...; each is a decision of the loop, and
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from heedful.data.comparisons import ComparisonTable, comparison_of, tabulate
-from heedful.inference.data_quality import sides
+from heedful.inference.data_quality import left_out, sides
 from heedful.loop import Loop
 from heedful.loop.packing import LoggedDecision
 
@@ -121,3 +121,9 @@ def habits(loop: Loop, people: Collection[str] | None = None) -> list[tuple[str,
     participants) is given, only their answers are looked at.
     """
     return [(each.message, each.people) for each in sides(choices_of(loop, people))]
+
+
+def what_changes(without: Sequence[str], before: str, after: str) -> str:
+    """Return a sentence on whether the first place changes as the answers of the people `without` are left out: from
+    the item `before` to the item `after`."""
+    return left_out(without, before, after).message

@@ -9,20 +9,24 @@ import re
 import secrets
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from heedful.core.decoding import decoder
 from heedful.core.validation import check_count, describe
+from heedful.core.wording import count
+from heedful.data.files import cut_repr
 from heedful.features import Encoding
 from heedful.loop import Loop
 from heedful.loop.interactions.comparison import comparison_settings
 from heedful.loop.snapshots import read_own
 from heedful.storage import Place
+from heedful.studies.answers import study_answers
 from heedful.studies.pictures import MOST, aspect_ratio, media_type
 from heedful.studies.reading import NUMBER, Kind, Material
 
@@ -111,28 +115,61 @@ def update_study(path: Path, study: Study) -> None:
     write_own(path / FILE, msgspec.json.format(msgspec.json.encode(study)))
 
 
-def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
-    """Add the items of `material` to the study `loop`; return (number of items that are new or changed, names of the
-    items of the study that are not in `material`).
+class Added(NamedTuple):
+    """What became of a study to which items were added: the names of those that are new, of those that people see
+    otherwise than before, and of those that were not among the items added, which stay in the study."""
+
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    gone: tuple[str, ...]
+
+
+def add_material(loop: Loop, material: Material, keep: bool = False) -> Added:
+    """Add the items of `material` to the study `loop`; return which are new, changed, or not in `material`.
 
     Items that are not in `material` stay in the study. A picture or text with the content of one that the study already
     has is not added again but keeps its name in the study. Raise ValueError if the items of the study are of another
-    kind (rows, pictures or texts), or if the study is in a database.
+    kind (rows, pictures or texts), if the study is in a database, or if there are answers about an item that people see
+    otherwise now, unless they are to `keep`: they were about what it was.
     """
-    kind = study_of(loop.path).kind
-    if material.kind != kind:
-        raise ValueError(f"SOURCE: expected {kind}, as the study began with, got {material.kind}")
+    study = study_of(loop.path)
+    if material.kind != study.kind:
+        raise ValueError(f"SOURCE: expected {study.kind}, as the study began with, got {material.kind}")
     if not isinstance(loop.path, Path):
         raise ValueError("SOURCE: expected the study's folder: a loop in a database has no pictures")
+    before, name_of = _rows_of(loop), loop.manifest.encoding.name_of
+    rows = {name_of(row): row for row in _as_before(before, material)}
+    seen = {name: (_seen(study, before[name]), _seen(study, rows[name])) for name in rows if name in before}
+    changed = tuple([name for name, (old, now) in seen.items() if old != now])
+    judged = Counter(name for each in study_answers(loop) for name in each.shown) if changed and not keep else {}
+    if wrong := next((name for name in changed if name in judged), None):
+        old, now = (cut_repr(", ".join(each)) for each in seen[wrong])
+        about = f"{count(judged[wrong], 'answer')} {'is' if judged[wrong] == 1 else 'are'} about what it was"
+        raise ValueError(
+            f"SOURCE: expected what participants judged, but {cut_repr(wrong)} was {old}, and is {now} now; {about}: "
+            "give it another name, or begin another study (--name); --keep-answers lets them stand for what it is now"
+        )
     _keep_pictures(loop.path, material)
-    rows = _as_before(loop, material)
-    named = {loop.manifest.encoding.name_of(row) for row in rows}
-    return loop.put_items(rows), [name for name in loop.items if name not in named]
+    loop.put_items(rows.values())
+    return Added(tuple([name for name in rows if name not in before]), changed, tuple(before.keys() - rows.keys()))
 
 
-def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
-    """Return the rows of `material`; each picture or text that the study `loop` already has gets the name that it has
-    there.
+def _rows_of(loop: Loop) -> dict[str, dict[str, Any]]:
+    """Return the attributes of all items of the study `loop`, by name."""
+    events = loop.projection.log.many(list(loop.projection.catalogue.current.values()))
+    rows = [msgspec.json.decode(event.payload) for event in events]
+    return {loop.manifest.encoding.name_of(row): row for row in rows}
+
+
+def _seen(study: Study, row: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what people of the study see of an item with the attributes `row`."""
+    columns = study.show or [name for name in row if name != "name" or study.kind == "rows"]
+    return tuple([str(row[name]) for name in columns if row.get(name) is not None])
+
+
+def _as_before(before: Mapping[str, Mapping[str, Any]], material: Material) -> list[dict[str, Any]]:
+    """Return the rows of `material`; each picture or text that is among the items `before`, by name, gets the name
+    that it has there.
 
     Names depend on the other files of the folder, so the same file may be named differently the next time. With two
     names, an item would be compared with itself.
@@ -140,16 +177,15 @@ def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
     if material.kind == "rows":
         return material.rows
     key = "picture" if material.kind == "pictures" else "text"
-    items = loop.projection.log.many(list(loop.projection.catalogue.current.values()))
-    holds = {row["name"]: row.get(key) for row in (msgspec.json.decode(event.payload) for event in items)}
+    holds = {name: str(row.get(key)) for name, row in before.items()}
     now, free = {row["name"] for row in material.rows}, dict[str, list[str]]()
     for name, content in holds.items():
         if name not in now:
             free.setdefault(content, []).append(name)
     rows = []
     for row in material.rows:
-        name, before = row["name"], free.get(row[key])
-        rows.append(row if holds.get(name) == row[key] or not before else {**row, "name": before.pop(0)})
+        name, others = row["name"], free.get(row[key])
+        rows.append(row if holds.get(name) == row[key] or not others else {**row, "name": others.pop(0)})
     return rows
 
 

@@ -91,7 +91,7 @@ class RankingSVM(NamedTuple):
         try:
             import sklearn  # noqa: F401
         except ModuleNotFoundError:
-            told = "RankingSVM needs scikit-learn, which is not installed: pip install '.[sklearn]'"
+            told = "RankingSVM needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
             raise ModuleNotFoundError(told, name="sklearn") from None
         N = self.n_features
         return RankingSVMState(np.zeros(N), np.zeros((self.capacity, N)), 0, 0, FIRST_C, 0)

@@ -5,29 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from heedful.loop import Loop
 from heedful.loop.history import LessonTold
-from heedful.server.pages.feature_phrases import label, short
+from heedful.studies.things import Fact, label, rows_of, short, value
 
 FACTS = 6
 """The most attributes that a card shows."""
 _TITLES = ("title", "name", "label")
-
-
-class Fact(NamedTuple):
-    """An attribute of an item on its card: a label and a value, both as text."""
-
-    label: str
-    """the name of the attribute, with blanks in place of underscores"""
-    value: str
-    """its value as text"""
-
-    @property
-    def long(self) -> bool:
-        """True if the value is so long that it needs a line of its own."""
-        return len(self.value) > 40
 
 
 class Card(NamedTuple):
@@ -44,16 +28,6 @@ class Card(NamedTuple):
 def cards(loop: Loop, names: Sequence[str]) -> list[Card]:
     """Return the cards of the items called `names`, in this order, without those that are no longer on offer."""
     return [_card(loop, name, row) for name, row in rows_of(loop, names).items()]
-
-
-def rows_of(loop: Loop, names: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Return the attributes of the items called `names`, by name and in this order, without items no longer on
-    offer."""
-    current = loop.projection.catalogue.current
-    versions = {name: current[name] for name in names if name in current}
-    events = loop.projection.log.many(list(versions.values()))
-    rows = {event.seq: msgspec.json.decode(event.payload) for event in events}
-    return {name: rows.get(version, {}) for name, version in versions.items()}
 
 
 def title_of(loop: Loop, name: str) -> str:
@@ -82,21 +56,3 @@ def _card(loop: Loop, name: str, row: Mapping[str, object]) -> Card:
     keys = [key for key in [*first, *row] if key in row and key not in (encoding.identifier, head)]
     facts = [Fact(short(label(key)), text) for key in dict.fromkeys(keys) if (text := value(key, row[key])) is not None]
     return Card(name, short(title), tuple(facts[:FACTS]))
-
-
-def value(column: str, given: object) -> str | None:
-    """Return the value `given` of an attribute as a short text; None if it is a list or an object.
-
-    `column` is the attribute's name. If that contains "year", a number has no comma for thousands."""
-    if isinstance(given, bool):
-        return "yes" if given else "no"
-    if isinstance(given, int):
-        # A year is no amount: it has no comma for thousands.
-        return str(given) if "year" in column.lower() else f"{given:,}"
-    if isinstance(given, float):
-        return f"{given:,.0f}" if abs(given) >= 1000 else f"{given:,.4g}"
-    if given is None or given == "":
-        return "–"
-    if isinstance(given, str):
-        return short(given)
-    return None

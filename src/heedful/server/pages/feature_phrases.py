@@ -11,9 +11,8 @@ from heedful.features.columns import Category, Number, Prose, Text, Vector
 from heedful.features.encoding import Encoding
 from heedful.loop import Loop
 from heedful.loop.settings import Manifest
+from heedful.studies.things import LONGEST, label, short
 
-LONGEST = 140
-"""The most characters of a text on a card."""
 Words = Mapping[str, tuple[str, str]]
 """name of a column or of a feature -> (phrase for more of it, phrase for less of it)"""
 
@@ -152,16 +151,6 @@ def phrases_of(loop: Loop, words: Words) -> Phrases:
     fresh = interaction.fresh()
     weights = fresh.effective(fresh.shared, None)
     return Phrases(loop.manifest, loop.feature_names, words, float(weights[-1]) if len(weights) else 0.0)
-
-
-def short(text: str) -> str:
-    """Return a text, cut to `LONGEST` characters."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…"
-
-
-def label(name: str) -> str:
-    """Return the name of a column as people read it: with blanks in place of underscores."""
-    return " ".join(name.replace("_", " ").split()) or name
 
 
 def _phrases(encoding: Encoding, words: Words) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from heedful.core.validation import describe
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import ITEM, Form, Json
 from heedful.loop.records import encode
-from heedful.server.pages.feature_phrases import label
+from heedful.studies.things import label
 
 PREFIX = "field."
 """The beginning of the names of the controls in the HTML form."""

@@ -55,7 +55,8 @@ class Lesson(NamedTuple):
     marks: tuple[str, ...]
     """labels: "undone", "late", "taught nothing\""""
     why: str
-    """the last part of the path of the page that explains the decision it answers"""
+    """the last part of the path of the page that explains the decision it answers; "" if that showed nothing that was
+    on offer"""
 
 
 class EventLine(NamedTuple):
@@ -204,6 +205,7 @@ def _so_far(loop: Loop) -> str:
 
 def _lesson(loop: Loop, told: LessonTold) -> Lesson:
     """Return the row that shows one piece of feedback, `told`, in the table of feedback."""
+    known = loop.projection.find_decision(told.decision)
     marks = {"undone": told.undone, "late": told.late, "taught nothing": not told.learned and not told.undone}
     return Lesson(
         told.event,
@@ -213,7 +215,7 @@ def _lesson(loop: Loop, told: LessonTold) -> Lesson:
         moment(told.time),
         told.undone,
         tuple(mark for mark, on in marks.items() if on),
-        f"why?{urlencode({'decision': told.decision})}",
+        f"why?{urlencode({'decision': told.decision})}" if known is not None and known.record.shown else "",
     )
 
 

@@ -8,7 +8,6 @@ the form `none`, which is not counted as an answer."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from hashlib import sha256
@@ -23,20 +22,17 @@ from heedful.loop import Loop
 from heedful.loop.interactions.forms import CHOICES
 from heedful.server.api import whole
 from heedful.server.loop_worker import LoopWorker
-from heedful.server.pages.cards import Fact, rows_of, value
-from heedful.server.pages.feature_phrases import label, short
 from heedful.server.pages.plates import Plates, plates
 from heedful.server.problems import Problem
 from heedful.studies.answers import decision_id, event_id, prompt_of
 from heedful.studies.arena import outputs_of, request_of
 from heedful.studies.study import Study, picture_ratio
+from heedful.studies.things import Thing, things
 
 REMEMBERED = 10_000
 """The most people of a study whose answers are cached."""
 LONGEST = 150
 """The most characters of a person's name, which ids are made of."""
-LINE = 80
-"""The most characters of what people saw of an item, where it stands in a line."""
 HIGHEST = 999_999
 """The highest number of a question, or of an attempt at it, that a form may send."""
 
@@ -52,21 +48,6 @@ class Place(NamedTuple):
     """the id of their last answer, which they can take back; "" if there is none"""
     answered: int
     """how many questions they have answered"""
-
-
-class Thing(NamedTuple):
-    """An item as the people of a study see it: a heading, a text, a picture or attributes."""
-
-    name: str
-    """its name in the loop"""
-    title: str
-    """the heading; "" if its name is not to be shown"""
-    text: str
-    """its text, if the study compares texts"""
-    picture: str
-    """the number of its picture; "" if it has none"""
-    facts: tuple[Fact, ...]
-    """its attributes"""
 
 
 class Question(NamedTuple):
@@ -238,56 +219,8 @@ async def take_back(worker: LoopWorker, person: str, event: str) -> bool:
 # ---------------------------------------------------------------------------- what is shown
 
 
-def things(loop: Loop, study: Study, names: Sequence[str]) -> list[Thing]:
-    """Return the items called `names` as people see them, without those that are no longer on offer."""
-    return [_thing(loop, study, name, row) for name, row in rows_of(loop, names).items()]
-
-
-def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, object]) -> Thing:
-    """Return the item `name`, with the attributes `row`, as people see it in this study."""
-    if study.kind == "answers":
-        return Thing(name, name, "", "", ())
-    if study.kind == "pictures":
-        return Thing(name, "", "", str(row.get("picture", "")), ())
-    if study.kind == "texts":
-        return Thing(name, "", str(row.get("text", "")), "", ())
-    identifier = loop.manifest.encoding.identifier
-    keys = [key for key in study.show or row if key != identifier]
-    hidden = bool(study.show) and identifier not in study.show
-    facts = [(key, text) for key in keys if (text := _text_of(key, row.get(key))) and text != "–"]
-    title = "" if hidden or (identifier == "row" and facts) else name
-    if not title and len(facts) == 1:  # a column of texts
-        return Thing(name, "", facts[0][1], "", ())
-    return Thing(name, title, "", "", tuple([Fact(short(label(key)), text) for key, text in facts]))
-
-
-def labels(loop: Loop, study: Study, names: Sequence[str]) -> dict[str, str]:
-    """Return in a line what people of the study see of each item called `names`, by name.
-
-    That is its heading, the beginning of its text, or its attributes. Only of pictures, and where people see the same
-    of two items, its name is told, too. An item that is no longer on offer has its name."""
-    seen = {each.name: _line(each) for each in things(loop, study, names)}
-    times = Counter(seen.values())
-    return {name: name if name not in seen else _told(seen[name], name, times[seen[name]] > 1) for name in names}
-
-
-def _line(thing: Thing) -> str:
-    facts = [each.value if len(thing.facts) == 1 else f"{each.label}: {each.value}" for each in thing.facts]
-    line = thing.title or " ".join(thing.text.split()) or ", ".join(facts) or thing.name
-    return line if len(line) <= LINE or line == thing.name else f"{line[: LINE - 3].rstrip()} …"
-
-
-def _told(line: str, name: str, again: bool) -> str:
-    return f"{line} ({name})" if again and line != name else line
-
-
 def _plates(worker: LoopWorker, shown: Sequence[Thing]) -> Plates | None:
     """Return how the pictures of these items are laid out side by side; None if one has no picture."""
     if not all(thing.picture for thing in shown):
         return None
     return plates([picture_ratio(worker.loop.path, thing.picture) for thing in shown])
-
-
-def _text_of(key: str, given: object) -> str | None:
-    """Return the value `given` of the attribute `key` as a text of any length; None if it is a list or an object."""
-    return given if isinstance(given, str) and given.strip() else value(key, given)

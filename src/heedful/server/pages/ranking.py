@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from heedful.core.wording import count
 from heedful.data.spreadsheet import as_cells, write_rows
-from heedful.inference.elo import BAR
 from heedful.loop.interactions.comparison.standing import Standing
 from heedful.server.pages.page import fill_template
 from heedful.server.pages.standing import Summary
@@ -84,16 +83,16 @@ def picture(summary: Summary, ask: str) -> bytes:
 def _marks(shown: tuple[Standing, ...], called: Mapping[str, str], top: float) -> list[Mark]:
     """Return the marks of the items `shown`, best first, one to a row; the first row is `top` units below the upper
     edge of the picture. `called` has what people saw of each, by name."""
-    low = min(each.utility - BAR * each.sd for each in shown)
-    scale = (RIGHT - LEFT) / max(max(each.utility + BAR * each.sd for each in shown) - low, 1e-9)
+    low = min(each.interval[0] for each in shown)
+    scale = (RIGHT - LEFT) / max(max(each.interval[1] for each in shown) - low, 1e-9)
 
     def at(utility: float) -> float:
         return round(LEFT + scale * (utility - low), 2)
 
     return [
         Mark(
-            top + ROW * (place - 1), place, _printable(called[each.item]), at(each.utility - BAR * each.sd),
-            round(2.0 * BAR * each.sd * scale, 2), at(each.utility),
+            top + ROW * (place - 1), place, _printable(called[each.item]), at(each.interval[0]),
+            round((each.interval[1] - each.interval[0]) * scale, 2), at(each.utility),
         )
         for place, each in enumerate(shown, 1)
     ]  # fmt: skip

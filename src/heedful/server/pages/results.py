@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from starlette.responses import Response
 
@@ -22,13 +22,15 @@ from heedful.server.api import whole
 from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
 from heedful.server.pages import arena, ranking
 from heedful.server.pages.formatting import Moment, moment
+from heedful.server.pages.forms import names_of
 from heedful.server.pages.page import SAFE, Page, Visit, back, in_thread, render
 from heedful.server.pages.participant import created_at
-from heedful.server.pages.question_flow import labels
-from heedful.server.pages.standing import MANY, segments, study_in, summary
+from heedful.server.pages.standing import MANY, NOT_OWN, Summary, segments, study_in, summary
 from heedful.server.problems import Problem
-from heedful.studies.answers import StudyAnswer, choices_of, study_answers
+from heedful.studies.answers import StudyAnswer, choices_of, study_answers, what_changes
+from heedful.studies.arena import leaderboard_of
 from heedful.studies.study import Study
+from heedful.studies.things import labels
 
 NO_ANSWER = "answers: expected at least one, got none yet"
 DAYS = {"1": "a day", "7": "a week", "30": "a month", "365": "a year"}
@@ -138,26 +140,73 @@ async def _render(visit: Visit, made: NewLink | None = None) -> Response:
     study, loop = await study_in(visit), visit.loop
     whose = await visit.read(segments, loop)
     segment = made.segment if made is not None and made.shows else visit.query.get("segment", "")
-    people = _people(whose, segment)
+    without = _without(visit)
+    people = _people(whose, segment, without)
     board = await visit.read(arena.arena_parts, loop, people) if study.kind == "answers" else None
-    standing, fresh = (None, True) if study.kind == "answers" else await summary(visit.worker, people, segment)
+    standing, fresh = (None, True) if study.kind == "answers" else await _summary(visit, people, segment, without)
+    changed = await _changed(visit, study, whose, segment, without, standing) if without else ""
     when = await visit.read(created_at, visit.worker)
     links = await in_thread(visit.service.pool, visit.service.links.all, visit.caller.tenant, visit.name, when)
     return render(
         visit, "results.html", tab="results", study=study, standing=standing, fresh=fresh, segment=segment,
         segments={name: count(len(people), "person", "people") for name, people in whose.items()},
         base=visit.base, links=[_row(link) for link in reversed(links)], made=made, days=DAYS,
-        people=PEOPLE, board=board, many=len(loop.projection.catalogue.current) > MANY,
+        people=PEOPLE, without=without, changed=changed, query=_query, board=board,
+        many=len(loop.projection.catalogue.current) > MANY,
     )  # fmt: skip
 
 
-def _people(segments: Mapping[str, list[str]], segment: str) -> list[str] | None:
-    """Return the people of a `segment` (a group of participants), from `segments`; None, for everybody, if it is "".
+def _people(segments: Mapping[str, list[str]], segment: str, without: Sequence[str] = ()) -> list[str] | None:
+    """Return the people of a `segment` (a group of participants), from `segments`, but those in `without`; None, for
+    everybody, if it is "" and nobody is left out.
 
-    Raise Problem (404) if nobody of such a segment answered."""
+    Raise Problem (404) if nobody of such a segment, or of such a name, answered."""
     if segment and segment not in segments:
         raise Problem("not-found", f"nobody of the segment {describe(segment)} answered")
-    return segments[segment] if segment else None
+    everybody = [name for of, people in segments.items() if of != NOT_OWN for name in people]
+    if strange := sorted(set(without) - set(everybody)):
+        raise Problem("not-found", f"nobody called {describe(strange[0])} answered")
+    if not without:
+        return segments[segment] if segment else None
+    return [name for name in (segments[segment] if segment else everybody) if name not in without]
+
+
+def _without(visit: Visit) -> list[str]:
+    """Return the names of the people whose answers the visitor leaves out, a JSON list in the query."""
+    return names_of("without", visit.query["without"]) if visit.query.get("without") else []
+
+
+def _query(segment: str, without: Sequence[str] = ()) -> str:
+    """Return the query of the results of a `segment` without the people `without`: "?segment=staff"; "" if both are
+    empty."""
+    given = ({"segment": segment} if segment else {}) | ({"without": json.dumps(list(without))} if without else {})
+    return f"?{urlencode(given)}" if given else ""
+
+
+async def _summary(
+    visit: Visit, people: Sequence[str] | None, segment: str, without: Sequence[str]
+) -> tuple[Summary | None, bool]:
+    return await summary(visit.worker, people, "\0".join([segment, *without]) if without else segment)
+
+
+async def _changed(
+    visit: Visit,
+    study: Study,
+    whose: Mapping[str, list[str]],
+    segment: str,
+    without: Sequence[str],
+    standing: Summary | None,
+) -> str:
+    """Return a sentence on whether the first place of the ranking changes as the people `without` are left out; "" if
+    one of the two rankings is not known yet."""
+    everybody, rest = _people(whose, segment), _people(whose, segment, without)
+    if study.kind == "answers":
+        boards = [await visit.read(leaderboard_of, visit.loop, people) for people in (everybody, rest)]
+        first = [board.items[0] for board in boards if board is not None]
+    else:
+        before, _ = await summary(visit.worker, everybody, segment)
+        first = [each.called[each.ranking[0].item] for each in (before, standing) if each is not None]
+    return what_changes(without, *first) if len(first) == 2 else ""
 
 
 def _row(link: Link) -> Row:
@@ -186,7 +235,7 @@ async def export_ranking(visit: Visit) -> Response:
 
     Raise Problem (503) while it is being computed."""
     study, form, segment, people = await _export_of(visit, "the ranking is", ranking.TYPES)
-    standing, fresh = await summary(visit.worker, people, segment)
+    standing, fresh = await _summary(visit, people, segment, _without(visit))
     if standing is None and not fresh:
         detail = "the ranking is being computed: ask for it again in a few seconds"
         raise Problem("unavailable", detail, headers={"Retry-After": "3"})
@@ -222,7 +271,7 @@ async def _export_of(visit: Visit, what: str, types: Mapping[str, str]) -> tuple
     if form not in types:
         raise Problem("not-found", f"{what} written as {', '.join(types)}")
     segment = visit.query.get("segment", "")
-    return study, form, segment, _people(await visit.read(segments, visit.loop), segment)
+    return study, form, segment, _people(await visit.read(segments, visit.loop), segment, _without(visit))
 
 
 def _file(visit: Visit, content: bytes, what: str, segment: str, form: str, media: str) -> Response:

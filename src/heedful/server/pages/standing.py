@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from shlex import quote
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from heedful.core.wording import count, share
-from heedful.inference.elo import BAR
 from heedful.loop import Loop
 from heedful.loop.interactions.comparison.standing import Standing, Standings
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.card_selection import compares_pairs
 from heedful.server.pages.formatting import join_names
 from heedful.server.pages.page import Visit
-from heedful.server.pages.question_flow import Thing, labels, things
 from heedful.server.problems import Problem
 from heedful.studies.answers import OWN, habits, segment_of
 from heedful.studies.study import Study, study_of
+from heedful.studies.things import Thing, labels, things
 
 MOST = 200
 """The most places of the ranking that a page shows."""
@@ -32,6 +30,8 @@ MANY = 100
 """With more items than this the page says that computing the ranking takes a while."""
 REST = 4.0
 """An outdated ranking is shown for this many times the seconds that it took to compute."""
+CACHED = 100
+"""The most rankings of a study in the cache: of segments, and without single people."""
 PATIENCE = 2.0
 """The most seconds that a page waits for a new ranking."""
 PERCENT = 94
@@ -87,8 +87,8 @@ class Summary(NamedTuple):
     """what people saw of each item, in a line, by its name"""
     more: int
     """how many items of the ranking the page leaves out"""
-    minds: tuple[str, ...]
-    """sentences on people whose answers look odd"""
+    minds: tuple[tuple[str, tuple[str, ...]], ...]
+    """(a sentence on people whose answers look odd, their names)"""
 
 
 class _CachedRanking(NamedTuple):
@@ -118,8 +118,9 @@ async def study_in(visit: Visit) -> Study:
 async def summary(worker: LoopWorker, people: Sequence[str] | None, segment: str = "") -> tuple[Summary | None, bool]:
     """Return (the ranking by the answers of `people`, whether it includes all their answers so far).
 
-    `people` are the members of `segment`, a group of participants; None and "" stand for everybody. The ranking is None
-    if nobody answered, or while the first one is being computed."""
+    `people` are the members of `segment`, a group of participants; None and "" stand for everybody; the segment is the
+    key of the cache, and names those who are left out, too. The ranking is None if nobody answered, or while the first
+    one is being computed."""
     loop = worker.loop
     if not await worker.read(partial(_is_answered, loop, people)):
         return None, True
@@ -145,6 +146,8 @@ async def _compute(worker: LoopWorker, people: Sequence[str] | None, segment: st
         began = time.monotonic()
         found = await worker.read(partial(summarise, worker.loop, people))
         now = time.monotonic()
+        if len(_cache[worker.loop]) >= CACHED:
+            _cache[worker.loop].clear()
         _cache[worker.loop][segment] = _CachedRanking(version, now, now - began, found)
 
 
@@ -174,7 +177,7 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
     thousand items."""
     found = loop.standing(people=people)
     ranking = found.ranking[:MOST]
-    ends = [each.utility + sign * BAR * each.sd for each in ranking for sign in (-1.0, 1.0)]
+    ends = [end for each in ranking for end in each.interval]
     low, span = min(ends), max(max(ends) - min(ends), 1e-9)
     study = study_of(loop.path)
     called = labels(loop, study, [each.item for each in found.ranking])
@@ -190,9 +193,9 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
             shown[each.item],
             share(each.best),
             "–".join(map(str, dict.fromkeys((each.place_low, each.place_high)))),
-            at(each.utility - BAR * each.sd),
+            at(each.interval[0]),
             at(each.utility),
-            at(each.utility + BAR * each.sd),
+            at(each.interval[1]),
             each.asked,
         )
         for place, each in enumerate(ranking, 1)
@@ -202,7 +205,7 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
         found.answers, found.people, found.goal, found.stop, _verdict(found, called[found.favourite]),
         "" if found.stop else found.left.told,
         tuple(_level([[called[name] for name in group] for group in found.alike])), rows, found.ranking, called,
-        len(found.ranking) - len(ranking), tuple(_odd_habits(loop, people)),
+        len(found.ranking) - len(ranking), tuple(habits(loop, None if people is None else set(people))),
     )  # fmt: skip
 
 
@@ -225,12 +228,3 @@ def _level(groups: Sequence[Sequence[str]], most: int = 3) -> list[str]:
     others."""
     told = [f"{join_names(group)} cannot be told apart." for group in groups[:most]]
     return [*told, f"So it is in {count(len(groups) - most, 'more place')}."] if len(groups) > most else told
-
-
-def _odd_habits(loop: Loop, people: Sequence[str] | None) -> Iterator[str]:
-    """Yield sentences on people whose answers look careless (one side nearly always, say), with the command to remove
-    them."""
-    name = quote(loop.path.name.removesuffix(".heedful"))
-    for told, whose in habits(loop, None if people is None else set(people)):
-        out = f" heedful forget {name} {quote(whose[0])} takes their answers out." if len(whose) == 1 else ""
-        yield told + out

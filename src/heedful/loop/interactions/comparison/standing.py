@@ -14,6 +14,7 @@ import numpy.typing as npt
 from heedful.core.notebooks import table
 from heedful.core.wording import share
 from heedful.data.frames import frame_of
+from heedful.inference.elo import BAR
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.remaining_questions import estimate_remaining
@@ -49,6 +50,11 @@ class Standing(NamedTuple):
     """in how many of the pairs asked it occurs; a pair that a person was asked twice counts once"""
     told_apart: bool | None
     """whether it is better than the next item with a probability of 90 % or more; None for the last item"""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 90 % interval of its utility."""
+        return self.utility - BAR * self.sd, self.utility + BAR * self.sd
 
 
 class QuestionsLeft(NamedTuple):

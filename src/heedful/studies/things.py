@@ -1,0 +1,132 @@
+"""What people see of the items of a loop: a heading, a text, a picture or attributes; and that in a line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from heedful.loop import Loop
+from heedful.studies.study import Study
+
+LONGEST = 140
+"""The most characters of a text on a card."""
+LINE = 80
+"""The most characters of what people saw of an item, where it stands in a line."""
+
+
+class Fact(NamedTuple):
+    """An attribute of an item on its card: a label and a value, both as text."""
+
+    label: str
+    """the name of the attribute, with blanks in place of underscores"""
+    value: str
+    """its value as text"""
+
+    @property
+    def long(self) -> bool:
+        """True if the value is so long that it needs a line of its own."""
+        return len(self.value) > 40
+
+
+class Thing(NamedTuple):
+    """An item as the people of a study see it: a heading, a text, a picture or attributes."""
+
+    name: str
+    """its name in the loop"""
+    title: str
+    """the heading; "" if its name is not to be shown"""
+    text: str
+    """its text, if the study compares texts"""
+    picture: str
+    """the number of its picture; "" if it has none"""
+    facts: tuple[Fact, ...]
+    """its attributes"""
+
+
+def rows_of(loop: Loop, names: Sequence[str]) -> dict[str, dict[str, object]]:
+    """Return the attributes of the items called `names`, by name and in this order, without items no longer on
+    offer."""
+    current = loop.projection.catalogue.current
+    versions = {name: current[name] for name in names if name in current}
+    events = loop.projection.log.many(list(versions.values()))
+    rows = {event.seq: msgspec.json.decode(event.payload) for event in events}
+    return {name: rows.get(version, {}) for name, version in versions.items()}
+
+
+def things(loop: Loop, study: Study, names: Sequence[str]) -> list[Thing]:
+    """Return the items called `names` as people see them, without those that are no longer on offer."""
+    return [_thing(loop, study, name, row) for name, row in rows_of(loop, names).items()]
+
+
+def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, object]) -> Thing:
+    """Return the item `name`, with the attributes `row`, as people see it in this study."""
+    if study.kind == "answers":
+        return Thing(name, name, "", "", ())
+    if study.kind == "pictures":
+        return Thing(name, "", "", str(row.get("picture", "")), ())
+    if study.kind == "texts":
+        return Thing(name, "", str(row.get("text", "")), "", ())
+    identifier = loop.manifest.encoding.identifier
+    keys = [key for key in study.show or row if key != identifier]
+    hidden = bool(study.show) and identifier not in study.show
+    facts = [(key, text) for key in keys if (text := _text_of(key, row.get(key))) and text != "–"]
+    title = "" if hidden or (identifier == "row" and facts) else name
+    if not title and len(facts) == 1:  # a column of texts
+        return Thing(name, "", facts[0][1], "", ())
+    return Thing(name, title, "", "", tuple([Fact(short(label(key)), text) for key, text in facts]))
+
+
+def labels(loop: Loop, study: Study, names: Sequence[str]) -> dict[str, str]:
+    """Return in a line what people of the study see of each item called `names`, by name.
+
+    That is its heading, the beginning of its text, or its attributes. Only of pictures, and where people see the same
+    of two items, its name is told, too. An item that is no longer on offer has its name."""
+    seen = {each.name: _line(each) for each in things(loop, study, names)}
+    times = Counter(seen.values())
+    return {name: name if name not in seen else _told(seen[name], name, times[seen[name]] > 1) for name in names}
+
+
+def _line(thing: Thing) -> str:
+    facts = [each.value if len(thing.facts) == 1 else f"{each.label}: {each.value}" for each in thing.facts]
+    line = thing.title or " ".join(thing.text.split()) or ", ".join(facts) or thing.name
+    return line if len(line) <= LINE or line == thing.name else f"{line[: LINE - 3].rstrip()} …"
+
+
+def _told(line: str, name: str, again: bool) -> str:
+    return f"{line} ({name})" if again and line != name else line
+
+
+def _text_of(key: str, given: object) -> str | None:
+    """Return the value `given` of the attribute `key` as a text of any length; None if it is a list or an object."""
+    return given if isinstance(given, str) and given.strip() else value(key, given)
+
+
+def value(column: str, given: object) -> str | None:
+    """Return the value `given` of an attribute as a short text; None if it is a list or an object.
+
+    `column` is the attribute's name. If that contains "year", a number has no comma for thousands."""
+    if isinstance(given, bool):
+        return "yes" if given else "no"
+    if isinstance(given, int):
+        # A year is no amount: it has no comma for thousands.
+        return str(given) if "year" in column.lower() else f"{given:,}"
+    if isinstance(given, float):
+        return f"{given:,.0f}" if abs(given) >= 1000 else f"{given:,.4g}"
+    if given is None or given == "":
+        return "–"
+    if isinstance(given, str):
+        return short(given)
+    return None
+
+
+def short(text: str) -> str:
+    """Return a text, cut to `LONGEST` characters."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…"
+
+
+def label(name: str) -> str:
+    """Return the name of a column as people read it: with blanks in place of underscores."""
+    return " ".join(name.replace("_", " ").split()) or name
