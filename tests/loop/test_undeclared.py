@@ -73,7 +73,7 @@ def test_what_an_object_does_not_say_of_an_item_on_offer_is_as_in_the_catalogue(
         assert {loop.explain("d").first, loop.explain("d").second} <= set(d.shown)
         lines = list(export_lines(loop))
         [decision] = [line for line in lines if line["kind"] == "decision"]
-        assert decision["candidates"][:2] == [{**there["i0"], "f1": 7.5}, there["i1"]]
+        assert list(decision["candidates"][:2]) == [{**there["i0"], "f1": 7.5}, there["i1"]]
         with small_loop(tmp_path / "b", "perceptron", n_items=0, control=0.0) as other:
             written = [json.loads(json.dumps(line)) for line in lines]
             written.sort(key=lambda line: line["kind"] != "item")  # as it is now, before the decision
