@@ -80,7 +80,7 @@ def test_a_loop_that_is_well() -> None:
     assert found["model"][0]["told"].startswith("version ")
     assert set(found) == {
         *("permissions", "disk", "log", "model", "snapshots", "events", "features", "categories", "late", "repeated"),
-        *("clock", "candidates", "lessons", "sample ratio"),
+        *("clock", "candidates", "fields", "lessons", "sample ratio"),
     }
 
 

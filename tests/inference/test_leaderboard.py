@@ -534,3 +534,19 @@ def test_between_two_models_that_are_level_no_vote_decides() -> None:
     assert board.influence is not None
     assert board.influence.votes == 0
     assert influence_told(board) == ["x and y are level: no vote decides which is first."]
+
+
+def test_who_always_takes_one_side_is_named_on_a_leaderboard_as_in_a_ranking() -> None:
+    """29 of 29 times the first answer, among ten others whose votes are by what they see."""
+    rows, _ = votes(4, 400, 3, people=10)
+    rows += [row | {"judge": "lefty", "winner": "model_a"} for row in rows[:29]]
+    found = [each for each in leaderboard(rows, influence=False).remarks if each.kind == "side"]
+    assert [each.people for each in found] == [("lefty",)]
+    assert found[0].message.startswith("'lefty' took the first of the two in 29 of 29 answers; by chance that happens ")
+    nobody = [{name: value for name, value in row.items() if name != "judge"} for row in rows]
+    assert not [each for each in leaderboard(nobody, influence=False).remarks if each.kind == "side"]
+    tied = [row | ({"winner": "tie"} if row.get("judge") == "lefty" else {}) for row in rows]
+    assert not [each for each in leaderboard(tied, influence=False).remarks if each.kind == "side"]
+    one = [row | {"winner": "model_b"} for row in rows]
+    [told] = [each for each in leaderboard(one, influence=False).remarks if each.kind == "side"]
+    assert told.message.startswith("All 429 answers are the second of the two.")

@@ -559,3 +559,31 @@ def test_keys_are_needed_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=r"^LANGFUSE_SECRET_KEY: expected a key of the project, got something else$"):
         Langfuse("https://cloud.langfuse.com", "pk", "a\r\nb")
     assert repr(Langfuse("https://cloud.langfuse.com/", "pk", "secret")) == "Langfuse('cloud.langfuse.com')"
+
+
+def test_what_a_score_needs_may_stand_behind_it_and_the_same_scores_again_change_nothing(tmp_path: Path) -> None:
+    """A score of an observation without an output is about the decision of its trace, which a later score brings; a
+    correction that is the output is none, whether or not its decision was there."""
+    scores = [
+        score("x", True, subject={"kind": "observation", "id": "nothing", "traceId": "t1"}),
+        score("e", "It has arrived.", "CORRECTION", name="output"),
+        score("y", False),
+        score("gone", True, trace="t9"),
+        score("e2", "It has arrived.", "CORRECTION", name="output"),
+    ]
+    traces = lines(tmp_path / "traces.jsonl", [observation("o1", "t1", "It has arrived.")])
+    with texts(tmp_path / "a.heedful") as loop:
+        outcomes, report = brought(loop, lines(tmp_path / "scores.jsonl", scores), traces=str(traces))
+        applied = sorted((each.kind, each.id) for each in outcomes)
+        assert applied == [("decision", "t1"), ("feedback", "x"), ("feedback", "y")]
+        assert {each.status for each in outcomes} == {"applied"}
+        assert (report.rows["scores"], report.used["scores"]) == (5, 2)
+        assert dict(report.dropped) == {
+            "the correction is the output": 2,
+            "neither its decision nor its output is there": 1,
+        }
+        head = loop.projection.log.last()
+        again, same = brought(loop, tmp_path / "scores.jsonl", traces=str(traces))
+        assert {each.status for each in again} == {"duplicate"}
+        assert (same.used, same.dropped) == (report.used, report.dropped)
+        assert loop.projection.log.last() == head

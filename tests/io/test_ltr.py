@@ -266,8 +266,17 @@ def test_texts_vectors_products_and_the_callers_score_are_refused_by_name(tmp_pa
         told = str(refused.value)
         names = "about,picture,crosses,prior"
         assert f"--option 'without={names}'" in told
-        for part in ("about, ", "hashed words", "picture, ", "a vector", "crosses, ", "prior, ", "% of its weight"):
+        for part in (
+            "about, ",
+            "hashed words",
+            "picture, ",
+            "a vector",
+            "crosses, ",
+            "prior, ",
+            "% of its absolute weights",
+        ):
             assert part in told
+        assert "no measure of importance" in told
         with pytest.raises(ValueError, match=r"prior, .*scaled within each request"):
             exported(loop, without="about,picture,crosses")
 
@@ -276,7 +285,8 @@ def test_texts_vectors_products_and_the_callers_score_are_refused_by_name(tmp_pa
         assert {each["name"] for each in document["left_out"]} == set(names.split(","))
         weights = {name: abs(weight) for name, weight in loop.weights.items()}
         share = sum(w for name, w in weights.items() if name.startswith("about~")) / sum(weights.values())
-        assert document["left_out"][0]["share"] == pytest.approx(share, abs=1e-4)
+        assert document["left_out"][0]["share_of_weights"] == pytest.approx(share, abs=1e-4)
+        assert any("% of the model's absolute weights" in each for each in report.examples.values())
         assert report.rows["features"] == report.used["features"] + report.dropped.total()
 
         # With one context, products are weights of the item's own column.

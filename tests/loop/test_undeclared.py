@@ -70,10 +70,10 @@ def test_what_an_object_does_not_say_of_an_item_on_offer_is_as_in_the_catalogue(
         ]
         numbers.append(loop.manifest.encoding.encode({"id": "new", "f0": 2.0}))
         assert np.array_equal(seen(loop, "d")[:, :-1], np.array(numbers))
-        assert loop.explain("d").shown == d.shown
+        assert {loop.explain("d").first, loop.explain("d").second} <= set(d.shown)
         lines = list(export_lines(loop))
         [decision] = [line for line in lines if line["kind"] == "decision"]
-        assert decision["candidates"][:2] == [{**there["i0"], "f1": 7.5}, there["i1"]]
+        assert list(decision["candidates"][:2]) == [{**there["i0"], "f1": 7.5}, there["i1"]]
         with small_loop(tmp_path / "b", "perceptron", n_items=0, control=0.0) as other:
             written = [json.loads(json.dumps(line)) for line in lines]
             written.sort(key=lambda line: line["kind"] != "item")  # as it is now, before the decision
@@ -102,7 +102,7 @@ def test_items_known_by_number_may_be_named_by_objects_too(tmp_path: Path) -> No
         d = loop.decide([{"id": name, "bm25": 1.0} for name in FIVE], person="p", id="d")
         assert (set(d.shown) <= set(FIVE), d.undeclared) == (True, ("candidates.bm25",))
         with pytest.raises(ValueError, match="got what came along"):
-            loop.decide([{"id": "i0", "title": "another"}], person="p")
+            loop.decide([{"id": "another", "title": "not on offer"}], person="p")
     with choice_loop(tmp_path / "c") as loop:
         assert loop.decide([{"id": name, "bm25": 1.0} for name in FIVE]).undeclared == ("candidates.bm25",)
 

@@ -315,7 +315,7 @@ def test_each_claim_of_several_parts_names_the_one_it_tests() -> None:
     told = growth.vanishing("p", ("steep", "flat"))(p).found
     assert "; the least certain, flat against a tenth of the first: difference " in told
     told = growth.stuck("p", ("steep", "flat"))(p).found
-    assert "; the least certain, steep: difference " in told
+    assert "0.8 of the second less the last, the least certain, steep: difference " in told
     told = growth.regret_halves("p", ("steep", "flat"), 100)(p).found
     assert "; against half, the least certain, " in told
     assert "the highest" not in told

@@ -4,8 +4,10 @@ The file is long because `import` is one command with every source of events: li
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -281,6 +283,7 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
         check_time("--since", since)
     meaning, server, report = Meanings(options), Langfuse.from_environment(url), Report()
     outputs: dict[str, list[Output]] = {}
+    broken = list[LangfuseError]()
 
     def find(score: Score) -> Output | None:
         if score.trace is None:
@@ -293,20 +296,25 @@ def _import_langfuse(loop: Loop, url: str, since: str | None, options: Mapping[s
                     outputs[score.trace] += parse_outputs([record])
         return find_output(score, outputs[score.trace])
 
+    def scores() -> Iterator[Score]:
+        try:
+            for record in chain.from_iterable(server.scores(since)):
+                try:
+                    yield from parse_scores([record])
+                except ValueError as error:  # one of them should not keep the others out for ever
+                    report.rows["scores"] += 1
+                    report.drop("malformed", str(error))
+        except LangfuseError as error:  # what came before is imported first
+            broken.append(error)
+
     texts = None if loop.projection.interaction.by_number or not _has_texts(loop, options.get("text")) else find
     try:
         with _progress("scores", None) as advance:
-            for page in server.scores(since):
-                scores = list[Score]()
-                for record in page:
-                    try:
-                        scores += parse_scores([record])
-                    except ValueError as error:  # one of them should not keep the others out for ever
-                        report.rows["scores"] += 1
-                        report.drop("malformed", str(error))
-                lines = score_lines(loop, scores, report, meaning, texts, options.get("text"))
-                for outcome in import_lines(loop, advance(Line(i, each, None) for i, each in enumerate(lines, 1))):
-                    tally.add(outcome, f"{outcome.kind} {outcome.id}")
+            lines = score_lines(loop, scores(), report, meaning, texts, options.get("text"))
+            for outcome in import_lines(loop, advance(Line(i, each, None) for i, each in enumerate(lines, 1))):
+                tally.add(outcome, f"{outcome.kind} {outcome.id}")
+        if broken:
+            raise broken[0]
     except LangfuseError as error:
         raise Failure(str(error)) from error
     return report
@@ -369,7 +377,8 @@ def _show(loop: Loop, tally: Tally, put: int | None, report: Report | None, read
     if put is not None:
         screen.print(f"{count(put, 'item')} {'was' if put == 1 else 'were'} new or changed")
     if report is not None:
-        show_report(report)
+        known = tally.counts.get("feedback", Counter())["duplicate"]
+        show_report(report, known if len(report.rows) == 1 else 0)
     if read:
         show_counts(tally, "What became of the lines" if report is None else "What became of decisions and feedback")
     if moves[0]:

@@ -112,14 +112,17 @@ def report_json(report: Report) -> dict[str, object]:
     }
 
 
-def show_report(report: Report) -> None:
-    """Print the `report` on rows in a format of others: how many were used, and why the others were dropped."""
+def show_report(report: Report, known: int = 0) -> None:
+    """Print the `report` on rows in a format of others: how many were used, and why the others were dropped.
+
+    `known` is the number of used rows that the loop has already, of a report on rows of one kind."""
     from rich.markup import escape
 
     screen = console()
     for what, rows in report.rows.items():
         of = count(rows, *_NOUNS.get(what, (f"row of {what}", f"rows of {what}")))
-        screen.print(f"{of}, {report.used[what]:,} used")
+        again = f": {report.used[what] - known:,} new, {known:,} in the loop already" if known else ""
+        screen.print(f"{of}, {report.used[what]:,} used{again}")
     if report.dropped:
         table = new_table("What was not used")
         for column in ("how many", "reason", "such as"):

@@ -14,7 +14,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from heedful.core.fold import coerce, copy_arrays
 from heedful.core.validation import check_count, describe, finite_array
 from heedful.estimators.folding import RankLearner, compiles, fold_rows
-from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct, ranks_of, scale, weights_of
+from heedful.estimators.labels import (
+    Labels,
+    all_or_nothing,
+    category_order,
+    distinct,
+    is_alphabetical,
+    ranks_of,
+    scale,
+    warn_of_alphabet,
+    weights_of,
+)
 from heedful.jit.kernel import Floats, Ints
 
 Array = npt.NDArray[np.float64]
@@ -46,6 +56,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
     n_features_in_: int
     _state: Any  # state of the learner
     _one: bool  # whether its rows end in a 1
+    _assumed: bool  # whether the order of labels is that of the alphabet, as nobody gave it
 
     def __init__(
         self,
@@ -120,9 +131,12 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
             X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=afresh)
             X = finite_array("X", X, 2, self.n_features_in_)
             labels, at = distinct(y)
-            self.classes_ = scale(
-                labels, classes, told if self.order is None else self.order, self._previous_labels(told, afresh)
-            )
+            order = told if self.order is None else self.order
+            self.classes_ = scale(labels, classes, order, self._previous_labels(told, afresh))
+            if afresh:
+                self._assumed = order is None and is_alphabetical(self.classes_)
+                if self._assumed and self._ordered:
+                    warn_of_alphabet(self.classes_, 4)
             ranks = ranks_of(labels, self.classes_)[at]
             weights = weights_of(sample_weight, len(X))
             if weights is not None:
@@ -208,9 +222,12 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
     def rank_loss(self, X: object, y: object) -> float:
         """Return the mean of |predicted rank - true rank| over n rows of N features X (n, N) with true labels y (n,).
 
-        Raise ValueError if y has another length, or a label that is not in `classes_`.
+        Ranks are those of `classes_`; it is warned of where that is the alphabet, because nobody gave the order of
+        texts. Raise ValueError if y has another length, or a label that is not in `classes_`.
         """
         shown = self._places(X) + 1
+        if self._assumed:
+            warn_of_alphabet(self.classes_, 2)
         labels, at = distinct(y)
         if at.shape != shown.shape:
             raise ValueError(f"y: expected as many labels as X has rows, ({shown.size},), got {at.shape}")

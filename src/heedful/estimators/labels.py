@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +18,9 @@ from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
+
+MOST_NAMED = 10
+"""How many labels a warning names at most."""
 
 
 def distinct(y: object, name: str = "y") -> tuple[Labels, Ints]:
@@ -65,6 +71,8 @@ def weights_of(sample_weight: object, n: int) -> Array | None:
 def scale(labels: Labels, classes: object, order: object, known: Labels | None) -> Labels:
     """Return all labels, lowest first: `known` if given, else `order`, else `classes`, else `labels`.
 
+    The last two are as they sort, texts that are numbers as numbers.
+
     `labels`: the labels that occur in y, sorted; `known`: the labels of earlier calls, lowest first; `order`: the
     estimator's parameter; `classes`: the argument of `partial_fit`. Raise ValueError, naming the argument, if there are
     fewer than two labels, or if `classes` and the result are not the same labels.
@@ -72,7 +80,7 @@ def scale(labels: Labels, classes: object, order: object, known: Labels | None) 
     if classes is not None:
         classes, _ = distinct(classes, "classes")
     if known is None and order is None:
-        known = labels if classes is None else classes
+        known = sort_numbers(labels if classes is None else classes)
         if known.size < 2:
             name, got = ("y" if classes is None else "classes"), "one class" if known.size else "no class"
             raise ValueError(f"{name}: expected labels of two classes or more, got {got}, {describe(known.tolist())}")
@@ -86,6 +94,45 @@ def scale(labels: Labels, classes: object, order: object, known: Labels | None) 
     if classes is not None and set(classes.tolist()) != set(known.tolist()):
         raise ValueError(f"classes: expected the labels {describe(known.tolist())}, got {describe(classes.tolist())}")
     return known
+
+
+def sort_numbers(labels: Labels) -> Labels:
+    """Return sorted `labels` (k,), lowest first: texts that are k different numbers are sorted as these, others stay as
+    they are."""
+    values = _values(labels)
+    return labels if values is None else labels[np.argsort(values)]
+
+
+def _values(labels: Labels) -> list[float] | None:
+    """Return the numbers that the texts `labels` are, all of them different; None if they are not."""
+    try:
+        values = [float(label) for label in labels.tolist() if isinstance(label, str)]
+    except ValueError:
+        return None
+    return values if len(set(values)) == labels.size and all(map(math.isfinite, values)) else None
+
+
+def is_alphabetical(labels: Labels) -> bool:
+    """Return whether the order of `labels` (k,), which nobody gave, is that of the alphabet and makes a difference:
+    they are three texts or more, and no numbers."""
+    texts = all(isinstance(label, str) for label in labels.tolist())
+    return texts and labels.size > 2 and _values(labels) is None
+
+
+def warn_of_alphabet(labels: Labels, level: int) -> None:
+    """Warn that `labels`, texts, are taken to be in the order of the alphabet, and say how another is given.
+
+    `level` is the number of calls from here to the user's line, as `stacklevel` counts them."""
+    shown = labels.tolist()[:MOST_NAMED]
+    more = f", and {labels.size - len(shown):,} more" if labels.size > len(shown) else ""
+    order = f"order=[{', '.join(json.dumps(label, ensure_ascii=False) for label in shown)}{', ...' if more else ''}]"
+    warnings.warn(
+        f"y: expected to be told the order of texts, got none: by the alphabet it is {', '.join(shown)}{more}, lowest "
+        f"first. The right one is given by {order} with the labels, lowest first, by an ordered Categorical, or by "
+        "numbers in place of texts",
+        UserWarning,
+        stacklevel=level + 1,
+    )
 
 
 def ranks_of(labels: Labels, classes: Labels) -> Ints:

@@ -6,6 +6,7 @@ The file is long because scikit-learn wants every parameter and method in each c
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Self
 
@@ -98,6 +99,15 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
             besides = "" if self.equal is None else f" besides equal={self.equal!r}"
             got = f"{'class' if labels.size == 1 else 'classes'}{besides}: {describe(labels.tolist())}"
             raise ValueError(f"{few} {got}")
+        lower, higher = labels.tolist()
+        if told is None and isinstance(lower, str) and isinstance(higher, str):
+            warnings.warn(
+                f"y: expected to be told which label says that the first thing won, got texts: {higher!r} says that "
+                f"the first thing won, as it sorts after {lower!r}. An ordered Categorical with it last, or True "
+                "and False, say so themselves",
+                UserWarning,
+                stacklevel=3,
+            )
         first = y == labels[1]
         return _Rows(np.where((first | equal)[:, None], D, -D), times, equal, labels, known), kept
 

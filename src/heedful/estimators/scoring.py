@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.estimators.labels import distinct, ranks_of
+from heedful.estimators.labels import distinct, is_alphabetical, ranks_of, sort_numbers, warn_of_alphabet
 
 
 def neg_rank_loss(estimator: Any, X: Any, y: Any) -> float:
@@ -14,10 +14,14 @@ def neg_rank_loss(estimator: Any, X: Any, y: Any) -> float:
 
     Use it as `scoring=neg_rank_loss` in a search or a cross-validation. It works for any fitted classifier whose
     `classes_` are the labels, lowest first, and for pipelines that end in one. Labels may be texts, which
-    scikit-learn's own "neg_mean_absolute_error" cannot handle. Raise ValueError for a label that the estimator does not
-    know.
+    scikit-learn's own "neg_mean_absolute_error" cannot handle: those that are numbers are in their order, and others in
+    that of the alphabet, which is warned of, unless the estimator was given their order. Raise ValueError for a label
+    that the estimator does not know.
     """
-    known = estimator.classes_
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    known = estimator.classes_ if hasattr(last, "_assumed") else sort_numbers(estimator.classes_)
+    if getattr(last, "_assumed", is_alphabetical(known)):
+        warn_of_alphabet(known, 2)
     shown, true = (distinct(labels) for labels in (estimator.predict(X), y))
     ranks = [ranks_of(labels, known)[at] for labels, at in (shown, true)]
     if ranks[0].shape != ranks[1].shape:

@@ -20,6 +20,7 @@ from heedful.inference.gp.hyperparameters import RANDOM
 from heedful.inference.gp.response_noise import PRIOR
 
 Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 RARE = 1e-3
 """The significance level, over all people together, at which a person's preference for one side is reported."""
@@ -174,10 +175,16 @@ def sides(choices: ComparisonTable, person: int | None = None) -> list[Remark]:
         if each.judged and each.first is not None and len(each.tiers) == 2:
             sided[each.person] += each.times
             firsts[each.person] += each.times * (each.tiers[0] == (each.first,))
-    odd = [u for u in range(people) if _two_sided_p(int(firsts[u]), int(sided[u])) < RARE / people]
-    odd = odd if person is None else [u for u in odd if u == person]
+    return side_remarks(choices.people, firsts, sided, person)
+
+
+def side_remarks(people: Sequence[str], firsts: Ints, sided: Ints, person: int | None = None) -> list[Remark]:
+    """Return warnings about those of p `people` who took the first of two more often, or less often, than chance
+    allows: `firsts` (p,) of `sided` (p,) times; the last argument and what is said of all are those of `sides`."""
+    chance = _two_sided_p(firsts, sided)
+    odd = [u for u in np.flatnonzero(chance < RARE / len(people)).tolist() if person in (None, u)]
     whole, all_first = int(sided.sum()), int(firsts.sum())
-    if all_first in (0, whole) and _two_sided_p(all_first, whole) < RARE:
+    if all_first in (0, whole) and float(_two_sided_p(all_first, whole)) < RARE:
         side = "first" if all_first else "second"
         told = f"All {whole:,} answers are the {side} of the two. Was the better one always written {side}? Then"
         told += " columns called winner and loser would say so; otherwise nobody looked."
@@ -185,21 +192,20 @@ def sides(choices: ComparisonTable, person: int | None = None) -> list[Remark]:
     out = []
     for u in odd[:FEW]:
         side, times = ("first", firsts[u]) if 2 * firsts[u] > sided[u] else ("second", sided[u] - firsts[u])
-        often = f"{_subject(choices, u)} took the {side} of the two in {times:,} of {sided[u]:,} answers"
-        chance = _two_sided_p(int(firsts[u]), int(sided[u]))
-        rare = f"once in {1.0 / chance:,.0f}" if chance > 1e-12 else "practically never"
+        often = f"{_subject(people, u)} took the {side} of the two in {times:,} of {sided[u]:,} answers"
+        rare = f"once in {1.0 / chance[u]:,.0f}" if chance[u] > 1e-12 else "practically never"
         told = f"{often}; by chance that happens {rare}. Where sides are drawn at random, that is a habit and no taste."
-        out.append(Remark("side", told, (choices.people[u],)))
+        out.append(Remark("side", told, (people[u],)))
     if len(odd) > FEW:
-        out.append(Remark("side", f"So do {len(odd) - FEW} others.", tuple(choices.people[u] for u in odd[FEW:])))
+        out.append(Remark("side", f"So do {len(odd) - FEW} others.", tuple(people[u] for u in odd[FEW:])))
     return out
 
 
-def _two_sided_p(k: int, n: int) -> float:
-    """Return the two-sided p-value of `k` heads in `n` tosses of a fair coin (binomial test)."""
-    from scipy.stats import binom
+def _two_sided_p(k: Ints | int, n: Ints | int) -> Array:
+    """Return the two-sided p-values of `k` heads in `n` tosses of a fair coin (binomial test), 1 for no toss."""
+    from scipy.special import bdtr
 
-    return 1.0 if n == 0 else min(1.0, 2.0 * float(binom.cdf(min(k, n - k), n, 0.5)))
+    return np.minimum(1.0, 2.0 * np.asarray(bdtr(np.minimum(k, n - k), n, 0.5), np.float64))
 
 
 def _random_answers(found: Estimate, person: int | None) -> list[Remark]:
@@ -241,14 +247,15 @@ def _contradictions(choices: ComparisonTable, person: int | None) -> list[Remark
             both.append(u)
             a, b = (items[i] for i in clash[0].tolist())
             i, j = clash[0].tolist()
+            who = _subject(choices.people, u)
             example = example or (
-                f"{_subject(choices, u)} put {choices.items[a]!r} over {choices.items[b]!r} {_times(won[i, j])}, and "
+                f"{who} put {choices.items[a]!r} over {choices.items[b]!r} {_times(won[i, j])}, and "
                 f"below {_times(won[j, i])}"
             )
         elif way := shortest_cycle(won > won.T):
             rounds.append(u)
             names = [repr(choices.items[items[i]]) for i in way]
-            example = example or f"{_subject(choices, u)} went round: {' over '.join([*names, names[0]])}"
+            example = example or f"{_subject(choices.people, u)} went round: {' over '.join([*names, names[0]])}"
     if not both and not rounds:
         return []
     people = tuple(choices.people[u] for u in [*both, *rounds])
@@ -298,8 +305,8 @@ def _uninformative_answers(choices: ComparisonTable) -> list[Remark]:
 # ---------------------------------------------------------------------------- words
 
 
-def _subject(choices: ComparisonTable, u: int) -> str:
-    return repr(choices.people[u]) if choices.people[u] else "Somebody"
+def _subject(people: Sequence[str], u: int) -> str:
+    return repr(people[u]) if people[u] else "Somebody"
 
 
 def _times(count: float) -> str:

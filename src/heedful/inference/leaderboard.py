@@ -24,7 +24,7 @@ from heedful.data.frames import Frame, frame_of, rows_in
 from heedful.data.votes import Votes, is_arena, votes_of
 from heedful.inference.bradley_terry import MOST_DENSE, Cells, Fit, count_cells, fit
 from heedful.inference.comparison_table import connected_labels
-from heedful.inference.data_quality import Remark
+from heedful.inference.data_quality import Remark, side_remarks
 from heedful.inference.elo import MIDDLE
 from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
 from heedful.inference.gp.mixture import Mixture, interval, mixture
@@ -713,6 +713,8 @@ def _remarks(
         else:
             told = "Only 1 person voted: intervals are about this person alone, not about what others would say."
         out.append(Remark("few_people", told))
+    if votes.sided:
+        out += _sides(votes)
     if n > MOST_DENSE:
         out.append(Remark("draws", f"With more than {MOST_DENSE:,} models, intervals come from {DRAWS} draws."))
     if suspects is not None and suspects.found:
@@ -723,3 +725,11 @@ def _remarks(
         told += f": {join_names(who_found)}. Of those named at most {percent(suspects.rate)} are named by chance."
         out.append(Remark("random", told, tuple(who_found)))
     return out
+
+
+def _sides(votes: Votes) -> list[Remark]:
+    """Return warnings about people who took the answer shown first, or the other, more often than chance allows; votes
+    without a name are those of many, of whom none is told of alone."""
+    chosen, p = votes.times * (votes.outcome != 1), len(votes.people)
+    counts = [np.bincount(votes.person, chosen * won, p).astype(np.int64) for won in (votes.outcome == 2, 1)]
+    return [each for each in side_remarks(votes.people, *counts) if each.people != ("",)]

@@ -88,36 +88,53 @@ def score_lines(
     """Yield the lines of an import of `scores`: feedback and, where `outputs` finds what a score is about, decisions.
 
     `meaning` says what a value means. `text` is the column of an item that has its text (None: the only one).
-    `report` counts the scores, and why others are left out."""
+    `report` counts the scores, and why others are left out. A score whose decision is not there comes last, as one
+    behind it may bring the decision: so it does not matter in which order, nor how often, they are imported."""
     column = None
     if outputs is not None and not loop.projection.interaction.by_number:
         column = text_column(loop, text)
     decisions = _Decisions(loop, outputs, column)
+    waiting: list[tuple[Score, dict[str, Any]]] = []
     for score in scores:
         report.rows["scores"] += 1
         form = meaning(score)
         if isinstance(form, str):
             report.drop(form, f"score {score.id}")
-            continue
-        found = decisions.find(score)
-        if found is None:
-            line = _decision(loop, score, outputs, column)
-            if isinstance(line, str):
-                report.drop(line, f"score {score.id}")
-                continue
-            found = line["id"]
-            if form.get("edit") == line["candidates"][0][column]:
-                report.drop(EQUAL, f"score {score.id}")
-                continue
-            decisions.made[found] = line["candidates"][0][column]
-            yield line
-        report.used["scores"] += 1
-        when = {} if score.time is None else {"time": score.time}
-        if "rating" in form:
-            known = loop.projection.find_decision(found)
-            shown = "output" if known is None else known.names[known.record.shown[0]]
-            form = {"rating": {shown: form["rating"]}}
-        yield {"kind": "feedback", "id": score.id, "decision": found, **when, **form}
+        elif isinstance(lines := _lines(loop, score, form, decisions), str):
+            waiting.append((score, form))
+        else:
+            report.used["scores"] += 1
+            yield from lines
+    for score, form in waiting:
+        if isinstance(lines := _lines(loop, score, form, decisions), str):
+            report.drop(lines, f"score {score.id}")
+        else:
+            report.used["scores"] += 1
+            yield from lines
+
+
+def _lines(loop: Loop, score: Score, form: dict[str, Any], decisions: _Decisions) -> list[dict[str, Any]] | str:
+    """Return the lines of `score`, which means feedback of this `form`: that feedback and, before it, its decision
+    unless it is there; or why there are none."""
+    found, lines = decisions.find(score), []
+    if found is None:
+        line = _decision(loop, score, decisions.outputs, decisions.column)
+        if isinstance(line, str):
+            return line
+        found, text = line["id"], line["candidates"][0][decisions.column]
+        lines = [line]
+    else:
+        text = decisions.shown(found)
+    if text is not None and form.get("edit") == text:
+        return EQUAL
+    if lines:
+        decisions.made[found] = text
+    if "rating" in form:
+        known = loop.projection.find_decision(found)
+        shown = "output" if known is None else known.names[known.record.shown[0]]
+        form = {"rating": {shown: form["rating"]}}
+    when = {} if score.time is None else {"time": score.time}
+    return [*lines, {"kind": "feedback", "id": score.id, "decision": found, **when, **form}]
 
 
 class _Decisions:
@@ -126,7 +143,7 @@ class _Decisions:
     def __init__(self, loop: Loop, outputs: Find | None, column: str | None) -> None:
         """Find them in `loop`; `column` is that of an item's text, None if no decision can be made."""
         self._log, self._projection, self._reader = loop.projection.log, loop.projection, TextReader(loop)
-        self._outputs, self._column = outputs, column
+        self.outputs, self.column = outputs, column
         self.made: dict[str, str] = {}
         """the texts that decisions of this import showed, by their ids"""
 
@@ -136,19 +153,19 @@ class _Decisions:
         if told is not None and (before := self._log.at(told.target or 0)) is not None and before.id in score.places:
             return before.id  # it was imported before: what was found then is found again
         found = next((id for id in score.places if id in self.made or self._log.find("decision", id) is not None), None)
-        if found is None or found == score.observation or score.observation is None or self._outputs is None:
+        if found is None or found == score.observation or score.observation is None or self.outputs is None:
             return found
-        output = None if self._column is None else self._outputs(score)
-        return found if output is None or output.text in ("", self._shown(found)) else None
+        output = None if self.column is None else self.outputs(score)
+        return found if output is None or output.text in ("", self.shown(found)) else None
 
-    def _shown(self, id: str) -> str | None:
+    def shown(self, id: str) -> str | None:
         """Return the text that the decision `id` showed first."""
         if id in self.made:
             return self.made[id]
         known = self._projection.find_decision(id)
         if known is None or not known.record.shown:
             return None
-        return self._reader.text(known, known.record.shown[0], self._column or "")
+        return self._reader.text(known, known.record.shown[0], self.column or "")
 
 
 def _decision(loop: Loop, score: Score, outputs: Find | None, column: str | None) -> dict[str, Any] | str:

@@ -166,7 +166,7 @@ def ranking_model(loop: Loop, report: Report, options: Mapping[str, str], *, eng
     report.rows["features"] += sum(each.features for each in lost) + len(features)
     report.used["features"] += len(features)
     for each in lost:
-        report.drop(each.why, f"{each.name}, {_share(each.size, total)} of the model's weight")
+        report.drop(each.why, f"{each.name}, {_share(each.size, total)} of the model's absolute weights")
         report.dropped[each.why] += each.features - 1
     return _document(loop, options, engine, features, lost, total, notes)
 
@@ -387,7 +387,12 @@ def _document(
         "calls": calls,
         "search": {"query": {"match_all": {}}, "rescore": {"window_size": int(window), "query": rescore}},
         "left_out": [
-            {"name": each.name, "features": each.features, "share": round(each.size / total, 4), "why": each.why}
+            {
+                "name": each.name,
+                "features": each.features,
+                "share_of_weights": round(each.size / total, 4),
+                "why": each.why,
+            }
             for each in lost
         ],
         "notes": notes,
@@ -410,11 +415,12 @@ def _distinct(features: Sequence[Feature]) -> list[Feature]:
 
 
 def _refusal(missing: Sequence[_Lost], lost: Sequence[_Lost], total: float, engine: str) -> str:
-    told = "; ".join(f"{each.name}, {_share(each.size, total)} of its weight: {each.why}" for each in missing)
+    told = "; ".join(f"{each.name}, {_share(each.size, total)} of its absolute weights: {each.why}" for each in missing)
     names = ",".join(each.name for each in lost)
     if any("," in each.name for each in lost):
         names = json.dumps([each.name for each in lost], ensure_ascii=False)
     expected = "expected a model of numbers and categories, got one with parts that cannot be exported"
+    told += "; a share of weights is no measure of importance, as features may say the same"
     return f"--as {engine}: {expected} ({told}). To export it without them: --option 'without={names}'"
 
 

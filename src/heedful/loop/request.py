@@ -256,7 +256,7 @@ class Requests:
         known = self.catalogue.current.__contains__ if self._are_items(candidates) else lambda name: True
         return split_unknown(names, candidates, prior, known)
 
-    def _are_items(self, candidates: Sequence[object]) -> bool:
+    def _are_items(self, candidates: Sequence[Any]) -> bool:
         """Return whether candidates are items of the catalogue, and not mappings with attributes of their own.
 
         Mappings without any feature are items if one of them names an item on offer."""
