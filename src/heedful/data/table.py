@@ -2,7 +2,9 @@
 
 Whatever a table is for (items, choices, ratings, impressions, grades), it is read here. What people's tools write
 beside the rows is recognised: further headers, empty rows and columns, separators, numbers and missing numbers as
-people write them (`written`). What was seen that is unusual is said in a warning."""
+people write them (`written`). What was seen that is unusual is said in a warning.
+
+The file is long because it is one list of what a file of rows may look like, from its bytes to its columns."""
 
 from __future__ import annotations
 
