@@ -157,7 +157,8 @@ def import_(
         if json:
             print_json(told)
         else:
-            _show(loop, tally, put, report, bool(files) or url is not None, (given, moved))
+            read = (bool(files) or url is not None) and (put is None or tally.lines > 0)
+            _show(loop, tally, put, report, read, (given, moved))
     unused = [] if report is None or ubi is None else _unused_files(report, {"queries": ubi, "events": files[0]})
     if report is not None and ubi is None and not report.used.total() and set(report.dropped) - {ALREADY}:
         n = report.rows.total()

@@ -1,4 +1,6 @@
-"""Loader of comparisons from a table: pairs with a winner, pairs with an answer, or rankings in columns or rows."""
+"""Loader of comparisons from a table: pairs with a winner, pairs with an answer, or rankings in columns or rows.
+
+The file is long because answers come in many forms, each of which is read and written here."""
 
 import re
 from collections import Counter

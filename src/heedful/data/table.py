@@ -2,7 +2,9 @@
 
 Whatever a table is for (items, choices, ratings, impressions, grades), it is read here. What people's tools write
 beside the rows is recognised: further headers, empty rows and columns, separators, numbers and missing numbers as
-people write them (`written`). What was seen that is unusual is said in a warning."""
+people write them (`written`). What was seen that is unusual is said in a warning.
+
+The file is long because it is one list of what a file of rows may look like, from its bytes to its columns."""
 
 from __future__ import annotations
 
@@ -345,13 +347,18 @@ def _csv(path: Path, texts: bool) -> Table:
         return [CodedColumn([each.get(v, v) for v in values], codes) for (values, codes), each in zip(coded, changes)]
 
     def located() -> list[tuple[str, dict[str, Any]]]:
-        rows = _rows(path, form)
-        changes = read({name: dict.fromkeys(row[j] for _, row in rows) for name, j in zip(form.header, form.at)})
-        plan = list(zip(form.header, form.at, changes))
-        return [
-            (f"{path.name}:{line}", {name: change.get(row[j], row[j]) for name, j, change in plan})
-            for line, row in rows
-        ]
+        lines, rows = _rows(path, form)
+        changes = read({name: dict.fromkeys(map(itemgetter(j), rows)) for name, j in zip(form.header, form.at)})
+        odd = [(name, change) for name, change in zip(form.header, changes) if change]
+        take = itemgetter(*form.at) if len(form.at) > 1 else None
+        whole = form.at == list(range(form.cells))
+        found = []
+        for line, row in zip(lines, rows):
+            cells = dict(zip(form.header, row if whole else take(row) if take else [row[form.at[0]]]))
+            for name, change in odd:
+                cells[name] = change.get(cells[name], cells[name])
+            found.append((f"{path.name}:{line}", cells))
+        return found
 
     return Table(path.name, form.header, columns, located, form.headed)
 
@@ -528,21 +535,26 @@ def _columns(path: Path, form: _Form, at: list[int]) -> list[CodedColumn]:
     return [coder.column() for coder in coders]
 
 
-def _rows(path: Path, form: _Form) -> list[tuple[int, list[str]]]:
-    """Return (line on which it starts, cells) of each row of a CSV, at least one.
+def _rows(path: Path, form: _Form) -> tuple[list[int], list[list[str]]]:
+    """Return (lines on which they start, cells) of the rows of a CSV, at least one.
 
     Raise ValueError, with the line, if the file is damaged."""
     form.left.clear()
     form.left["header"] = -len(form.skip)
-    rows = []
+    lines: list[int] = []
+    rows: list[list[str]] = []
+    cells, first = form.cells, {"", *(record[0] for record in form.skip)}
     try:
         for line, record in _records(path, form.mark, form.before):
             try:
-                rows += [(line, row) for row in _kept([record], form)]
+                kept = [record] if len(record) == cells and record[0] not in first else _kept([record], form)
             except csv.Error as error:
                 raise ValueError(f"{path.name}:{line}: cells: {error}") from None
+            if kept:
+                lines.append(line)
+                rows += kept
     except UnicodeDecodeError:
         raise _no_utf8(path) from None
     if not rows:
         raise ValueError(f"{path.name}: rows: expected at least one below the header, got none")
-    return rows
+    return lines, rows

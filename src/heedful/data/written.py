@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from heedful.data.files import MISSING, cut_list, number_in
+from heedful.data.files import MISSING, cut_list, is_number, number_in
 
 MARKERS = frozenset(
     ("", "na", "n/a", "n.a.", "#n/a", "nan", "<na>", "null", "none", "nil", "k.a.", "-", "--", "–", "—", "?", ".")
@@ -40,6 +40,9 @@ _SURE = {
 }
 """Numbers without units that have one decimal mark for certain."""
 _FORMULA = re.compile(r'="(.*)"')
+_INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+_FIRST = 50
+"""So many of the texts of a column are looked at to find out that it is one of texts."""
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")
 
 
@@ -69,25 +72,37 @@ class Reading:
         self.numbers = ""
         self.missing: tuple[str, ...] = ()
         self.lists = False
-        bare = {text: text.strip() if texts else _bare(text) for text in found}
-        there = {text: cell for text, cell in bare.items() if cell.lower() not in MARKERS}
-        if there and not texts and (values := _numbers(list(there.values()), decimal)) is not None:
-            self.changes = {text: None for text in bare if text not in there}
-            unusual = [cell for text, cell in bare.items() if text not in there and cell.lower() not in MISSING]
-            self.missing = tuple(dict.fromkeys(unusual))
-            self.changes |= {text: values[cell] for text, cell in there.items() if values[cell] != text}
-            odd = next((c for c, v in values.items() if v != c and _WHOLE.fullmatch(c) is None), None)
-            self.numbers = "" if odd is None else f"{odd} is {values[odd]}"
-            return
-        filled = [cell for cell in bare.values() if cell]
-        if filled and not texts and all(cell[0] == "[" for cell in filled) and (read := _lists(filled)) is not None:
-            self.lists = True
-            self.changes = {text: read.get(cell) for text, cell in bare.items()}
-        elif not typed:
-            found_none = {text: not cell or (not texts and cell.lower() in _PRINTED) for text, cell in bare.items()}
-            self.changes = {
-                t: None if found_none[t] else cell for t, cell in bare.items() if found_none[t] or cell != t
-            }
+        bare = list(dict.fromkeys(found))
+        if not texts and not any(map(_is_text, bare[:_FIRST])):
+            cells = {text: _bare(text) for text in bare}
+            there = {text: cell for text, cell in cells.items() if cell.lower() not in MARKERS}
+            if there and (values := _numbers(list(there.values()), decimal)) is not None:
+                self.changes = {text: None for text in cells if text not in there}
+                unusual = [cell for text, cell in cells.items() if text not in there and cell.lower() not in MISSING]
+                self.missing = tuple(dict.fromkeys(unusual))
+                self.changes |= {text: v for text, cell in there.items() if (v := values.get(cell, cell)) != text}
+                odd = next((cell for cell in values if _WHOLE.fullmatch(cell) is None), None)
+                self.numbers = "" if odd is None else f"{odd} is {values[odd]}"
+                return
+            filled = [cell for cell in cells.values() if cell]
+            if filled and all(cell[0] == "[" for cell in filled) and (read := _lists(filled)) is not None:
+                self.lists = True
+                self.changes = {text: read.get(cell) for text, cell in cells.items()}
+                return
+        if not typed:
+            for text in bare:
+                cell = text.strip() if texts else _bare(text)
+                if not cell or (len(cell) < 5 and not texts and cell.lower() in _PRINTED):
+                    self.changes[text] = None
+                elif cell != text:
+                    self.changes[text] = cell
+
+
+def _is_text(text: str) -> bool:
+    """Return whether a text that stands in a column makes it one of texts."""
+    cell = _bare(text)
+    number = is_number(cell) or cell.lower() in MARKERS or _INFINITE.fullmatch(cell)
+    return not (number or cell[:1] == "[" or any(each.fullmatch(cell) for each in _WRITTEN.values()))
 
 
 def _bare(text: str) -> str:
@@ -98,14 +113,14 @@ def _bare(text: str) -> str:
 
 
 def _numbers(cells: list[str], decimal: str) -> dict[str, str] | None:
-    """Return the numbers that these `cells` are, in digits with a point; None if one is no number."""
+    """Return what becomes of those of these `cells` that are not written in digits with a point; None if one is no
+    number."""
     if all(number_in(cell) is not None for cell in cells):
         grouped = decimal == "," and any("." in cell for cell in cells)
         if not (grouped and all(_WRITTEN[","].fullmatch(cell) for cell in cells)):
-            wholes = [_WHOLE.fullmatch(cell) for cell in cells]
-            if all(wholes):  # whole numbers that a data frame made floats
-                return {cell: match[1] for cell, match in zip(cells, wholes) if match}
-            return {cell: cell for cell in cells}
+            if all(_WHOLE.fullmatch(cell) for cell in cells):  # whole numbers that a data frame made floats
+                return {cell: cell.partition(".")[0] for cell in cells}
+            return {}
     fits = [mark for mark in _WRITTEN if all(map(_WRITTEN[mark].fullmatch, cells))]
     if not fits:
         return None
@@ -114,7 +129,8 @@ def _numbers(cells: list[str], decimal: str) -> dict[str, str] | None:
     units = {match["unit"] or match["after"] or "" for match in matches.values()}
     if len(units) > (1 if "%" in units else 2) or (len(units) == 2 and "" not in units):
         return None
-    return {cell: _digits(match, mark) for cell, match in matches.items()}
+    digits = {cell: _digits(match, mark) for cell, match in matches.items()}
+    return {cell: number for cell, number in digits.items() if number != cell}
 
 
 def _digits(match: re.Match[str], mark: str) -> str:
