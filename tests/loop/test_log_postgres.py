@@ -596,3 +596,14 @@ def test_the_log_is_opened_by_its_address_alone(address: Address) -> None:
     with Loop.open(f"{address.url}#{address.key}.heedful") as loop:
         assert loop.path == address
         assert isinstance(loop.projection.log.store, LogTable)
+
+
+def test_who_made_the_loop_and_serves_it_says_where_at_once(postgres: str, db: psycopg.Connection[Any]) -> None:
+    name = new_name()
+    with small_loop(Address(postgres, name)) as loop:
+        loop.projection.log.store.keep_owning(60.0, "http://one:8710")
+        query = "SELECT address FROM heedful.lease JOIN heedful.loop ON number = loop WHERE name = %s"
+        assert db.execute(query, [name]).fetchall() == [("http://one:8710",)]
+        with Loop.open(Address(postgres, name)) as other, pytest.raises(Owned, match="at http://one:8710") as error:
+            other.decide(id="d")
+        assert error.value.owner == "http://one:8710"
