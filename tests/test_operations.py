@@ -424,7 +424,7 @@ def test_what_things_take_on_the_disk_is_what_the_page_says(tmp_path: Path) -> N
 # Of systemd.exec(5), systemd.service(5), systemd.resource-control(5), systemd.unit(5): what the unit uses.
 _FLAG, _PATH = "yes|no", r"/[\w./-]+"
 OPTIONS = {
-    "Unit": {"Description": ".+", "After": r"[\w.-]+"},
+    "Unit": {"Description": ".+", "After": r"[\w.-]+", "StartLimitIntervalSec": r"\d+"},
     "Install": {"WantedBy": r"[\w.-]+\.target"},
     "Service": {
         "ExecStart": _PATH + " .*",
@@ -460,6 +460,11 @@ def unit() -> configparser.ConfigParser:
     found.optionxform = str  # type: ignore[assignment, method-assign]
     found.read_string(UNIT.read_text())
     return found
+
+
+def test_the_unit_is_started_again_however_long_the_database_is_away() -> None:
+    found = unit()
+    assert (found["Service"]["Restart"], found["Unit"]["StartLimitIntervalSec"]) == ("on-failure", "0")
 
 
 def test_the_unit_has_options_that_there_are() -> None:
