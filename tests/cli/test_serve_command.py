@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def test_a_learner_of_ones_own_that_is_not_there_is_refused(tmp_path: Path, star
 def test_a_folder_that_cannot_be_written_is_refused(
     tmp_path: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("os.access", lambda path, mode: False)  # root may write anywhere
+    monkeypatch.setattr("os.access", lambda path, mode, **more: mode != os.W_OK)  # root may write anywhere
     got = heedful("serve {}", tmp_path)
     assert (got.code, started) == (1, [])
     assert f"{tmp_path}: expected a folder that this user may write to" in got.err
@@ -54,11 +55,14 @@ def test_a_folder_goes_before_the_database_of_the_environment_and_that_is_said(
     assert "secret" not in got.err
 
 
-def test_a_password_in_the_command_is_warned_of(tmp_path: Path, started: list[Any]) -> None:
+def test_a_password_in_the_command_is_warned_of(started: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEEDFUL_DATABASE", "")  # so that it is taken back
     got = heedful("--database postgresql://someone:secret@there/loops serve")
     assert got.code == 0
     assert "--database: others on this machine can read its password in the list of processes" in got.err
     assert "secret" not in got.err
+    monkeypatch.setenv("HEEDFUL_DATABASE", "postgresql://someone:secret@there/loops")
+    assert "password" not in heedful("serve").err
     assert "password" not in heedful("--database postgresql://someone@there/loops serve").err
 
 

@@ -290,7 +290,8 @@ def root(
     if database:
         from heedful.cli.common import use_database
 
-        use_database(database)
+        source = context.get_parameter_source("database")
+        use_database(database, typed=source is not None and source.name == "COMMANDLINE")
     _help(context)
 
 

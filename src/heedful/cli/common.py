@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -43,10 +44,10 @@ Options = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
 
-def use_database(url: str) -> None:
+def use_database(url: str, typed: bool = False) -> None:
     """Set the environment so that this process looks for loops in the PostgreSQL database at `url`, not in folders.
 
-    Raise BadInput if it is no such URL.
+    If it was `typed` on the command line, warn of a password in it. Raise BadInput if it is no such URL.
     """
     if not is_address(url):
         got = shown_path(url) if shown_path(url) != url else "another text"  # there may be a password in it
@@ -54,6 +55,9 @@ def use_database(url: str) -> None:
     if "#" in url:
         told = "got one with a #: in a password write %23, and name the loop in the command"
         raise BadInput(f"--database: expected postgresql://USER@HOST/DATABASE, {told}")
+    if typed and re.search(r"://[^/?]*:[^/?]*@|[?&]password=", url):
+        told = "others on this machine can read its password in the list of processes"
+        note(f"--database: {told}: leave it out, and set PGPASSWORD, or set HEEDFUL_DATABASE instead of --database")
     os.environ["HEEDFUL_DATABASE"] = url
 
 

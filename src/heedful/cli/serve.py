@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from heedful.storage import Place
 
 MIB = 2**20
+_URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
 
 
 def serve(
@@ -103,6 +106,8 @@ def serve(
     Exit codes: 1 it cannot listen, or the keys cannot be read; 2 bad input; otherwise that of the signal that ended it.
     """
     check_server("serve", "heedful serve")
+    from heedful.learners.registry import learner_class
+
     home: Place = Path(".") if folder is None else folder
     if folder is None and (there := database()) is not None:
         home = there
@@ -110,6 +115,19 @@ def serve(
         raise BadInput(f"DIR: expected a folder that is there, got {shown_path(folder)!r}")
     if isinstance(home, Path) and (home / "log.db").is_file():
         raise BadInput(f"DIR: expected the folder that loops are in, got one of them: {str(folder)!r}")
+    if isinstance(home, Path) and not os.access(home, os.W_OK):
+        told = "expected a folder that this user may write to: keys, decisions and answers are kept there"
+        raise Failure(f"{shown_path(home)}: {told}")
+    if folder is not None and (there := database()) is not None:
+        told = f"the loops in {shown_path(folder)} are served, and not those in {there}"
+        note(f"{told}, which HEEDFUL_DATABASE or --database names: leave out {shown_path(folder)} to serve these")
+    if address is not None and not _URL.fullmatch(address):
+        raise BadInput(f"--address: expected a URL that clients reach it at, http://HOST:PORT, got {address!r}")
+    for spec in own or ():
+        try:
+            learner_class(spec)
+        except (ValueError, OSError) as error:
+            raise BadInput(f"--own: {error}") from error
     if hosts and isinstance(home, Path):
         raise BadInput("--hosts: expected loops in a --database, got a folder, which only this machine can read")
     if hosts:

@@ -183,8 +183,16 @@ def most_connections(files: int | None, options: Options) -> int | None:
     """Return the most connections for a process that may have `files` files open; None (no limit) if `files` is None.
 
     It is `files` minus what the process itself and as many open loops as `options` allow need, but at least half of
-    `files`."""
-    return None if files is None else max(files - OWN_FILES - FILES * options.most_open, files // 2)
+    `files`. If loops need more than the other half, a warning is logged."""
+    if files is None:
+        return None
+    needed = FILES * options.most_open
+    if needed > files // 2:
+        told = (
+            "%d files may be open, and %d open loops need about %s: raise the limit (ulimit -n), or lower --most-open"
+        )
+        log.warning(told, files, options.most_open, f"{needed:,}")
+    return max(files - OWN_FILES - needed, files // 2)
 
 
 @contextmanager
