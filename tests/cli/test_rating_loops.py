@@ -51,10 +51,10 @@ def test_why_predictions_do_not_fall_from_top_to_bottom_is_said(films: str) -> N
         for t in range(12):
             loop.decide(["film 3", "film 4", "film 5"], id=f"d{t}", person=f"p{t}", show=3)
             loop.feedback(f"d{t}", rating={"film 3": 1 + t % 5, "film 4": 1 + (t + 2) % 5, "film 5": 2 + t % 3})
-        shown = loop.decide(person="ann", show=6, id="d")
+        shown = loop.decide(person="ann", show=6)
         assert shown.predicted is not None
         assert list(shown.predicted) != sorted(shown.predicted, reverse=True)
-    got = done("decide films --person ann --show 6 --id d").out
+    got = done("decide films --person ann --show 6").out
     assert "Predictions do not fall from top to bottom: the learner ranks by how good an item may be" in got
     done(INIT.replace("films films", "other films").replace("--control 0", "--control 1"))
     assert "do not fall" not in done("decide other --person ann --id d1").out  # all are alike
