@@ -100,7 +100,7 @@ def test_terms_of_the_ranking_explain_themselves(visitor: Visitor) -> None:
     head = found_out(visitor, "/loops/words/results").one("table[@class='table ranking']/thead")
     told = {words(each): each.get("title") or "" for each in head.iter("abbr")}
     assert list(told) == ["Utility", "Probability of being best", "Rank, 90 % interval", "Comparisons"]
-    assert "one standard deviation" in told["Utility"]
+    assert "90 % interval" in told["Utility"]
     assert "90 % probability" in told["Rank, 90 % interval"]
 
 
