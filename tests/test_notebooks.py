@@ -136,7 +136,7 @@ def test_a_ranking_of_a_frame_is_that_of_the_file() -> None:
     rows = told.to_frame()
     assert rows["item"].tolist() == list(told.items)
     assert rows["best"].sum() == pytest.approx(1.0, abs=0.02)
-    assert (rows["low"] <= rows["high"]).all()
+    assert (rows["place_low"] <= rows["place_high"]).all()
     read = shown(told)
     assert "assam" in read.text
     assert "Ask" not in read.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from command import done, heedful
 
 from heedful import Loop
+from heedful.loop.interactions.telling import unordered
 
 FILMS = "title,year\n" + "".join(f"film {j},{1950 + 11 * j}\n" for j in range(6))
 INIT = "init films films.csv --ratings 1..5 --k 2 --control 0"
@@ -45,16 +47,27 @@ def test_with_nothing_at_all(folder: Path) -> None:
     assert done("decide bare --person ann --json").json["shown"] == ["a"]
 
 
-def test_why_predictions_do_not_fall_from_top_to_bottom_is_said(films: str) -> None:
-    """Three films have been rated, and the others may well be better."""
+def test_predictions_that_fall_need_no_reason(films: str) -> None:
     with Loop.open("films.heedful") as loop:
-        for t in range(12):
-            loop.decide(["film 3", "film 4", "film 5"], id=f"d{t}", person=f"p{t}", show=3)
-            loop.feedback(f"d{t}", rating={"film 3": 1 + t % 5, "film 4": 1 + (t + 2) % 5, "film 5": 2 + t % 3})
-        shown = loop.decide(person="ann", show=6, id="d")
+        card = loop.projection.interaction.describe()
+    for arm, falls in itertools.product(("learned", "control"), ([4.0, 3.0], [3.0, 3.0], [3.0], [], [None, 3.0])):
+        assert unordered(card, arm, falls) == ""
+    told = "Predictions do not fall from top to bottom: "
+    assert unordered(card, "learned", [3.0, 4.0]).startswith(f"{told}the learner ranks by how good an item may be")
+    assert unordered(card, "control", [3.0, 4.0]) == f"{told}it is a control, which ignores what was learned."
+
+
+@pytest.mark.slow
+def test_why_predictions_do_not_fall_from_top_to_bottom_is_said(films: str) -> None:
+    """Two films have been rated, and the others may well be better."""
+    with Loop.open("films.heedful") as loop:
+        for t in range(40):
+            loop.decide(["film 4", "film 5"], id=f"d{t}", person=f"p{t}", show=2)
+            loop.feedback(f"d{t}", rating={"film 4": 1 + 4 * (t % 2), "film 5": 3 + t % 2})
+        shown = loop.decide(person="ann", show=6)
         assert shown.predicted is not None
         assert list(shown.predicted) != sorted(shown.predicted, reverse=True)
-    got = done("decide films --person ann --show 6 --id d").out
+    got = done("decide films --person ann --show 6").out
     assert "Predictions do not fall from top to bottom: the learner ranks by how good an item may be" in got
     done(INIT.replace("films films", "other films").replace("--control 0", "--control 1"))
     assert "do not fall" not in done("decide other --person ann --id d1").out  # all are alike

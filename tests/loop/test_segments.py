@@ -468,7 +468,7 @@ def test_without_pyarrow_it_says_what_to_install_and_folds_the_log(
     with taught(tmp_path / "l") as loop, interpreted():
         loop.seal(20)
         monkeypatch.setitem(sys.modules, "pyarrow", None)
-        with pytest.raises(ModuleNotFoundError, match="'\\.\\[parquet\\]'"):
+        with pytest.raises(ModuleNotFoundError, match="'heedful\\[parquet\\]'"):
             loop.seal(20)
         check(loop)
 

@@ -35,10 +35,10 @@ def test_first_somebody_says_who_they_are(visitor: Visitor, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_why_predictions_do_not_fall_from_top_to_bottom_is_said(visitor: Visitor, tmp_path: Path) -> None:
-    with rating_loop(tmp_path / "l.heedful", n_items=6, control=0.0, k=6) as loop:
-        for t in range(12):
-            loop.decide(["i3", "i4", "i5"], id=f"d{t}", person=f"p{t}", show=3)
-            loop.feedback(f"d{t}", rating={"i3": 1 + t % 5, "i4": 1 + (t + 2) % 5, "i5": 2 + t % 3})
+    with rating_loop(tmp_path / "films.heedful", n_items=6, control=0.0, k=6) as loop:
+        for t in range(40):
+            loop.decide(["i4", "i5"], id=f"d{t}", person=f"p{t}", show=2)
+            loop.feedback(f"d{t}", rating={"i4": 1 + 4 * (t % 2), "i5": 3 + t % 2})
     seen = visitor.get(ANN)
     assert seen.at("unordered").startswith("Predictions do not fall from top to bottom: the learner ranks by how good")
     then = RATINGS.give(visitor, seen, seen.names[0], 2, "e")

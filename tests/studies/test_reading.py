@@ -106,8 +106,8 @@ def test_a_study_keeps_its_pictures_and_takes_new_ones(tmp_path: Path) -> None:
     with Loop.open(path) as loop:
         assert loop.facts.get("choices") == "best"
         before = read_material(folder)
-        assert add_material(loop, before) == (1, ["logo 0"])
-        assert add_material(loop, before) == (0, ["logo 0"])
+        assert add_material(loop, before) == (("logo 9",), (), ("logo 0",))
+        assert add_material(loop, before) == ((), (), ("logo 0",))
         assert loop.items == ["logo 0", "logo 1", "logo 2", "logo 9"]
     numbers = {row["name"]: row["picture"] for row in before.rows}
     assert picture_in(path, numbers["logo 9"]) == (png(9), "image/png")
@@ -136,20 +136,21 @@ def test_a_file_that_comes_later_gives_no_other_another_name(tmp_path: Path, kin
     path = study_in(tmp_path / "s.heedful", folder)
     file(f"fox{second}", 3)
     with Loop.open(path) as loop:
-        assert add_material(loop, read_material(folder)) == (1, [])
+        assert add_material(loop, read_material(folder)) == ((f"fox{second}",), (), ())
         assert loop.items == ["fox", "owl", f"fox{second}"]
-        assert add_material(loop, read_material(folder)) == (0, [])
+        assert add_material(loop, read_material(folder)) == ((), (), ())
         # Alone now, it is called fox by its file, which is another one here.
         (folder / f"fox{first}").unlink()
-        assert add_material(loop, read_material(folder)) == (0, ["fox"])
+        assert add_material(loop, read_material(folder)) == ((), (), ("fox",))
         # The same under another name, twice: one of them is the one that was there.
         (folder / f"owl{first}").rename(folder / f"uhu{first}")
         file(f"eule{first}", 2)
-        assert add_material(loop, read_material(folder)) == (1, ["fox"])
+        added = add_material(loop, read_material(folder))
+        assert (len(added.new), added.changed, added.gone) == (1, (), ("fox",))
         assert sorted(loop.items) == sorted(["fox", "owl", f"fox{second}", "uhu"])
         # What is called as before and is another now has changed.
         file(f"uhu{first}", 4)
-        assert add_material(loop, read_material(folder)) == (1, ["fox"])
+        assert add_material(loop, read_material(folder)) == ((), ("uhu",), ("fox",))
 
 
 @pytest.mark.parametrize(

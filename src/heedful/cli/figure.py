@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from heedful.papers.run_figure import Sources
     from heedful.papers.runner import Workers
 
+WIDTHS: Mapping[str, Literal["one", "two"]] = {"one": "one", "two": "two"}
 _MARKS = {
     "holds": "[green]✓ holds[/]",
     "does not hold": "[red]✗ does not[/]",
@@ -57,6 +58,10 @@ def figure(
     ),
     engine: EngineOption = "auto",
     jobs: Jobs = None,
+    width: Annotated[
+        str | None,
+        typer.Option(metavar="one|two", help="For print: as wide as one or two columns.", show_default="for screens"),
+    ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Also write what is drawn as CSV, next to the pictures.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
 ) -> None:
@@ -76,6 +81,9 @@ def figure(
         return _list(json)
     if name is not None and all_:
         raise BadInput("figure: expected an ID or --all, got both")
+    columns = WIDTHS.get(width or "")
+    if width is not None and columns is None:
+        raise BadInput(f"--width: expected one or two, got {width!r}")
     check_option(engine)
     check_extra("matplotlib", "plot", "heedful figure")
     from heedful.data.pairwise_dataset import check_labels
@@ -96,7 +104,7 @@ def figure(
     workers = Workers(jobs or cores(), engine, note)
     drawn, found = [], []
     for one in figures:
-        done, described = _draw(one, sources, quick, workers, out, csv)
+        done, described = _draw(one, sources, quick, workers, out, csv, columns)
         drawn.append(done)
         found.append(described)
         if not json:
@@ -111,13 +119,19 @@ def figure(
 
 
 def _draw(
-    one: Figure, sources: Sources, quick: bool, workers: Workers, out: Path, csv: bool
+    one: Figure,
+    sources: Sources,
+    quick: bool,
+    workers: Workers,
+    out: Path,
+    csv: bool,
+    width: Literal["one", "two"] | None,
 ) -> tuple[Drawing, dict[str, Any]]:
     """Run the figure `one` behind a progress bar, and write its pictures, and a table with `csv`, into the folder
     `out`.
 
     Return (its part of the HTML page, its part of --json). `sources` are the data sets, `workers` run them; `quick`
-    takes the small sizes.
+    takes the small sizes, `width` is that of pictures in print.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -144,10 +158,10 @@ def _draw(
         )
     judged = verdicts(one, outcome)
     name = one.id.replace("/", "-")
-    pictures = [out / f"{name}.{kind}" for kind in ("png", "svg")] if outcome else []
+    pictures = [out / f"{name}.{kind}" for kind in ("png", "svg", "pdf")] if outcome else []
     table = out / f"{name}.csv" if csv and outcome else None
     if outcome:
-        draw(one, outcome, pictures)
+        draw(one, outcome, pictures, quick=quick, width=width)
     if table:
         write_csv(one, outcome, table)
     done = Drawing(one, judged, pictures[1] if pictures else None, time.monotonic() - started, judged_rounds(outcome))

@@ -150,7 +150,11 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     if predicted is not None:
         from heedful.loop.interactions.telling import unordered
 
-        if why := unordered(loop.projection.interaction.describe(), decision.arm, predicted):
+        if why := unordered(
+            loop.projection.interaction.describe(),
+            decision.arm,
+            [v if v is None else float(short(v).replace(",", "")) for v in predicted],
+        ):
             screen.print(why, markup=False, soft_wrap=True)
     if decision.unknown:
         strange = f"not on offer then, so in the place of your score, or last: {', '.join(decision.unknown)}"

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
+DASHES = ("-", (0, (5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
+"""The dashes by which lines differ in grey, too."""
+FILLED: tuple[Literal["full", "none", "left", "bottom"], ...] = ("full", "none", "left", "bottom")
+"""How the marks of each model are filled, so that models differ in grey, too."""
 RULES = {"B": ("-", "o"), "E": ((0, (4, 1.5)), "s"), "R": ((0, (1, 1.2)), "^")}
 """the dash and the mark of each acquisition function, by the last letter of a line's label (B: BALD, E: MES, R:
 random)"""
@@ -25,17 +29,18 @@ random)"""
 
 def questions(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     """Draw, on `axes`, the test error of `lines` (results by label of the curve) by the number of questions: one colour
-    for each model, one dash for each acquisition function.
+    and filling for each model, one dash for each acquisition function.
     """
     models = list(dict.fromkeys(label.rpartition("-")[0] for label in lines))
     for label, ran in lines.items():
         model, _, rule = label.rpartition("-")
         dash, mark = RULES.get(rule, RULES["B"])
         mean, error = ran.regrets.mean(axis=0), np.nan_to_num(standard_error(ran.regrets))
-        color = COLORS[models.index(model) % len(COLORS)]
+        which = models.index(model)
+        color, filled = COLORS[which % len(COLORS)], FILLED[which % len(FILLED)]
         axes.errorbar(
             np.arange(mean.size), mean, error, label=label, color=color, linestyle=dash, marker=mark, markersize=3.5,
-            linewidth=1.4,
+            linewidth=1.4, fillstyle=filled,
         )  # fmt: skip
     axes.set_xlabel("questions asked of everybody")
     axes.set_ylabel(panel.measure.axis)
@@ -50,10 +55,11 @@ def scales(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
         mean = ran.regrets.mean(axis=0)
         wrong = label == "error"
         on = right if wrong else axes
+        dash = (0, (1, 1.2)) if wrong else DASHES[i % len(DASHES)]
         best = int(mean.argmin() if wrong else mean.argmax())
-        on.plot(ran.marks, mean, color=COLORS[i], linestyle=(0, (1, 1.2)) if wrong else "-", linewidth=1.5)
+        on.plot(ran.marks, mean, color=COLORS[i], linestyle=dash, linewidth=1.5)
         on.plot(ran.marks[best], mean[best], marker="o", markersize=9, fillstyle="none", color=COLORS[i])
-        axes.plot([], [], color=COLORS[i], linestyle=(0, (1, 1.2)) if wrong else "-", label=label)
+        axes.plot([], [], color=COLORS[i], linestyle=dash, label=label)
     axes.set_xscale("log", base=2)
     axes.set_xlabel("length-scale, times that of the tables")
     axes.set_ylabel("nats an answer")
@@ -72,7 +78,8 @@ def toy(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     axes.fill_between(grid, mean - sd, mean + sd, color="#000000", alpha=0.15, linewidth=0, label="standard deviation")
     base = float((mean - sd).min()) - 2.5
     for i, (label, (_, bits)) in enumerate(held.items()):
-        axes.plot(grid, base + 2.0 * bits, color=COLORS[i], linewidth=1.5, label=f"{label}, bits (from the lower edge)")
+        style: dict[str, Any] = {"color": COLORS[i], "linestyle": DASHES[i % len(DASHES)], "linewidth": 1.5}
+        axes.plot(grid, base + 2.0 * bits, label=f"{label}, bits (from the lower edge)", **style)
         axes.axvline(grid[bits.argmax()], color=COLORS[i], linestyle=":", linewidth=1.2)
     for sign, mark in ((1.0, "o"), (-1.0, "x")):
         some = y == sign

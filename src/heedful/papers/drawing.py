@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,11 +24,34 @@ COLORS += ("#7f7f7f", "#882255", "#8c8c1a", "#332288")
 """The colours of Okabe and Ito, which people with a colour vision deficiency can distinguish, and four more. Lines also
 differ in their dashes."""
 DASHES = ("-", (0, (5, 1.2)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
+MARKERS = ("", "o", "s")
+"""The marks on lines of which the dashes are used up: with dash and mark any two lines differ in grey, too."""
+WIDTHS = {"one": (3.4, 1), "two": (7.0, 2)}
+"""(width in inches, panels side by side) of a figure in print: in one column of a page of two, or in both."""
+BANDED = {
+    "curves": "Bands are",
+    "growth": "Bands are",
+    "bars": "Bars are",
+    "sweep": "Bars are",
+    "questions": "Bars are",
+}
+"""What shows one standard error, by the kind of a panel."""
+QUICK = "A quick run, of the small size (--quick): fewer rounds, orders, people or streams."
 
 
-def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
+def draw(
+    figure: Figure,
+    outcome: Outcome,
+    paths: list[Path],
+    *,
+    quick: bool = False,
+    width: Literal["one", "two"] | None = None,
+) -> None:
     """Draw the panels of `figure` that `outcome` has results of, and save the drawing as each of `paths` (.png, .svg,
-    .pdf). Raise ValueError if no panel was run."""
+    .pdf).
+
+    What bands are stands below it, and that the runs were `quick`, of the small size. For print it has the `width` of
+    one or two columns; None is for screens. Text stays text in .svg and .pdf. Raise ValueError if no panel was run."""
     import matplotlib
     from matplotlib.figure import Figure as Sheet
 
@@ -39,37 +62,50 @@ def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
     plain = {"sweep": _sweep, "cells": _cells, "questions": questions, "scales": scales, "toy": toy}
     styles = _styles(dict.fromkeys(label for panel in panels for label in outcome[panel.key]))
     below = any(ran.bound.size for panel in panels if panel.kind == "curves" for ran in outcome[panel.key].values())
-    with matplotlib.rc_context({"svg.hashsalt": figure.id, "svg.fonttype": "path"}):
-        wide = 4.4 if any(panel.kind == "bars" for panel in panels) else 5.6
-        rows, columns = (1, len(panels)) if below or len(panels) <= 4 else (-(-len(panels) // 3), 3)
-        high = 7.6 if below else 4.3 * rows
-        sheet = Sheet(figsize=(wide * columns, high), dpi=150, layout="constrained")
-        grid = sheet.subplots(rows + below, columns, squeeze=False, height_ratios=(4, 3) if below else (1,) * rows)
+    said = [
+        f"{told} one standard error." for told in dict.fromkeys(BANDED.get(panel.kind, "") for panel in panels) if told
+    ]
+    said += [QUICK] if quick else []
+    small = dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize"), 7) if width else {}
+    fonts: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": figure.id, **small}
+    with matplotlib.rc_context(fonts):
+        wide, high, titled, legends = 4.4 if any(panel.kind == "bars" for panel in panels) else 5.6, 4.3, 11, 8
+        columns = len(panels) if below or len(panels) <= 4 else 3
+        if width is not None:
+            columns = min(len(panels), WIDTHS[width][1])
+            wide, high, titled, legends = WIDTHS[width][0] / columns, 2.6 if columns == 1 else 3.0, 8, 6
+        rows, step = -(-len(panels) // columns), 1 + below  # the bounds stand below their panels
+        sheet = Sheet(figsize=(wide * columns, (1.77 if below else 1.0) * high * rows), dpi=150, layout="constrained")
+        ratios = (4, 3)[:step] * rows
+        grid = sheet.subplots(rows * step, columns, squeeze=False, height_ratios=ratios)
         for i, panel in enumerate(panels):
-            axes = grid[i // columns, i % columns]
+            axes = grid[i // columns * step, i % columns]
             if panel.kind in styled:
                 styled[panel.kind](axes, panel, outcome[panel.key], styles)
             else:
                 plain[panel.kind](axes, panel, outcome[panel.key])
-            axes.set_title(panel.title, fontsize=10, loc="left")
+            axes.set_title(panel.title, fontsize=titled - 1, loc="left")
             if below:
-                _bounds(grid[1, i], panel, outcome[panel.key], styles)
-        for axes in grid.ravel()[len(panels) : rows * columns]:
-            axes.set_axis_off()
+                _bounds(grid[i // columns * step + 1, i % columns], panel, outcome[panel.key], styles, titled - 1)
+        for i in range(len(panels), rows * columns):
+            for axes in grid[i // columns * step : (i // columns + 1) * step, i % columns]:
+                axes.set_axis_off()
         for axes in grid.ravel():
             axes.grid(visible=not axes.images, which="major", alpha=0.25)
             axes.spines[["top", "right"]].set_visible(False)
             if axes.get_legend_handles_labels()[0]:
                 where: dict[str, Any] = {}
                 if axes.get_yscale() == "log":  # lines are everywhere: below them
-                    where = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.2)}
+                    where = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.2 if width is None else -0.38)}
                     where["ncols"] = 2 if axes.get_xlabel() == "gamma" else 1
-                axes.legend(frameon=False, fontsize=8, **where)
-        title = fill(f"{figure.id}: {figure.title}", 68 * columns)
-        sheet.suptitle(title, fontsize=11, x=0.01, ha="left")
+                axes.legend(frameon=False, fontsize=legends, **where)
+        letters = 68 * columns if width is None else 54 * WIDTHS[width][1]
+        sheet.suptitle(fill(figure.title, letters), fontsize=titled, x=0.01, ha="left")
+        sheet.supxlabel(fill(" ".join(said), int(1.3 * letters)), fontsize=legends, x=0.01, ha="left", color="0.3")
         for path in paths:
             # without the date, the same runs give the same file
-            sheet.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+            dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+            sheet.savefig(path, metadata=dates.get(path.suffix))
 
 
 def _curves(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
@@ -126,8 +162,9 @@ def _cells(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     axes.set_ylabel(names[0])
 
 
-def _bounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    """Draw the regret of curves with its theoretical bound, which is far above: both axes are logarithmic."""
+def _bounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles, size: int) -> None:
+    """Draw the regret of curves with its theoretical bound, which is far above: both axes are logarithmic. The title
+    has the `size` in points."""
     bounded = [(label, ran) for label, ran in lines.items() if ran.bound.size]
     if not bounded:
         axes.set_axis_off()
@@ -136,9 +173,10 @@ def _bounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: S
         drawn = over_rounds(panel, ran, ran.marks.astype(int))
         axes.plot(ran.marks, drawn.mean, linewidth=1.7, **styles[label])
         words = f"{label}: {ran.theorem}"
-        axes.plot(ran.marks, ran.bound, linewidth=1.0, marker=".", markersize=3, label=words, **styles[label])
+        dotted = {**styles[label], "marker": ".", "markersize": 3, "markevery": None}
+        axes.plot(ran.marks, ran.bound, linewidth=1.0, label=words, **dotted)
     axes.set_yscale("log")
-    axes.set_title("with the bounds", fontsize=10, loc="left")
+    axes.set_title("with the bounds", fontsize=size, loc="left")
     _against_rounds(axes, panel, lines)
 
 
@@ -157,11 +195,14 @@ def _against_rounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -
 
 
 def _styles(labels: Iterable[str]) -> Styles:
-    """Return a colour and a dash for each of `labels`, the curves of a figure, the same in all its plots."""
-    return {
-        label: {"color": COLORS[i % len(COLORS)], "linestyle": DASHES[i % len(DASHES)]}
-        for i, label in enumerate(labels)
-    }
+    """Return a colour and a dash for each of `labels`, the curves of a figure, the same in all its plots; and a mark
+    where another curve has the dash."""
+    styles: dict[str, dict[str, Any]] = {}
+    for i, label in enumerate(labels):
+        styles[label] = {"color": COLORS[i % len(COLORS)], "linestyle": DASHES[i % len(DASHES)]}
+        if marker := MARKERS[i // len(DASHES) % len(MARKERS)]:
+            styles[label] |= {"marker": marker, "markevery": 0.1, "markersize": 3.5}
+    return styles
 
 
 def _sweep(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
@@ -172,7 +213,8 @@ def _sweep(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
         mean = [float(end.mean[0]) for end in ends]
         error = np.nan_to_num([float(end.stderr[0]) for end in ends])
         words = _round(t, other.once)
-        axes.errorbar(panel.values, mean, error, color=color, marker="o", markersize=3.5, label=words)
+        mark = "os^Dv"[i % 5]
+        axes.errorbar(panel.values, mean, error, color=color, marker=mark, markersize=3.5, label=words)
         axes.axhline(over_rounds(panel, other, at).mean[0], color=color, linestyle=":", label=f"{label}, t = {t:,}")
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -151,7 +151,8 @@ def add_material(loop: Loop, material: Material, keep: bool = False) -> Added:
         )
     _keep_pictures(loop.path, material)
     loop.put_items(rows.values())
-    return Added(tuple([name for name in rows if name not in before]), changed, tuple(before.keys() - rows.keys()))
+    new, gone = ([name for name in ones if name not in others] for ones, others in ((rows, before), (before, rows)))
+    return Added(tuple(new), changed, tuple(gone))
 
 
 def _rows_of(loop: Loop) -> dict[str, dict[str, Any]]:

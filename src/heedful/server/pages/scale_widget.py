@@ -64,6 +64,14 @@ class Board(NamedTuple):
         """Return a predicted number as text, with as many decimals as the scale needs."""
         return _prediction(self.scale, value)
 
+    def shown(self, mark: Mark) -> float | None:
+        """Return the prediction on a card (`mark`) as exactly as the card shows it; None without a prediction."""
+        return (
+            None
+            if mark.predicted is None
+            else float(self.prediction(mark.predicted).replace("−", "-").replace(",", ""))
+        )
+
     def number(self, value: float) -> str:
         """Return a number that people can give as text for an HTML control, with a plain minus."""
         return _exact(value)

@@ -151,7 +151,7 @@ def _unordered(kind: Card, hand: Hand, board: object) -> str:
     if not isinstance(board, scale_widget.Board):
         return ""
     marks = [board.marks[name] for name in hand.names if name in board.marks]
-    told = unordered(kind, hand.arm, [each.predicted for each in marks])
+    told = unordered(kind, hand.arm, [board.shown(each) for each in marks])
     if told and (not hand.decision or any(each.given is not None or each.done for each in marks)):
         return "Cards stay where they are, while every answer changes the predictions."
     return told
