@@ -16,6 +16,7 @@ import copy
 import math
 import multiprocessing
 import os
+import secrets
 import signal
 import sys
 import time
@@ -358,17 +359,26 @@ def connect_ray(jobs: int | None = None) -> Any:
     """Return the module ray, connected: to the cluster at the environment's RAY_ADDRESS, or to one that is started on
     this machine, with `jobs` workers (None: one on each core), and ends with this process.
 
+    Whoever can connect to a cluster can run code on it. One that is started here listens on addresses of this machine
+    alone, and asks for a token, which only this process and what it starts have.
+
     Raise ModuleNotFoundError if Ray is not installed, and ConnectionError if the cluster does not answer.
     """
     check_engine("ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if (connected := _ray_if_connected()) is not None:
+        return connected
+    own: dict[str, Any] = {}
+    if not os.environ.get("RAY_ADDRESS"):
+        own = {"address": "local", "num_cpus": jobs or cores(), "include_dashboard": False}
+        # All that is said here Ray reads from the environment, some of it when it is imported.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # which makes it listen on 127.0.0.1 alone
+        if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     import ray
 
-    if not ray.is_initialized():
-        here: dict[str, Any] = {"address": "local", "num_cpus": jobs or cores(), "include_dashboard": False}
-        own = {} if os.environ.get("RAY_ADDRESS") else here
-        ray.init(log_to_driver=False, logging_level="ERROR", **own)
+    ray.init(log_to_driver=False, logging_level="ERROR", **own)
     return ray
 
 
