@@ -7,7 +7,7 @@ of processes on this machine ("processes"), or on a Ray cluster ("ray", extra `r
 All engines call the same function with the same arguments, and results do not depend on the engine: a task draws its
 random numbers from a seed that follows from its index. What is large is given once for each worker (`shared`), not with
 each task. `plan` says whether distributing pays: the first task is measured here, and work that would take less time
-than starting workers is done here.
+than starting workers is done here. The file is long because the engines, and the choice between them, are read together.
 """
 
 from __future__ import annotations
@@ -357,10 +357,8 @@ def _ray_if_connected() -> Any:
 
 def connect_ray(jobs: int | None = None) -> Any:
     """Return the module ray, connected: to the cluster at the environment's RAY_ADDRESS, or to one that is started on
-    this machine, with `jobs` workers (None: one on each core), and ends with this process.
-
-    Whoever can connect to a cluster can run code on it. One that is started here listens on addresses of this machine
-    alone, and asks for a token, which only this process and what it starts have.
+    this machine, with `jobs` workers (None: one on each core), and ends with this process. As whoever can connect runs
+    code, that one listens on this machine alone, and asks for a token, which only this process and its workers have.
 
     Raise ModuleNotFoundError if Ray is not installed, and ConnectionError if the cluster does not answer.
     """
@@ -372,8 +370,7 @@ def connect_ray(jobs: int | None = None) -> Any:
     own: dict[str, Any] = {}
     if not os.environ.get("RAY_ADDRESS"):
         own = {"address": "local", "num_cpus": jobs or cores(), "include_dashboard": False}
-        # All that is said here Ray reads from the environment, some of it when it is imported.
-        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # which makes it listen on 127.0.0.1 alone
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # then it listens on 127.0.0.1 alone
         if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     import ray
