@@ -7,7 +7,7 @@ of processes on this machine ("processes"), or on a Ray cluster ("ray", extra `r
 All engines call the same function with the same arguments, and results do not depend on the engine: a task draws its
 random numbers from a seed that follows from its index. What is large is given once for each worker (`shared`), not with
 each task. `plan` says whether distributing pays: the first task is measured here, and work that would take less time
-than starting workers is done here. The file is long because the engines, and the choice between them, are read together.
+than starting workers is done here. The file is long because engines, and the choice between them, are read together.
 """
 
 from __future__ import annotations
