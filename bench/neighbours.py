@@ -39,6 +39,8 @@ from heedful.server.keys import Keys
 
 ITEMS, FEATURES, DECISIONS, RATE = 1000, 20, 2000, 100
 MIB = 2**20
+MANY = 300
+"""loops that B has besides"""
 WAIT = 30.0
 """seconds after which an answer is given up"""
 JSON, MSGPACK, FLOAT32 = "application/json", "application/msgpack", "application/octet-stream"
@@ -278,6 +280,37 @@ async def streams(port: int, key: str, until: float) -> Counter[int]:
     return got
 
 
+async def reports(port: int, key: str, until: float) -> Counter[int]:
+    """48 connections that ask for evaluations and reports of 12 loops."""
+    learners = msgspec.json.encode({"learners": ["perceptron", "fair-pairs", "pairwise-logistic"]})
+
+    def request(k: int) -> bytes:
+        path = f"/v1/loops/l{k % 12}"
+        return post(f"{path}/evaluations", key, learners) if k % 2 else get(f"{path}/report", key)
+
+    return await again(port, until, 48, request)
+
+
+async def texts(port: int, key: str, until: float) -> Counter[int]:
+    """32 connections, each with 99 candidates that have texts of 850 characters."""
+    words = "a few words of a text that is never the same as "
+    rows = [{"id": f"t{j}", "text": (f"{j} " + words * 18)[:850]} for j in range(99)]
+    request = post("/v1/loops/texts/decisions", key, msgspec.json.encode({"candidates": rows, "show": 5}))
+    return await again(port, until, 32, lambda k: request)
+
+
+async def through_loops(port: int, key: str, until: float) -> Counter[int]:
+    """Eight connections that go through 300 loops."""
+    n = 0
+
+    def request(k: int) -> bytes:
+        nonlocal n
+        n += 1
+        return get(f"/v1/loops/l{n % MANY}", key)
+
+    return await again(port, until, 8, request)
+
+
 async def nothing(port: int, key: str, until: float) -> Counter[int]:
     """Nothing at all."""
     return Counter()
@@ -296,6 +329,9 @@ LOADS: dict[str, Callable[[int, str, float], Awaitable[Counter[int]]]] = {
     "lists of 1000 clicks": batches,
     "1000 bodies half sent": half_sent,
     "1000 streams": streams,
+    "reports and evaluations of 12 loops": reports,
+    "texts, 84 kB": texts,
+    "300 loops in turn": through_loops,
 }
 
 
@@ -311,6 +347,15 @@ def new_loop(path: Path) -> None:
     with Loop.create(path, encoding=encoding, items=rows) as loop:
         for i in range(DECISIONS):
             loop.decide([f"i{(i + 37 * j) % ITEMS}" for j in range(20)], id=f"d{i}")
+
+
+def more_loops(folder: Path) -> None:
+    """Copies of the loop `bench`, l0, l1, ..., and one in which the words of items count."""
+    for n in range(MANY):
+        shutil.copytree(folder / "bench.heedful", folder / f"l{n}.heedful")
+    items = [{"id": f"t{j}", "text": f"words of text {j} and {j % 7}"} for j in range(50)]
+    encoding = infer(items, identifier="id", kinds={"text": "text"})
+    Loop.create(folder / "texts.heedful", encoding=encoding, items=items).close()
 
 
 def child(role: str, port: int, key: str, seconds: float) -> subprocess.Popen[str]:
@@ -374,6 +419,8 @@ def main() -> None:
     try:
         for tenant in ("a", "b"):
             new_loop(folder / tenant / "bench.heedful")
+        if {"reports and evaluations of 12 loops", "texts, 84 kB", "300 loops in turn"} & set(given.only or LOADS):
+            more_loops(folder / "b")
         made = Keys(folder)
         keys = made.create("a", tenant="a")[1], made.create("b", tenant="b")[1]
         made.close()

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import tempfile
 import unicodedata
@@ -18,8 +19,10 @@ from hypothesis import strategies as st
 
 from budget import examples
 from heedful import TEXTS, Loop, Settings
+from heedful.core.wording import UNPRINTABLE
 from heedful.loop.interactions.forms import CHOICES, FORMS, parse_feedback
-from heedful.loop.records import LONGEST_ID, Answer, Decision, check_time, plain
+from heedful.loop.records import LONGEST_ID, Answer, Decision, check_id, check_time, plain
+from heedful.server.schema import PRINTABLE
 from loops import bits, small_loop
 
 LONG = "x" * (LONGEST_ID + 1)
@@ -537,3 +540,23 @@ def test_a_number_of_numpy_is_a_number(loop: Loop, value: Any) -> None:
     assert loop.feedback(d.id, rating={"i0": value, "i1": 1.0}).status == "applied"
     *_, event = loop.projection.log.events(kinds=["feedback"])
     assert '"values":[3.0,1.0]' in event.payload
+
+
+BAD = ["\x00", "\x1b[2J", "\x7f", "\x85", "\x9b2J", "\u2028", "\u2029", "\u202e", "\u2066", "\ud800"]
+GOOD = ["é", "日本", "👩\u200d🚀", "می\u200cخواهم", "a\u00a0b"]
+
+
+@pytest.mark.parametrize("mark", BAD, ids=ascii)
+def test_a_name_has_no_character_that_a_terminal_obeys(mark: str) -> None:
+    """Control characters of both kinds, ends of lines, and those that turn the direction of what follows."""
+    for name in (mark, f"a{mark}", f"{mark}a"):
+        with pytest.raises(ValueError, match="id: expected a text of 1 to 200 printable characters"):
+            check_id("id", name)
+        assert not re.fullmatch(PRINTABLE, name) or mark == "\ud800"
+        assert UNPRINTABLE.search(name) or mark == "\ud800"
+
+
+@pytest.mark.parametrize("name", GOOD, ids=ascii)
+def test_a_name_may_be_in_any_language(name: str) -> None:
+    assert check_id("id", name) == name
+    assert re.fullmatch(PRINTABLE, name)

@@ -7,7 +7,7 @@ of processes on this machine ("processes"), or on a Ray cluster ("ray", extra `r
 All engines call the same function with the same arguments, and results do not depend on the engine: a task draws its
 random numbers from a seed that follows from its index. What is large is given once for each worker (`shared`), not with
 each task. `plan` says whether distributing pays: the first task is measured here, and work that would take less time
-than starting workers is done here.
+than starting workers is done here. The file is long because engines, and the choice between them, are read together.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import copy
 import math
 import multiprocessing
 import os
+import secrets
 import signal
 import sys
 import time
@@ -356,19 +357,25 @@ def _ray_if_connected() -> Any:
 
 def connect_ray(jobs: int | None = None) -> Any:
     """Return the module ray, connected: to the cluster at the environment's RAY_ADDRESS, or to one that is started on
-    this machine, with `jobs` workers (None: one on each core), and ends with this process.
+    this machine, with `jobs` workers (None: one on each core), and ends with this process. As whoever can connect runs
+    code, that one listens on this machine alone, and asks for a token, which only this process and its workers have.
 
     Raise ModuleNotFoundError if Ray is not installed, and ConnectionError if the cluster does not answer.
     """
     check_engine("ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if (connected := _ray_if_connected()) is not None:
+        return connected
+    own: dict[str, Any] = {}
+    if not os.environ.get("RAY_ADDRESS"):
+        own = {"address": "local", "num_cpus": jobs or cores(), "include_dashboard": False}
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # then it listens on 127.0.0.1 alone
+        if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     import ray
 
-    if not ray.is_initialized():
-        here: dict[str, Any] = {"address": "local", "num_cpus": jobs or cores(), "include_dashboard": False}
-        own = {} if os.environ.get("RAY_ADDRESS") else here
-        ray.init(log_to_driver=False, logging_level="ERROR", **own)
+    ray.init(log_to_driver=False, logging_level="ERROR", **own)
     return ray
 
 

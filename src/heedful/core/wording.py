@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+
+OBEYED = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+"""Characters, as within the brackets of a regular expression, that are not shown but obeyed: control characters, ends
+of lines, and those that turn the direction of what follows. Those that join letters, or emoji, are none."""
+UNPRINTABLE = re.compile(f"[{OBEYED}]")
 
 
 def spelling(name: str) -> str:

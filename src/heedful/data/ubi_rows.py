@@ -3,7 +3,6 @@
 import csv
 import io
 import math
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import Any
 
 import msgspec
 
+from heedful.core.wording import UNPRINTABLE
 from heedful.data.files import cut_repr, open_uncompressed
 from heedful.data.jsonl import Line, read_lines
 
 MAX_NAME = 200  # greatest length of an id, as in a loop; the indices of UBI ignore ids longer than 100
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # earlier times are probably seconds that were taken for milliseconds
 
@@ -90,7 +89,7 @@ def as_name(value: object) -> str:
     """
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
-    fits = isinstance(value, str) and len(value) <= MAX_NAME and not _CONTROL.search(value)
+    fits = isinstance(value, str) and len(value) <= MAX_NAME and not UNPRINTABLE.search(value)
     return value if isinstance(value, str) and fits else ""
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from heedful.core.decoding import decoder
 from heedful.core.validation import MOST, describe, is_number
+from heedful.core.wording import OBEYED
 
 Status = Literal["applied", "duplicate", "rejected"]
 Arm = Literal["learned", "control", "sampled", "interleaved", "imitated", "imported"]
@@ -261,7 +262,7 @@ class Feedback(NamedTuple):
 
 # ---------------------------------------------------------------------------- the checks
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_CONTROL = re.compile(rf"[{OBEYED}\ud800-\udfff]")
 
 
 def check_id(name: str, value: object) -> str:

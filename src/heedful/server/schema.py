@@ -10,12 +10,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from heedful.core.wording import OBEYED
 from heedful.loop.interactions import schemas as kinds
 from heedful.loop.interactions.forms import FORMS
 from heedful.loop.interactions.registry import interactions
 from heedful.loop.interactions.schemas import Difference, Learned
 
-PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
+PRINTABLE = rf"^[^{OBEYED}]+$"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 """The pattern of the name of a loop."""
 Id = Annotated[str, Meta(min_length=1, max_length=200, description="1 to 200 printable characters", pattern=PRINTABLE)]
