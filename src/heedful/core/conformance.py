@@ -101,12 +101,12 @@ def type_signature(value: object) -> object:
 def describe_types(before: object, after: object, name: str = "") -> list[str]:
     """Return in words what compiled code sees differently in `after` than in `before`, a line for each field of nested
     tuples; `name` is the field that holds them."""
-    if not isinstance(before, tuple) or type(before) is not type(after) or len(before) != len(after):  # type: ignore[arg-type]
+    if not isinstance(before, tuple) or type(before) is not type(after) or len(before) != len(after):
         told = f"{name or 'the state'} is {_type_in_words(after)}, and was {_type_in_words(before)}"
         return [] if type_signature(before) == type_signature(after) else [told]
     fields = getattr(before, "_fields", None) or [f"[{i}]" for i in range(len(before))]
     found = []
-    for field, one, other in zip(fields, before, after):  # type: ignore[call-overload]
+    for field, one, other in zip(fields, before, after):
         found += describe_types(one, other, f"{name}.{field}" if name and field[0] != "[" else f"{name}{field}")
     return found
 

@@ -733,5 +733,5 @@ def _sides(votes: Votes) -> list[Remark]:
     """Return warnings about people who took the answer shown first, or the other, more often than chance allows; votes
     without a name are those of many, of whom none is told of alone."""
     chosen, p = votes.times * (votes.outcome != 1), len(votes.people)
-    counts = [np.bincount(votes.person, chosen * won, p).astype(np.int64) for won in (votes.outcome == 2, 1)]
-    return [each for each in side_remarks(votes.people, *counts) if each.people != ("",)]
+    firsts, sided = (np.bincount(votes.person, chosen * won, p).astype(np.int64) for won in (votes.outcome == 2, 1))
+    return [each for each in side_remarks(votes.people, firsts, sided) if each.people != ("",)]
