@@ -16,6 +16,7 @@ import pytest
 from command import Ended, done, heedful
 
 from heedful import TEXTS, Loop, Settings
+from heedful.cli import exchange
 from heedful.io.formats import FORMATS
 from loops import bits, small_loop
 
@@ -701,3 +702,15 @@ def test_pairs_that_the_loop_has_already_are_said_in_the_line_that_says_how_many
         "6 rows of pairs, 6 used: 2 new, 4 in the loop already"
         in heedful("import texts more.jsonl --as preference-data").out
     )
+
+
+def test_where_no_bar_can_be_drawn_a_long_import_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a stderr that is no terminal, a note for so many lines; of validate and of formats of others, too."""
+    monkeypatch.setattr(exchange, "EVERY", 3)
+    expected = "heedful: good.jsonl: 3 lines read\nheedful: good.jsonl: 6 lines read\n"
+    assert heedful("validate cars good.jsonl").err == expected
+    assert heedful("import cars good.jsonl --json").err == expected
+    with Loop.create("texts.heedful", encoding=TEXTS, settings=Settings(k=1, control=0.0, exploration=0.0)):
+        pass
+    write("pairs.jsonl", [{"prompt": f"p{i}", "chosen": f"good {i}", "rejected": f"bad {i}"} for i in range(2)])
+    assert heedful("import texts pairs.jsonl --as preference-data").err == "heedful: pairs.jsonl: 3 lines read\n"

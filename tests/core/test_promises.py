@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from heedful.core import conformance
 from heedful.core.conformance import check_learner
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.spaces.ordinal import Ranks
@@ -273,3 +274,23 @@ def test_compiled_unlike_interpreted_is_found(tmp_path: Any, monkeypatch: pytest
     trace(learner, WORLD, 3, 0)
     frozen_rule.BOX = (-1.0,)
     assert broken(learner) == {"compiled equals interpreted"}
+
+
+class Parts(NamedTuple):
+    w: Any
+    t: Any
+
+
+def test_what_became_of_the_types_of_a_state_is_told_by_field_in_words() -> None:
+    first = Parts(np.zeros(3), 0)
+    assert conformance.describe_types(first, Parts(np.ones(3), 1)) == []
+    now = Parts(np.zeros((3, 1), np.int64), 0.5)
+    assert conformance.describe_types(first, now) == [
+        "w is an array of int64 with 2 axes, and was an array of float64 with 1 axis",
+        "t is a float, and was an int",
+    ]
+    inner = Parts(first, 0)
+    assert conformance.describe_types(inner, Parts(Parts(np.zeros(3), 0.5), 0)) == ["w.t is a float, and was an int"]
+    assert conformance.describe_types(inner, Parts(3.0, 0)) == ["w is a float, and was a Parts"]
+    assert conformance.describe_types((1, 2), (1, "a")) == ["[1] is a str, and was an int"]
+    assert conformance.describe_types((1, 2), (1,)) == ["the state is a tuple of 1, and was a tuple of 2"]

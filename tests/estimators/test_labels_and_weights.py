@@ -178,8 +178,13 @@ def test_weights_that_are_none_are_refused(weights: Any) -> None:
 @pytest.mark.parametrize("kind", [PRankClassifier, AveragedPRankClassifier, ConstantRankClassifier])
 def test_steps_of_one_size_take_no_weights(kind: Any) -> None:
     assert not has_fit_parameter(kind(), "sample_weight")
-    with pytest.raises(TypeError, match="sample_weight"):
+    told = rf"^{kind.__name__}\.{{}}: expected X and y.*, got sample_weight: .* a row that counts twice is given twice$"
+    with pytest.raises(TypeError, match=told.format("fit")):
         kind().fit(X, RANKS, sample_weight=np.ones(300))
+    with pytest.raises(TypeError, match=told.format("partial_fit")):
+        kind().partial_fit(X, RANKS, classes=range(4), sample_weight=np.ones(300))
+    with pytest.raises(TypeError, match=r"^PRankClassifier\.fit: expected X and y, got groups$"):
+        PRankClassifier().fit(X, RANKS, groups=np.ones(300))
 
 
 # ---------------------------------------------------------------------------- what comes out, what is told

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 NO_ACTIONS = ("click", "impression", "")
 """What `ACTIONS` of the UBI loader maps an event to that is no action (buy, ...) of a loop."""
 
+EVERY = 100_000
+"""After how many lines of an import a note says how far it is, where no bar can be drawn."""
+
 
 # ---------------------------------------------------------------------------- import
 
@@ -355,7 +358,8 @@ def _count_lines(file: Path) -> int:
 
 @contextmanager
 def _progress(what: str, total: int | None) -> Iterator[Any]:
-    """Yield a function that passes lines on and counts them in a progress bar on stderr.
+    """Yield a function that passes lines on and counts them in a progress bar on stderr or, where that is no terminal,
+    in a note for every `EVERY` lines.
 
     `what` stands before the bar; `total` is the number of lines, None if it is not known.
     """
@@ -366,9 +370,11 @@ def _progress(what: str, total: int | None) -> Iterator[Any]:
         bar = progress.add_task(what, total=total)
 
         def advance(lines: Iterable[Line]) -> Iterator[Line]:
-            for line in lines:
+            for n, line in enumerate(lines, 1):
                 yield line
                 progress.advance(bar)
+                if progress.disable and n % EVERY == 0:
+                    note(f"{what}: {n:,} lines read")
 
         yield advance
 
@@ -433,7 +439,8 @@ def validate(
     from heedful.data.jsonl import read_lines
     from heedful.io import import_lines
 
-    with reading_input(), _progress(path.name, None) as advance:
+    total = _count_lines(path) if notes().is_terminal and path.is_file() else None
+    with reading_input(), _progress(path.name, total) as advance:
         if file is None:
             _check_objects(path)
             for outcome in _forms(advance(read_lines(path)), own):

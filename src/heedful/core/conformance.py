@@ -37,6 +37,7 @@ from heedful.core.fold import (
 )
 from heedful.core.serialization import load_state, save_state
 from heedful.core.session import Session
+from heedful.core.wording import count
 from heedful.jit.kernel import visible
 
 AnyLearner: TypeAlias = Learner[Any, Any, Any, Any]
@@ -97,6 +98,27 @@ def type_signature(value: object) -> object:
     return (value.dtype, value.ndim) if isinstance(value, np.ndarray) else type(value)
 
 
+def describe_types(before: object, after: object, name: str = "") -> list[str]:
+    """Return in words what compiled code sees differently in `after` than in `before`, a line for each field of nested
+    tuples; `name` is the field that holds them."""
+    if not isinstance(before, tuple) or type(before) is not type(after) or len(before) != len(after):
+        told = f"{name or 'the state'} is {_type_in_words(after)}, and was {_type_in_words(before)}"
+        return [] if type_signature(before) == type_signature(after) else [told]
+    fields = getattr(before, "_fields", None) or [f"[{i}]" for i in range(len(before))]
+    found = []
+    for field, one, other in zip(fields, before, after):
+        found += describe_types(one, other, f"{name}.{field}" if name and field[0] != "[" else f"{name}{field}")
+    return found
+
+
+def _type_in_words(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} with {count(value.ndim, 'axis', 'axes')}"
+    kind = type(value).__name__
+    size = f" of {len(value)}" if type(value) is tuple else ""
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}{size}"
+
+
 def _check_types(learner: AnyLearner, world: AnyWorld) -> str:
     """learner and state are named tuples of numbers and arrays, one type a field"""
     learner = coerce(learner)
@@ -111,9 +133,7 @@ def _check_types(learner: AnyLearner, world: AnyWorld) -> str:
         raise CheckFailed("a field holds an array of objects")
     for t, (_, state) in enumerate(play(learner, world, ROUNDS, 0)):
         if type_signature(state) != type_signature(first):
-            raise CheckFailed(
-                f"round {t}: the state's types became {type_signature(state)}, they were {type_signature(first)}"
-            )
+            raise CheckFailed(f"round {t}: in the state {'; '.join(describe_types(first, state))}")
     return "types of the learner, of its first state and of every later one"
 
 

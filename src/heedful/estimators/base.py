@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -90,24 +91,35 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         For two ranks it is (n,), above 0 if the higher one is predicted.
         """
 
-    def fit(self, X: object, y: object) -> Self:
+    def fit(self, X: object, y: object, **other: object) -> Self:
         """Learn from n rows of N features X (n, N) with labels y (n,), going over them `epochs` times, and return the
         estimator.
 
         Anything learned before is discarded. Raise ValueError, naming the argument, if one is invalid; the estimator is
-        then unchanged.
+        then unchanged, and TypeError for any `other` argument.
         """
+        self._refuse("fit", "X and y", other)
         return self._fit(X, y, None)
 
-    def partial_fit(self, X: object, y: object, classes: object = None) -> Self:
+    def partial_fit(self, X: object, y: object, classes: object = None, **other: object) -> Self:
         """Learn from n rows of N features X (n, N) with labels y (n,) once, in their order, in addition to earlier
         rows.
 
         Return the estimator. `classes`: all possible labels, in any order; the first call needs them, unless `order` or
         an ordered Categorical gives them. Raise ValueError, naming the argument, if one is invalid; the estimator is
-        then unchanged.
+        then unchanged, and TypeError for any `other` argument.
         """
+        self._refuse("partial_fit", "X and y, with classes", other)
         return self._go_on(X, y, classes, None)
+
+    def _refuse(self, method: str, expected: str, other: Mapping[str, object]) -> None:
+        """Raise TypeError for arguments that a method does not take."""
+        if not other:
+            return
+        told = f"{type(self).__name__}.{method}: expected {expected}, got {', '.join(other)}"
+        if "sample_weight" in other:
+            told += ": its steps have one size, so a row that counts twice is given twice"
+        raise TypeError(told)
 
     def _fit(self, X: object, y: object, sample_weight: object) -> Self:
         check_count("epochs", self.epochs)
@@ -259,25 +271,29 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
         super().__init__(epochs=epochs, shuffle=shuffle, random_state=random_state, order=order, verbose=verbose)
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(self, X: object, y: object, sample_weight: object = None, **other: object) -> Self:
         """Learn from n rows of N features X (n, N) with labels y (n,), going over them `epochs` times, and return the
         estimator.
 
         Anything learned before is discarded. `sample_weight` (n,), 0 or more, multiplies the step of each row; rows
         with weight 0 are left out. Raise ValueError, naming the argument, if one is invalid; the estimator is then
-        unchanged.
+        unchanged, and TypeError for any `other` argument.
         """
+        self._refuse("fit", "X and y, with sample_weight", other)
         return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: object, y: object, classes: object = None, sample_weight: object = None) -> Self:
+    def partial_fit(
+        self, X: object, y: object, classes: object = None, sample_weight: object = None, **other: object
+    ) -> Self:
         """Learn from n rows of N features X (n, N) with labels y (n,) once, in their order, in addition to earlier
         rows.
 
         Return the estimator. `classes`: all possible labels, in any order; the first call needs them, unless `order` or
         an ordered Categorical gives them. `sample_weight` (n,), 0 or more, multiplies the step of each row; rows with
         weight 0 are left out. Raise ValueError, naming the argument, if one is invalid; the estimator is then
-        unchanged.
+        unchanged, and TypeError for any `other` argument.
         """
+        self._refuse("partial_fit", "X and y, with classes and sample_weight", other)
         return self._go_on(X, y, classes, sample_weight)
 
     def _to_fold(
