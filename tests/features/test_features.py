@@ -348,7 +348,7 @@ def test_what_infer_refuses(change: dict[str, Any], message: str) -> None:
         ({"n": -(10**400)}, "n: expected a finite number"),
         ({"n": 1j}, "n: expected a finite number"),
         ({"n": [1]}, "n: expected a finite number, got [1]"),
-        ({"c": [["a"]]}, "c: expected a text, got ['a']"),
+        ({"c": [["a"]]}, "c: expected a text, got [['a']]"),
         ({"c": {}}, "c: expected a text, got {}"),
         ({"c": 10**9999}, "c: expected a text, got a int too long"),
         ({"t": b"x"}, "t: expected a text, got b'x'"),

@@ -284,10 +284,11 @@ def text(name: str, value: object) -> str | None:
 
 
 def levels(name: str, value: object) -> list[str] | None:
-    """Return the levels of a category that a value has: those of a list, or the text that it is; None if it is missing.
+    """Return the levels of a category that a value has: those of a list of texts, or the text that it is; None if it is
+    missing.
 
     Raise ValueError as `text` does."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
         return [level for each in value if (level := text(name, each)) is not None]
     level = text(name, value)
     return None if level is None else [level]

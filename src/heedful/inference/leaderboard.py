@@ -20,6 +20,7 @@ from heedful.core.validation import describe, is_number
 from heedful.core.wording import count, percent
 from heedful.data.choices import LoadedPairs, open_pairs, pairs_in
 from heedful.data.comparisons import join_names
+from heedful.data.files import cut_list
 from heedful.data.frames import Frame, frame_of, rows_in
 from heedful.data.votes import Votes, is_arena, votes_of
 from heedful.inference.bradley_terry import MOST_DENSE, Cells, Fit, count_cells, fit
@@ -458,10 +459,13 @@ def _board(
     off = infer_scores(n, cells, found, people)
     fixed = None if anchor is None else (models.index(anchor[0]), float(anchor[1]))
     scores = _points(n, off, fixed)
-    order = (-scores.mean.round(6)).argsort(kind="stable")  # what differs by rounding is equal
-    place = np.empty(n, np.int64)
-    place[order] = np.arange(1, n + 1)
-    low, high, best = _places(scores.draws)
+    part = _parts(n, plain) if scores.posterior is not None else np.zeros(n, np.int64)
+    order = np.lexsort((-scores.mean.round(6), part))  # what differs by rounding is equal
+    place, low, high = (np.empty(n, np.int64) for _ in range(3))
+    best = np.empty(n)
+    for each in (order[part[order] == p] for p in range(int(part.max(initial=0)) + 1)):
+        place[each] = np.arange(1, each.size + 1)
+        low[each], high[each], best[each] = _places(scores.draws[:, each])
     better, level = _apart(scores.mean, scores.draws, scores.posterior, order, sure)
     effects = _effects(n, votes, found.tied, off, units, side)
     tied = plain.outcome == 1
@@ -500,7 +504,7 @@ def _board(
         random=suspects,
         influence=turned,
         left_out=votes.left_out,
-        remarks=tuple(_remarks(models, plain, votes, off, people, suspects)),
+        remarks=tuple(_remarks(models, plain, votes, off, people, suspects, [models[i] for i in order], part[order])),
         posterior=scores.posterior,
     )
 
@@ -640,6 +644,16 @@ def _apart(
     return np.asarray(ndtr((means[:-1] - means[1:]) / sd), np.float64), runs(order.size, last_better)
 
 
+def _parts(n: int, cells: Cells) -> Ints:
+    """Return the part of each of n models (n,), from 0, those with most votes first: models of two parts never met, not
+    even by way of others."""
+    label = connected_labels(n, cells.first, cells.second)
+    votes = np.bincount(label[cells.first], cells.weight)
+    rank = np.empty(votes.size, np.int64)
+    rank[(-votes).argsort(kind="stable")] = np.arange(votes.size)
+    return np.asarray(rank[label], np.int64)
+
+
 def _places(draws: Array) -> tuple[Ints, Ints, Array]:
     """Return (first, last place of the central 90 % interval, P(best)) of each model (n,), from draws of scores
     (d, n)."""
@@ -689,13 +703,19 @@ def _remarks(
     off: ParameterPosterior,
     people: tuple[Ints, Ints, Array] | None,
     suspects: RandomVoters | None,
+    ordered: Sequence[str],
+    part: Ints,
 ) -> list[Remark]:
+    """Return what is to be said of a board; `ordered` are its models as they stand on it, with the `part` (n,) of
+    each."""
     out = []
     n = len(models)
-    part = connected_labels(n, cells.first, cells.second)
-    if part.max(initial=0) > 0:
-        told = f"Models fall into {int(part.max()) + 1} parts that never met, not even by way of others"
-        out.append(Remark("parted", f"{told}. How the parts stand to each other is a guess."))
+    if (parts := int(part.max(initial=0)) + 1) > 1:
+        names = [cut_list([name for name, p in zip(ordered, part.tolist()) if p == k], 4) for k in range(min(parts, 4))]
+        told = f"Models fall into {parts:,} parts that never met, not even by way of others: {'; '.join(names)}"
+        told += "; ..." if parts > len(names) else ""
+        told += ". Places and P(best) are those within a part; how the parts stand to each other is a guess."
+        out.append(Remark("parted", told))
     bad = int(votes.times[votes.bad].sum())
     if bad:
         ties = "1 tie is" if bad == 1 else f"{bad:,} ties are"

@@ -93,7 +93,9 @@ def read_bandit_log(
     """
     if not rows:
         raise ValueError("table: expected rows, got none")
-    table, columns = counted_rows(table_of([("", dict(row)) for row in rows], "table"), columns)
+    table, columns = counted_rows(
+        table_of([("", row if isinstance(row, dict) else dict(row)) for row in rows], "table"), columns
+    )
     rows = [row for _, row in table.located()]
     header = list(map(str, rows[0]))
     for name in targets:
@@ -101,8 +103,9 @@ def read_bandit_log(
             raise ValueError(f"{name}: expected a column of that name, got {cut_list(header)}")
     at = find_roles("table", header, REQUIRED, columns, optional=("person",))
     own = {names[0]: role for role, names in at.items()}
-    free = own | {name: name for name in header if name not in own and name not in (*REQUIRED, "person")}
-    rows = [{free[name]: value for name, value in row.items() if name in free} for row in rows]
+    if any(name != role for name, role in own.items()):
+        free = own | {name: name for name in header if name not in own and name not in (*REQUIRED, "person")}
+        rows = [{free[name]: value for name, value in row.items() if name in free} for row in rows]
     actions = [_text(row, i, "action") for i, row in enumerate(rows)]
     if len(set(actions)) > MOST_ACTIONS:
         raise ValueError(f"action: expected at most {MOST_ACTIONS} different ones, got {len(set(actions)):,}")
