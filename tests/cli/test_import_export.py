@@ -696,10 +696,10 @@ def test_pairs_that_the_loop_has_already_are_said_in_the_line_that_says_how_many
     with Loop.create("texts.heedful", encoding=TEXTS, settings=Settings(k=1, control=0.0, exploration=0.0)):
         pass
     write("pairs.jsonl", [{"prompt": f"p{i}", "chosen": f"good {i}", "rejected": f"bad {i}"} for i in range(4)])
-    assert "4 rows of pairs, 4 used" in heedful("import texts pairs.jsonl --as preference-data").out
+    assert "4 pairs, 4 used" in heedful("import texts pairs.jsonl --as preference-data").out
     write("more.jsonl", [{"prompt": f"p{i}", "chosen": f"good {i}", "rejected": f"bad {i}"} for i in range(6)])
     assert (
-        "6 rows of pairs, 6 used: 2 new, 4 in the loop already"
+        "6 pairs, 6 used: 2 new, 4 in the loop already"
         in heedful("import texts more.jsonl --as preference-data").out
     )
 

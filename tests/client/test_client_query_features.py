@@ -68,14 +68,14 @@ def test_over_http_and_in_the_client_it_is_the_loop_here(url: str, tmp_path: Pat
         assert answer.status_code in (415, 422)
 
 
-def test_a_page_says_that_it_cannot_deal_what_only_requests_say(url: str) -> None:
+def test_a_page_says_that_only_requests_teach_a_loop_of_searches(url: str) -> None:
     from heedful.client import Client
 
     with Client(url, timeout=60.0) as client:
         client.create("shop", ITEMS, query_features=QUERY)
     answer = httpx.get(f"{url}/loops/shop", follow_redirects=True)
-    assert answer.status_code == 422
-    assert "bm25: expected a value, got nothing" in answer.text
+    assert answer.status_code == 200
+    assert "The program that sends the searches teaches this loop" in answer.text
 
 
 def test_a_fallback_keeps_the_callers_order(tmp_path: Path) -> None:

@@ -145,10 +145,10 @@ def test_parquet_that_is_refused(tmp_path: Path) -> None:
 def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     find = builtins.__import__
 
-    def without(name: str, *rest: Any) -> Any:
+    def without(name: str, *rest: Any, **more: Any) -> Any:
         if name.startswith("pyarrow"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return find(name, *rest)
+        return find(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
     for name in [name for name in sys.modules if name.startswith("pyarrow")]:

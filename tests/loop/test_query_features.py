@@ -206,7 +206,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "not a number": ({**GOOD, "bm25": float("nan")}, r"candidates\[1\]: bm25: expected a value, got nan"),
     "text": ({**GOOD, "bm25": "high"}, r"candidates\[1\]: bm25: expected a finite number, got 'high'"),
     "infinite": ({**GOOD, "bm25": float("inf")}, r"candidates\[1\]: bm25: expected a finite number, got inf"),
-    "a list": ({**GOOD, "source": ["web"]}, r"candidates\[1\]: source: expected a text"),
+    "a list": ({**GOOD, "source": [["web"]]}, r"candidates\[1\]: source: expected a text"),
     "no id": ({"bm25": 1.0, "clicks_7d": 3, "source": "web"}, r"candidates\[1\]: id: expected the name of an item"),
     "no object": ("i1", r"candidates\[1\]: expected items on offer with bm25, clicks_7d, source"),
     "encoded wrongly": ({"id": "i1", "query_features": [1.0]}, r"candidates\[1\]: query_features: "),

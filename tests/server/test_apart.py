@@ -73,6 +73,7 @@ ROUTES = [
     Route("GET", f"{LOOP}/decisions/d/explanation", "read"),
     Route("GET", f"{LOOP}/decisions/d/why?item=i0", "read"),
     Route("GET", f"{LOOP}/events?follow=false", "read"),
+    Route("GET", f"{LOOP}/people/p", "read"),
     Route("DELETE", f"{LOOP}/people/p", "admin"),
     Route("GET", "/metrics", "read"),
     Route("GET", "/healthz", None),

@@ -1,6 +1,7 @@
 """The methods of a remote loop about feedback, items and the model, with the arguments of `heedful.Loop`.
 
-They are written once for both clients: see `heedful.client.sync_async`."""
+They are written once for both clients: see `heedful.client.sync_async`. The file is long because each has a docstring
+of its own: it is what users see."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def _compared(record: dict[str, Any], person: str, shown: tuple[str, ...]) -> It
     """Yield (form, comparison) of a piece of feedback on what a `person` was `shown`, if it compares anything."""
     clicks: list[Any] = record.get("clicks") or []
     if "choice" in record:
-        yield "choice", comparison_of(person, shown[:2], str(record["choice"]))
+        yield "choice", comparison_of(person, shown, str(record["choice"]))
     elif isinstance(order := record.get("better"), list | str):
         order = [order] if isinstance(order, str) else list(map(str, order))
         rest = tuple([name for name in shown if name not in order])

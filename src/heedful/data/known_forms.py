@@ -1,5 +1,5 @@
 """Records of programs that are tables once they are unpacked, each recognised by its fields: logs of Vowpal Wabbit and
-Personalizer, the feedback of Open WebUI, what a loop of choices exports."""
+Personalizer, and the feedback of Open WebUI."""
 
 from __future__ import annotations
 
@@ -74,33 +74,8 @@ def _thumbs(table: Table) -> Iterator[Row]:
             yield where, kept | {"person": row.get("user_id"), "model_a": model, "model_b": other, "winner": winner}
 
 
-def _exported(table: Table) -> Iterator[Row]:
-    """Yield the answers in what a loop of choices exports, without what was undone: as pairs if all are, else as
-    orders."""
-    placed = table.located()
-    shown = {row.get("id"): row for _, row in placed if row.get("kind") == "decision"}
-    pairs = all(len(row.get("shown") or ()) == 2 for row in shown.values())
-    undone = {row.get("event") for _, row in placed if row.get("kind") == "undo"}
-    for where, row in placed:
-        asked = shown.get(row.get("decision"))
-        if row.get("kind") != "feedback" or "choice" not in row or row.get("id") in undone or asked is None:
-            continue
-        items, choice = list(asked.get("shown") or []), row["choice"]
-        kept = {"event_id": row.get("id"), "person": asked.get("person")}
-        kept = {name: value for name, value in kept.items() if value is not None}
-        if pairs:
-            yield where, kept | {"first": items[0], "second": items[1], "answer": choice}
-            continue
-        best = dict(zip(("first", "second"), items)).get(choice, choice) if len(items) == 2 else choice
-        if best in items:
-            yield where, kept | {"order": [best, [name for name in items if name != best]]}
-        elif choice == "equal":
-            yield where, kept | {"order": [items]}
-
-
 _FORMS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Row]]], ...] = (
     (("_label_cost", "_label_probability", "_label_Action"), _logged),
     (("type", "data", "meta", "user_id"), _thumbs),
-    (("kind", "decision", "choice"), _exported),
 )
 """The fields by which a form is recognised, and what reads its records."""
