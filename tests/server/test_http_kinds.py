@@ -219,7 +219,12 @@ REFUSED: dict[str, list[tuple[str, dict[str, Any], str | None, str]]] = {
         ("feedback", {"rating": {"i0": 1}}, None, "expected choice, better, clicks or none"),
         ("feedback", {"thumb": "up"}, None, "expected choice, better, clicks or none"),
         ("decisions", {"candidates": ["i0"]}, "candidates", "expected two or more, to choose between, got 1"),
-        ("decisions", {"candidates": [{"id": "along"}, {"id": "too"}]}, "candidates", "expected names of items on offer"),
+        (
+            "decisions",
+            {"candidates": [{"id": "along"}, {"id": "too"}]},
+            "candidates",
+            "expected names of items on offer",
+        ),
         ("decisions", {"show": 1}, "show", "expected two or more, to choose between, got 1"),
         ("decisions", {"prior": {"i0": 1}}, "prior", "expected none in a loop of choices"),
     ],
