@@ -40,6 +40,14 @@ def test_a_table_of_ratings_is_learned(folder: Path) -> None:
     assert (got.code, got.json["counts"]["feedback"]["applied"]) == (0, 2)
 
 
+def test_ratings_without_people_are_refused_as_ratings(folder: Path) -> None:
+    assert heedful("init films --ratings 1..5").code == 0
+    (folder / "library.csv").write_text("Book Id,Title,My Rating\n1,A,3\n2,B,0\n3,C,5\n")
+    got = heedful("import films library.csv")
+    assert (got.code, "library.csv: person: expected a column of person" in got.err) == (2, True)
+    assert "--missing 0 if it stands for none" in got.err
+
+
 def test_what_was_done_is_worth_ratings(folder: Path) -> None:
     assert heedful("init films --ratings 1..5").code == 0
     (folder / "did.csv").write_text("feedback_type,user_id,item_id\nstar,u0,i0\nread,u1,i0\n")

@@ -84,7 +84,8 @@ class Rating(Interaction[RatingModel]):
         missing: Collection[str],
         items: Collection[str],
     ) -> list[dict[str, Any]] | None:
-        if not columns and not fitting("person", table.header):
+        rated = fitting("rating", table.header) and self.manifest.encoding.identifier not in table.header
+        if not (columns or rated or fitting("person", table.header)):
             return None
         read = read_ratings(table, columns, twice="last", words=worth, missing=missing)[0]
         users, names = read.user_names.tolist(), read.item_names.tolist()
