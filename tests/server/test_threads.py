@@ -49,7 +49,7 @@ def held() -> Iterator[Callable[[], int]]:
 
 
 @asynccontextmanager
-async def serving(folder: Path, threads: int = 6) -> AsyncIterator[ServerContext]:
+async def serving(folder: Path, threads: int = 8) -> AsyncIterator[ServerContext]:
     service = ServerContext(folder, Options(threads=threads))
     try:
         yield service
@@ -116,17 +116,17 @@ def test_whoever_has_too_much_waiting_is_told(folder: Path) -> None:
     async def work() -> None:
         async with serving(folder) as service:
             with held() as long:
-                tasks = await take_all(service, long, 90)
+                tasks = await take_all(service, long, 270)
                 await asyncio.sleep(0)
                 refused = [task for task in tasks if task.done()]
-                assert len(refused) == 270 - 4 - 256
+                assert len(refused) == 3 * (270 - 4 - 256)
                 for task in refused:
                     problem = task.exception()
                     assert isinstance(problem, Problem)
                     assert (problem.status, problem.headers) == (429, {"Retry-After": "1"})
                     assert "expected at most 4" in str(problem)
             answered = await asyncio.gather(*(task for task in tasks if task not in refused))
-            assert sorted(answered) == list(range(1, 261))
+            assert sorted(answered) == list(range(1, 3 * 260 + 1))
 
     run(work())
 
@@ -137,7 +137,7 @@ def test_a_thread_counts_until_it_is_done(folder: Path) -> None:
     async def work() -> None:
         async with serving(folder, threads=32) as service:
             with held() as long:
-                for task in await take_all(service, long, 2):
+                for task in await take_all(service, long, 3):
                     task.cancel()
                 await asyncio.sleep(0)
                 worker = await service.loops.open(TENANT, "l0")

@@ -22,7 +22,7 @@ from heedful.loop.decide import DecisionRequest
 from heedful.loop.feedback import UnknownDecision
 from heedful.loop.projection import AGAIN, PendingEvent
 from heedful.loop.records import Answer, Decision, check_id
-from heedful.server.threads import Turns
+from heedful.server.threads import AT_ONCE, Turn, Turns
 from heedful.storage import Moved
 
 T = TypeVar("T")
@@ -56,6 +56,7 @@ class LoopWorker:
         self.loop = loop
         self._turns, self._tenant = Turns() if turns is None else turns, tenant
         self._tasks = set[asyncio.Task[Any]]()
+        self._own_turn = Turn(*AT_ONCE["loop"])
         self.projection = loop.projection
         self._slow = loop.projection.interaction.slow
         """whether a decision or an update of the model takes milliseconds, and is therefore done in another thread"""
@@ -199,7 +200,8 @@ class LoopWorker:
 
         Raise Moved if the log's file was removed or replaced since it was opened, and Problem (429) if too much of the
         tenant's work waits for a thread."""
-        return await self._in_turn("long", self._run_here, work)
+        async with self._own_turn:
+            return await self._in_turn("long", self._run_here, work)
 
     async def _in_turn(self, what: str, work: Callable[..., T], *args: Any) -> T:
         return await self._turns.run(self._pool, self._tenant, what, work, *args)

@@ -17,7 +17,8 @@ from heedful.server.problems import Problem
 T = TypeVar("T")
 
 AT_ONCE: dict[str, tuple[int, float]] = {
-    "long": (4, 256),
+    "long": (6, 256),
+    "loop": (4, 256),
     "large": (1, 32),
     "streams": (1, inf),
     "commits": (4, inf),
@@ -26,7 +27,8 @@ AT_ONCE: dict[str, tuple[int, float]] = {
 }
 """What is done in threads -> (how much of it at a time for one tenant, how many requests of theirs may wait for it).
 
-"long" is whatever takes long, "large" the decoding and handling of a large body, which is in memory meanwhile,
+"long" is whatever takes long, "loop" that in a single loop, so that one that is locked leaves some to their others,
+"large" the decoding and handling of a large body, which is in memory meanwhile,
 "streams" a read for a stream of events, "commits" a commit or the wait for the disk, "keeping" a snapshot, "opening" a
 loop that is opened."""
 
