@@ -699,8 +699,7 @@ def test_pairs_that_the_loop_has_already_are_said_in_the_line_that_says_how_many
     assert "4 pairs, 4 used" in heedful("import texts pairs.jsonl --as preference-data").out
     write("more.jsonl", [{"prompt": f"p{i}", "chosen": f"good {i}", "rejected": f"bad {i}"} for i in range(6)])
     assert (
-        "6 pairs, 6 used: 2 new, 4 in the loop already"
-        in heedful("import texts more.jsonl --as preference-data").out
+        "6 pairs, 6 used: 2 new, 4 in the loop already" in heedful("import texts more.jsonl --as preference-data").out
     )
 
 
