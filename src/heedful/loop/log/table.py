@@ -163,7 +163,13 @@ class LogTable:
         """Make this process stay the owner of the loop for `seconds` after each commit or `Directory.renew`.
 
         Meanwhile other processes send clients to `address`, a URL."""
-        self.hold, self.address = seconds, address
+        with self._leasing:
+            self.hold, self.address = seconds, address
+            if self._epoch >= 0:  # it made the loop, or wrote to it: nobody becomes the owner who could say where it is
+                self._reader.rows(
+                    f"{_RENEW}, address = ? WHERE loop = ? AND epoch = ? AND owner = ? RETURNING 1",
+                    [seconds, address, self.number, self._epoch, self._owner],
+                )
 
     def release(self) -> None:
         """Let another process become the owner at once."""
