@@ -357,4 +357,4 @@ async def metrics(request: ApiRequest) -> object:
 
 
 async def events(request: ApiRequest) -> object:
-    return stream(request.service, request.caller, request.worker, request.query, request.headers)
+    return await stream(request.service, request.caller, request.worker, request.query, request.headers)

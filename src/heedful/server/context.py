@@ -21,7 +21,7 @@ from heedful.server.metrics import Metrics, Texts
 from heedful.server.problems import Problem, bad_input, out_of_files
 from heedful.server.sessions import Sessions
 from heedful.server.threads import Threads, Turns
-from heedful.storage import Closed, Damaged, Moved, Owned, Place
+from heedful.storage import Closed, Damaged, Moved, Owned, Place, Unreachable
 
 T = TypeVar("T")
 
@@ -186,6 +186,9 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
         return Problem(
             "unavailable", told, headers={"Retry-After": "1"}, **({"owner": error.owner} if error.owner else {})
         )
+    if isinstance(error, Unreachable):
+        told = "the database cannot be reached; whether anything was changed is not known: send it again, with its id"
+        return Problem("unavailable", told, headers={"Retry-After": "1"})
     if isinstance(error, TimeoutError | InterruptedError):
         told = "somebody else has been writing for too long; nothing was changed: send it again"
         return Problem("unavailable", told, headers={"Retry-After": "1"})

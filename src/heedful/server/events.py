@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ async def always() -> bool:
     return True
 
 
-def stream(
+async def stream(
     service: ServerContext,
     caller: Caller,
     worker: LoopWorker,
@@ -53,8 +53,10 @@ def stream(
 
     The `query` may limit it: `after` starts after the event with that sequence number (the header Last-Event-ID takes
     precedence), `kinds` selects kinds of events, and follow=false ends the stream at the end of the log. It also ends
-    when the caller loses the scope read, `holds` returns False, or the server stops. Raise ValueError, beginning with
-    the parameter's name, if a parameter or the header is invalid."""
+    when the caller loses the scope read, `holds` returns False, or the server stops. If the log can no longer be read,
+    the connection is cut off, so that nobody takes it for the end of the log. Raise ValueError, beginning with the
+    parameter's name, if a parameter or the header is invalid, and what the log raises if its beginning cannot be
+    read."""
     after = _after(query.get("after"), headers.get(b"last-event-id"))
     kinds = _kinds(query.get("kinds"))
     follow = query.get("follow", "true")
@@ -65,21 +67,34 @@ def stream(
         return not service.stopping.is_set() and service.authenticator.holds(caller, "read") and await holds()
 
     parts = _parts(service, caller.tenant, worker, after, kinds, follow == "true", goes_on)
-    return Stream(parts, worker)
+    return Stream([await anext(parts, b"")], parts, worker)
 
 
 class Stream(StreamingResponse):
     """An HTTP answer sent as a stream of server-sent events. As long as it lasts, the server does not close the
     loop."""
 
-    def __init__(self, parts: AsyncIterator[bytes], worker: LoopWorker) -> None:
+    def __init__(self, first: Iterable[bytes], parts: AsyncIterator[bytes], worker: LoopWorker) -> None:
         super().__init__(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
-        self._desk = worker
+        self._first, self._desk = first, worker
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Send the stream until it ends or the client disconnects."""
         with self._desk:
             await super().__call__(scope, receive, send)
+
+    async def stream_response(self, send: Any) -> None:
+        """Send all parts; if the log cannot be read any more, do not send the end, which cuts off the connection."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for first in self._first:
+            await send({"type": "http.response.body", "body": first, "more_body": True})
+        try:
+            async for part in self.body_iterator:
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        except (OSError, ValueError) as error:
+            log.warning("%s: a stream of events ended: %s", self._desk.path, error)
+            return
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _after(given: str | None, last: bytes | None) -> int:
@@ -109,17 +124,15 @@ async def _parts(
     goes_on: Holds,
 ) -> AsyncIterator[bytes]:
     aio = asyncio.get_running_loop()
-    said = aio.time()
-    yield b": events of the loop\n\n"
+    said, opening = aio.time(), b": events of the loop\n\n"
     while await goes_on():
         feed: Feed | None = service.feeds.get(worker)
         coming = feed.coming() if feed is not None else None  # before the log is read: what comes meanwhile is there
-        try:
-            async with service.turns.of(tenant, "streams"):
-                new, more = await worker.read(partial(_round, worker.loop, after))
-        except (OSError, ValueError) as error:  # the answer has begun: who reads can only be left to come again
-            log.warning("%s: a stream of events ended: %s", worker.path, error)
-            return
+        async with service.turns.of(tenant, "streams"):
+            new, more = await worker.read(partial(_round, worker.loop, after))
+        if opening:
+            yield opening
+            opening = b""
         while (found := new.select(after, kinds)) is not None:  # otherwise some were missed, which the log has
             told, after = found
             if told or aio.time() - said >= SILENCE:
@@ -134,7 +147,7 @@ async def _parts(
                 coming = feed.coming()
             came = await coming
             coming = feed.coming()
-            if came is None or not await goes_on():
+            if not await goes_on():
                 return
             new = came
 
@@ -175,7 +188,7 @@ class Feed:
 
     def __init__(self, service: ServerContext, worker: LoopWorker, after: int) -> None:
         self._service, self._desk = service, worker
-        self._waiting: list[asyncio.Future[Round | None]] = []
+        self._waiting: list[asyncio.Future[Round]] = []
         self._task = asyncio.ensure_future(self._run(after))
 
     @classmethod
@@ -186,12 +199,12 @@ class Feed:
             feed = service.feeds[worker] = cls(service, worker, after)
         return feed
 
-    def coming(self) -> asyncio.Future[Round | None]:
+    def coming(self) -> asyncio.Future[Round]:
         """Return a future that resolves to the next round of events, which may be empty.
 
-        It resolves to None if the feed ends because the log cannot be read or the server stops. If the feed has ended
-        before this call, it resolves at once to a round that makes the caller read the log again."""
-        future: asyncio.Future[Round | None] = asyncio.get_running_loop().create_future()
+        If the feed has ended, because the log cannot be read or the server stops, it is a round that makes the caller
+        read the log again."""
+        future: asyncio.Future[Round] = asyncio.get_running_loop().create_future()
         if self._task.done():
             future.set_result(_MISSED)
         else:
@@ -209,13 +222,13 @@ class Feed:
                 await self._tell(new)
                 if not more:
                     await _wait(changed, stopping)
-        except (OSError, ValueError) as error:
-            log.warning("%s: a stream of events ended: %s", worker.path, error)
+        except (OSError, ValueError):
+            pass  # each follower reads the log again, and says what is wrong
         finally:
             del self._service.feeds[worker]
             for future in self._waiting:
                 if not future.done():
-                    future.set_result(None)
+                    future.set_result(_MISSED)
 
     async def _tell(self, new: Round) -> None:
         waiting, self._waiting = self._waiting, []

@@ -25,6 +25,8 @@ from heedful.server.protocol import Protocol
 from heedful.storage import Address, Place, place_of
 
 log = logging.getLogger("heedful.server")
+# Of a stream that is cut off as its log cannot be read any more, which is logged where that is known.
+logging.getLogger("uvicorn.error").addFilter(lambda record: "without completing response" not in str(record.msg))
 
 OWN_FILES = 100
 """About how many files the server opens besides those of connections and loops."""

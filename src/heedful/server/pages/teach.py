@@ -81,7 +81,7 @@ async def live(visit: Visit) -> Response:
     query = {name: text for name, text in visit.query.items() if name in ("after", "kinds")}
     headers: dict[bytes, bytes] = dict(visit.request.scope["headers"])
     holds = partial(session.holds, visit.service, visit.request) if visit.caller.prefix else always
-    return stream(visit.service, visit.caller, visit.worker, query, headers, holds)
+    return await stream(visit.service, visit.caller, visit.worker, query, headers, holds)
 
 
 async def _render(visit: Visit, template: str, hand: Hand, person: str | None, said: Reply = NOTHING) -> Response:
