@@ -20,7 +20,7 @@ def test_two_groups_that_never_met_are_two_boards() -> None:
     first, second = [("ace", "bee", 7, 3)], [("dog", "elk", 40, 4), ("elk", "fox", 10, 6)]
     loaded = pairs_in("x", rows([*first, *second]))
     board = board_of(votes_of(loaded), influence=False)  # type: ignore[arg-type]
-    told = [(row["item"], row["place"], *row["places"]) for row in board.rows()]
+    told = [(row["item"], row["place"], row["place_low"], row["place_high"]) for row in board.rows()]
     assert [each[:2] for each in told] == [("dog", 1), ("elk", 2), ("fox", 3), ("ace", 1), ("bee", 2)]
     assert all(1 <= low <= high <= (2 if name in ("ace", "bee") else 3) for name, _, low, high in told)
     best = dict(zip(board.models, board.best.tolist()))
