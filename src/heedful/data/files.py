@@ -23,13 +23,33 @@ MISSING = frozenset({"", "na", "nan", "null"})
 _GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
+UNZIPPED, TIMES = 2**28, 300
+"""The most bytes of a gzip file: so many, or so many times as many as it has. Text is written in a twentieth at best."""
+
+
+class _Unzipped(gzip.GzipFile):
+    """The bytes in a gzip file, of which no more are read than anybody wrote."""
+
+    def __init__(self, file: io.BufferedReader, path: Path) -> None:
+        super().__init__(fileobj=file)
+        self._path, self._size = path, path.stat().st_size
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return up to `size` bytes; raise ValueError, with the file's name, where too many came."""
+        found = super().read(size)
+        if self.tell() > max(UNZIPPED, TIMES * self._size):
+            told = f"expected at most {TIMES} times the {self._size:,} bytes of the file, got more"
+            raise ValueError(f"{self._path.name}: gzip: {told}: if it is meant, gunzip it first")
+        return found
+
+
 @contextmanager
 def open_uncompressed(path: Path) -> Iterator[io.BufferedReader]:
     """Open the file at `path`, plain or gzip, and return its uncompressed bytes as a stream; a context manager.
 
     The first two bytes, not the name, tell whether it is gzip. Raise FileNotFoundError if there is no such file,
     IsADirectoryError if it is a folder, both with a hint what to do. While it is read, raise ValueError, with the
-    file's name, if gzip data are cut off or damaged."""
+    file's name, if gzip data are cut off, damaged, or far more than anybody writes into so small a file."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -44,7 +64,7 @@ def open_uncompressed(path: Path) -> Iterator[io.BufferedReader]:
         raise IsADirectoryError(f"{path}: expected a file, got a folder; name a file in it") from None
     with file:
         if file.peek(2)[:2] == b"\x1f\x8b":
-            with gzip.GzipFile(fileobj=file) as unzipped:
+            with _Unzipped(file, path) as unzipped:
                 try:
                     # The buffer iterates over lines in C, which gzip itself does not.
                     yield io.BufferedReader(unzipped)
