@@ -84,3 +84,11 @@ def test_names_within() -> None:
 def test_a_path_is_no_address() -> None:
     assert place_of("postgres/cars") == Path("postgres/cars")
     assert not is_address(Path("postgresql://host/db"))
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/b/c", "x y", "", "x.heedful.heedful", "é", "x\n"])
+def test_a_loop_in_a_database_has_a_name_that_a_server_can_serve(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^name: expected NAME or TENANT/NAME, of letters, digits, "):
+        (Address("postgresql://there/loops") / name).check_name()
+    for good in ("cars", "shop/cars", "a.b_c-1"):
+        (Address("postgresql://there/loops") / good).check_name()
