@@ -256,7 +256,8 @@ def _open_or_create(
 def _study_folder(source: Path) -> Path:
     """Return the absolute path of the existing study `source`. Raise ValueError unless it is called NAME.heedful, with
     a name that can be part of a URL."""
-    from heedful.server.loops import SUFFIX, loop_name
+    from heedful.server.loops import loop_name
+    from heedful.storage.address import SUFFIX
 
     path = source.resolve() if source.name == ".." else source.absolute()
     if not path.name.endswith(SUFFIX):

@@ -24,7 +24,7 @@ _GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 UNZIPPED, TIMES = 2**28, 300
-"""The most bytes of a gzip file: so many, or so many times as many as it has. Text is written in a twentieth at best."""
+"""The most bytes of a gzip file: so many, or so many times as many as it has. Text takes a twentieth at best."""
 
 
 class _Unzipped(gzip.GzipFile):

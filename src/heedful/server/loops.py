@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import logging
-import re
 import sys
 import time
 from collections import Counter
@@ -25,25 +24,24 @@ from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem, out_of_files
 from heedful.server.threads import Turns
 from heedful.storage import Address, Moved, Place, Unreachable
+from heedful.storage.address import NAME, SUFFIX
 
 if TYPE_CHECKING:
     from heedful.loop.log.table import Directory
 
 MAIN = "main"
-SUFFIX = ".heedful"
 AGAIN_AFTER = 10.0
 """Seconds between two attempts to remove the bytes of a forgotten person from the files while another process reads
 them."""
 TRIM_AFTER = 10.0
 """Seconds between two times that memory of closed loops is returned to the system."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 log = logging.getLogger("heedful.server")
 
 
 def loop_name(name: str, given: object) -> str:
     """Return `given` if it is a valid name of a loop. Raise ValueError, beginning with `name`, if it is not."""
-    if not isinstance(given, str) or not _NAME.fullmatch(given) or given.endswith(SUFFIX):
+    if not isinstance(given, str) or not NAME.fullmatch(given) or given.endswith(SUFFIX):
         told = "expected a name of 1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit"
         raise ValueError(f"{name}: {told}, got {given if not isinstance(given, str) else given[:120]!r}")
     return given
@@ -106,13 +104,13 @@ class Loops:
         home = self._home(tenant)
         if self._directory is not None or isinstance(home, Address):
             there = [key.rpartition("/") for key in self._directory.names()] if self._directory is not None else []
-            return [name for owner, _, name in there if (owner or MAIN) == tenant and _NAME.fullmatch(name)]
+            return [name for owner, _, name in there if (owner or MAIN) == tenant and NAME.fullmatch(name)]
         try:
             found = [entry.name for entry in home.iterdir() if entry.name.endswith(SUFFIX)]
         except (FileNotFoundError, NotADirectoryError):
             return []
         names = sorted(name.removesuffix(SUFFIX) for name in found)
-        return [name for name in names if _NAME.fullmatch(name) and _is_loop(home / f"{name}{SUFFIX}")]
+        return [name for name in names if NAME.fullmatch(name) and _is_loop(home / f"{name}{SUFFIX}")]
 
     async def list_names(self, tenant: str) -> list[str]:
         """Return the names of the tenant's loops, sorted, without opening any. This looks at every loop's folder, and
@@ -144,7 +142,7 @@ class Loops:
             if (moving := self._moving.get(key)) is None:
                 break
             await asyncio.shield(moving)
-        if not _NAME.fullmatch(name) or not _is_loop(self.path(tenant, name)):
+        if not NAME.fullmatch(name) or not _is_loop(self.path(tenant, name)):
             raise not_found(name)
         return await self._move(key, partial(self._open_loop, name, self.path(tenant, name)))
 

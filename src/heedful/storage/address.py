@@ -12,6 +12,9 @@ _HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._~%-]*)(?::[0-9]*)?"
 _PARTS = re.compile(rf"(\w+://)(?:([^:@/]*)(?::[^@/]*)?@)?({_HOST}(?:,{_HOST})*(?:/[A-Za-z0-9._~%$-]*)?)(?:\?[^@]*)?")
 """The scheme, the user, and hosts with the name of the database, of a URL from which nothing of a password can be left
 in these: an "@" or "/" of its own would be."""
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""A name of a loop, or of a tenant, that has a place in a URL."""
+SUFFIX = ".heedful"
 _URL = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
@@ -46,8 +49,15 @@ class Address:
     def __truediv__(self, name: str) -> Address:
         """Return the address of `name` within this one: of a tenant, or of a loop, whose ending ".heedful" is left
         out."""
-        name = name.removesuffix(".heedful")
+        name = name.removesuffix(SUFFIX)
         return Address(self.url, f"{self.key}/{name}" if self.key else name)
+
+    def check_name(self) -> None:
+        """Raise ValueError unless a loop can be made under this name, so that a server can serve it."""
+        parts = self.key.split("/")
+        if len(parts) > 2 or not all(NAME.fullmatch(each) and not each.endswith(SUFFIX) for each in parts):
+            told = "expected NAME or TENANT/NAME, of letters, digits, '.', '_' and '-', first a letter or digit"
+            raise ValueError(f"name: {told}, got {self.key!r:.120}")
 
 
 Place = Path | Address
@@ -77,7 +87,7 @@ def place_of(given: str | os.PathLike[str] | Address) -> Place:
         url, _, key = given.rpartition("#")
         if not url or "@" in key:  # then the "#" is in the password
             url, key = given, ""
-        return Address(url, key.removesuffix(".heedful"))
+        return Address(url, key.removesuffix(SUFFIX))
     if isinstance(given, str) and _URL.match(given):
         raise ValueError(f"expected a folder or postgresql://HOST/DATABASE#NAME, got one of {shown_path(given)}")
     return Path(given)

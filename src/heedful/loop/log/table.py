@@ -63,7 +63,9 @@ class LogTable:
         none.
 
         A writer waits up to `wait` seconds for others. Raise FileExistsError if the loop is to be made and is there,
-        FileNotFoundError if it is to be opened and is not."""
+        FileNotFoundError if it is to be opened and is not, and ValueError for a name that no server can serve."""
+        if create:
+            address.check_name()
         self.path, self._wait = address, wait
         self.hold, self.address = 0.0, ""
         self.unmoved = 0
