@@ -607,3 +607,27 @@ def test_who_made_the_loop_and_serves_it_says_where_at_once(postgres: str, db: p
         with Loop.open(Address(postgres, name)) as other, pytest.raises(Owned, match="at http://one:8710") as error:
             other.decide(id="d")
         assert error.value.owner == "http://one:8710"
+
+
+def test_a_role_that_may_not_write_tables_anew_erases_nothing_and_says_so(
+    postgres: str, db: psycopg.Connection[Any]
+) -> None:
+    name, role = new_name(), f"limited_{new_name()}".replace("-", "_")
+    with small_loop(Address(postgres, name), control=0.0) as loop:
+        loop.decide(id="d-annemarie", person="annemarie")
+    db.execute(f"CREATE ROLE {role} LOGIN")
+    for right in (
+        "USAGE ON SCHEMA heedful",
+        "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA heedful",
+        "USAGE ON ALL SEQUENCES IN SCHEMA heedful",
+    ):
+        db.execute(f"GRANT {right} TO {role}")
+    parts = urlsplit(postgres)
+    limited = parts._replace(netloc=f"{role}@{parts.netloc.rpartition('@')[2]}").geturl()
+    try:
+        with Loop.open(Address(limited, name)) as loop, pytest.raises(Unerased, match="may not write") as error:
+            loop.forget("annemarie")
+        assert (error.value.forgotten.events, error.value.forgotten.erased) == (1, False)
+    finally:
+        db.execute(f"DROP OWNED BY {role}")
+        db.execute(f"DROP ROLE {role}")
