@@ -430,7 +430,8 @@ class LogTable:
         """Write anew the tables that held deleted events and snapshots, as their bytes stay in PostgreSQL's pages
         otherwise.
 
-        Raise TimeoutError if another session of this database still sees the old rows, or reads all the time."""
+        Raise TimeoutError if another session of this database still sees the old rows, or reads all the time, and if
+        the role that is connected may not write them anew."""
         # Whoever commits or connects to the database at this moment may see the old rows, too, but not for long.
         until, pause = time.monotonic() + self._wait, 0.1
         while self._rewrite():
@@ -444,9 +445,11 @@ class LogTable:
 
     def _rewrite(self) -> int:
         """Write the tables anew once; return how many deleted rows are still in them because somebody sees them."""
-        kept = [0]
+        kept, refusals = [0], list[str]()
 
         def told(diagnostic: Any) -> None:
+            if diagnostic.severity_nonlocalized == "WARNING":  # VACUUM skips what it may not touch, without an error
+                refusals.append(diagnostic.message_primary)
             match = re.match(r"(\d+) ", diagnostic.message_detail or "")
             kept[0] += int(match[1]) if match else 0
 
@@ -461,6 +464,11 @@ class LogTable:
                     self._vacuum(db, each)
             finally:
                 db.close()
+        if refusals:
+            raise TimeoutError(
+                f"{self.path}: this role may not write the tables anew ({refusals[0]}), so the forgotten rows are still "
+                "in them: connect as their owner and open the loop, which finishes the job"
+            )
         return kept[0]
 
     def _vacuum(self, db: Connection, table: str) -> None:
