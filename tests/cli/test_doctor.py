@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -288,11 +289,28 @@ def test_doctor_after_somebody_was_forgotten(loop: Path) -> None:
     assert "decisions 2, answered 1, feedback 1, undone 0, people 1, forgotten 1" in found["events"][0]["told"]
 
 
-def test_doctor_changes_nothing(loop: Path) -> None:
+@pytest.mark.parametrize("line", ["doctor", "report", "health", "show", "evaluate perceptron"])
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_reads_changes_nothing(loop: Path, line: str, kept: bool) -> None:
     with Loop.open(loop) as one:
         one.snapshot()
+    if not kept:
+        for file in loop.glob("snapshot-*"):
+            file.unlink()
     before = {file.name: file.read_bytes() for file in loop.iterdir()}
-    looked()
+    words = line.split()
+    heedful(" ".join([words[0], "cars", *words[1:]]))
+    assert {file.name: file.read_bytes() for file in loop.iterdir()} == before
+
+
+@pytest.mark.parametrize(("version", "word"), [(1, "older"), (99, "newer")])
+def test_a_log_of_another_version_is_left_as_it_is(loop: Path, version: int, word: str) -> None:
+    with closing(sqlite3.connect(loop / "log.db")) as db:
+        db.execute(f"PRAGMA user_version = {version}")
+    before = {file.name: file.read_bytes() for file in loop.iterdir()}
+    [found] = looked()["log"]
+    assert f"{word} than" in found["told"]
+    assert "back-up" not in found["next"]
     assert {file.name: file.read_bytes() for file in loop.iterdir()} == before
 
 
