@@ -141,6 +141,7 @@ def test_a_candidate_in_a_snapshot_of_other_code_is_folded_again(
         assert len(lessons) == 10
         assert loop.notes == []
         assert side(loop) == before
+        loop.decide(id="more")  # who writes nothing keeps nothing either
     with taught(monkeypatch) as lessons, Loop.open(path) as loop:
         assert lessons == []
         assert side(loop) == before

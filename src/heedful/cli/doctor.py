@@ -77,15 +77,28 @@ def _show(finding: Finding) -> None:
 
 def _inspect(folder: Place, own: Sequence[str] | None) -> Iterator[Finding]:
     from heedful.loop import Loop
+    from heedful.loop.log.file import is_outdated
+    from heedful.storage import Newer
 
     if isinstance(folder, Path):
         yield from _files(folder)
+        if is_outdated(folder / "log.db"):
+            older = "older than this heedful: what opens it first brings it up, and only this one reads it then"
+            yield Finding(
+                "log", "warning", older, f"Copy {folder} aside first, or look with the heedful that wrote it."
+            )
+            return
     try:
         loop = Loop.open(folder, learner=own)
     except (KeyError, IndexError):
         raise
     except LookupError as error:
         raise BadInput(f"{error} (here: --own SPEC)") from error
+    except Newer as error:
+        yield Finding(
+            "log", "problem", f"newer than this heedful: {error}", "Upgrade heedful: the log is as it should be."
+        )
+        return
     except (ValueError, OSError) as error:
         if own is not None and isinstance(error, ValueError) and str(error).startswith("learner:"):
             raise BadInput(str(error)) from error

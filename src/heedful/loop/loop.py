@@ -244,7 +244,7 @@ class Loop:
         self.decider, self.feedback_reader = Decider(projection), FeedbackReader(projection)
 
     def close(self) -> None:
-        """Write a snapshot, if the model has learned anything since the last one, and close the log."""
+        """Write a snapshot, if anything was written to the log and learned since the last one, and close the log."""
         self.projection.close()
 
     def _repr_html_(self) -> str:

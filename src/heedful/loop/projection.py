@@ -212,6 +212,7 @@ class Projection:
         self._model = self.fresh()
         self._stale = False  # the model is not the fold: something was undone, a lesson failed or was interrupted
         self._since_snapshot = self._since_mark = 0
+        self._wrote = False  # who only reads keeps no snapshot either
         self.moves = Moves()
         """how much feedback the model is made of, and how much of it changed predictions"""
         self._marks: list[Mark] = []
@@ -398,10 +399,10 @@ class Projection:
             self.notes.append(told)
 
     def close(self) -> None:
-        """Write a snapshot, if the model has learned anything since the last one, and close the log."""
+        """Write a snapshot, if anything was written to the log and learned since the last one, and close the log."""
         with self.turn:
             try:
-                if self._since_snapshot > 0:
+                if self._since_snapshot > 0 and self._wrote:
                     self.keep()
             finally:
                 self.log.close()
@@ -559,6 +560,7 @@ class Projection:
             group: dict[tuple[str, str], Event] = {}
             repeated = list[PendingEvent]()
             with self.log.writing(patient, durable=durable and self.waits_for_disk(drafts)):
+                self._wrote = True
                 version = self._version
                 if not patient and (self._stale or self.log.head() != self._head):
                     raise Busy("there is something to catch up with")

@@ -21,7 +21,7 @@ from heedful.server.metrics import Metrics, Texts
 from heedful.server.problems import Problem, bad_input, out_of_files
 from heedful.server.sessions import Sessions
 from heedful.server.threads import Threads, Turns
-from heedful.storage import Closed, Damaged, Moved, Owned, Place, Unreachable
+from heedful.storage import Closed, Damaged, Moved, Newer, Owned, Place, Unreachable
 
 T = TypeVar("T")
 
@@ -186,6 +186,10 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
         return Problem(
             "unavailable", told, headers={"Retry-After": "1"}, **({"owner": error.owner} if error.owner else {})
         )
+    if isinstance(error, Newer):
+        log.error("%s", error)
+        told = "a newer heedful has written the log of this loop; nothing was changed: ask a server of that version"
+        return Problem("unavailable", told, headers={"Retry-After": "60"})
     if isinstance(error, Unreachable):
         told = "the database cannot be reached; whether anything was changed is not known: send it again, with its id"
         return Problem("unavailable", told, headers={"Retry-After": "1"})

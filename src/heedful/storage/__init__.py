@@ -7,7 +7,7 @@ nothing.
 """
 
 from heedful.storage.address import Address, Place, is_address, place_of
-from heedful.storage.errors import Busy, Closed, Damaged, Moved, Owned, Unreachable
+from heedful.storage.errors import Busy, Closed, Damaged, Moved, Newer, Owned, Unreachable
 
 __all__ = [
     "Address",
@@ -15,6 +15,7 @@ __all__ = [
     "Closed",
     "Damaged",
     "Moved",
+    "Newer",
     "Owned",
     "Place",
     "Unreachable",

@@ -20,6 +20,10 @@ class Closed(ValueError):
     """The connection to the database file was closed before this call."""
 
 
+class Newer(Damaged):
+    """A newer heedful wrote it: nothing is wrong but the version of this one."""
+
+
 class Unreachable(TimeoutError):
     """The database server cannot be reached, or the connection to it was lost.
 

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from heedful.storage.address import Address
-from heedful.storage.errors import Closed, Damaged, Unreachable
+from heedful.storage.errors import Closed, Damaged, Newer, Unreachable
 
 T = TypeVar("T")
 
@@ -131,11 +131,11 @@ class Server:
         return int(found)
 
     def check(self, connection: Connection) -> bool:
-        """Return whether heedful's tables are there, of the newest version. Raise Damaged if a newer heedful made
+        """Return whether heedful's tables are there, of the newest version. Raise Newer if a newer heedful made
         them."""
         found, newest = self.version(connection), len(self._steps)
         if found > newest:
-            raise Damaged(
+            raise Newer(
                 f"{self.address}: expected tables of version {newest} or older, got {found}: "
                 "a newer heedful made them; upgrade heedful to use them"
             )

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.storage.errors import Busy, Closed, Damaged
+from heedful.storage.errors import Busy, Closed, Damaged, Newer
 
 WAIT = 5.0
 """Seconds to wait for another process that is writing."""
@@ -139,14 +139,15 @@ class Database:
     def check(self, connection: Connection) -> int:
         """Return the file's version (see `version`), having checked that it holds our tables and nothing else.
 
-        Raise Damaged if a newer heedful wrote it, if a table is missing, or if there is anything that the schema does
-        not have, since a view, a trigger or a computed column of somebody else's could run any code, without end. A
-        missing index or trigger is not refused. The check itself runs no code that is stored in the file.
+        Raise Newer if a newer heedful wrote it, and Damaged if a table is missing, or if there is anything that the
+        schema does not have, since a view, a trigger or a computed column of somebody else's could run any code,
+        without end. A missing index or trigger is not refused.
+        The check itself runs no code that is stored in the file.
         """
         schema = self.schema
         found = self.version(connection)
         if found > schema.newest:
-            raise Damaged(
+            raise Newer(
                 f"{self.path}: expected a {schema.noun} of schema {schema.newest} or older, got {found}: "
                 "a newer heedful wrote it; upgrade heedful to open it"
             )

@@ -340,6 +340,14 @@ class LogFile:
         return found
 
 
+def is_outdated(path: Path) -> bool:
+    """Return whether an older heedful wrote the log file at `path`, which is brought up when it is opened; read from
+    its header, without opening it."""
+    with path.open("rb") as file:
+        header = file.read(64)
+    return 0 < int.from_bytes(header[60:64], "big") < SCHEMA.newest
+
+
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return what the system knows the file at `path` by; None if there is none."""
     try:

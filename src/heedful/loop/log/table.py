@@ -466,8 +466,8 @@ class LogTable:
                 db.close()
         if refusals:
             raise TimeoutError(
-                f"{self.path}: this role may not write the tables anew ({refusals[0]}), so the forgotten rows are still "
-                "in them: connect as their owner and open the loop, which finishes the job"
+                f"{self.path}: this role may not write the tables anew ({refusals[0]}), so the forgotten rows are "
+                "still in them: connect as their owner and open the loop, which finishes the job"
             )
         return kept[0]
 
