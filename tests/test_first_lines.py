@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,7 @@ def test_scores_and_corrections_of_langfuse() -> None:
 def test_a_learner_of_ones_own(folder: Path) -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text()
     (folder / "mine.py").write_text(page.split("```python\n")[1].split("```")[0])
-    check, simulate = page.split("```\n\n```\n")[1].split("```")[0].splitlines()
+    check, make, simulate = page.split("```\n\n```\n")[1].split("```")[0].splitlines()
+    subprocess.run(["sh", "-c", make.replace("python", shlex.quote(sys.executable), 1)], check=True)
     assert re.search(r"All \d+ kept", run(check))
     assert "keep=0.9" in run(simulate)
