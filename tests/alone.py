@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
+_HELD = set[str]()
 KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "heedful-tests"
 
 
@@ -28,7 +29,12 @@ def alone_with_ray() -> Iterator[None]:
 @contextmanager
 def alone(name: str) -> Iterator[None]:
     """Wait until nobody else holds the lock `name`, and hold it. It ends with its process, too."""
+    assert name not in _HELD, f"this process, perhaps a fixture of the module, holds {name} already"
     KEPT.mkdir(parents=True, exist_ok=True)
     with (KEPT / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        _HELD.add(name)
+        try:
+            yield
+        finally:
+            _HELD.discard(name)
