@@ -169,6 +169,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("POST", "/v1/loops/{loop}/rank", {"candidates": ["i3", "no"]}),
     ("POST", "/v1/loops/{loop}/style", {"person": "p", "always": "Be brief."}),
     ("GET", "/v1/loops/{loop}/style", None),
+    ("GET", "/v1/loops/{loop}/people/{person}", None),
     ("GET", "/v1/loops/{loop}/health", None),
     ("GET", "/v1/loops/{loop}/experiments/plan", None),
     ("POST", "/v1/loops/{loop}/experiments", {"learner": "second-order:epsilon=0.1", "share": 0.5}),
