@@ -339,7 +339,7 @@ def test_names_are_only_ever_text(opened: Opened, server: Process) -> None:
         "../../etc/passwd?x=1#y",
         "語" * 40,
         "w" * 190,
-        "two  spaces, commas; \u202eright to left",
+        "two  spaces, commas; left to right",
     ]
     rows = [{"name": name, "size": n, "<i>size</i>": -n * n} for n, name in enumerate(names)]
     Loop.create(server.folder / "words.heedful", encoding=infer(rows, identifier="name"), items=rows).close()

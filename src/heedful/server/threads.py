@@ -85,7 +85,11 @@ class Turns:
             turn.release()
             raise
         under_way.add_done_callback(release)
-        return await asyncio.wrap_future(under_way)
+        waiting = asyncio.wrap_future(under_way)
+        try:
+            return await waiting
+        finally:
+            del under_way, waiting  # an error has this frame in its traceback: they would keep one another
 
 
 class Threads(Executor):
@@ -156,5 +160,6 @@ def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
         result = work()
     except BaseException as error:
         future.set_exception(error)
+        del future  # the error has this frame in its traceback
     else:
         future.set_result(result)
