@@ -108,7 +108,7 @@ def test_a_life_over_stdio(home: Place) -> None:
         assert (await call(client, "undo", event="e1"))["status"] == "duplicate"
         gone = await call(client, "forget", person="ann")
         where = gone.pop("unreached")
-        assert gone == {"person": "ann", "events": 3, "exports": [], "erased": True}
+        assert gone == {"person": "ann", "events": 3, "exports": [], "alike": [], "erased": True}
         assert bool(where) is isinstance(path, Address)
         assert "d1 was forgotten" in await refused(client, "learn", decision="d1", thumb="up")
 
