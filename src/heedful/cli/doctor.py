@@ -94,25 +94,22 @@ def _inspect(folder: Place, own: Sequence[str] | None) -> Iterator[Finding]:
         raise
     except LookupError as error:
         raise BadInput(f"{error} (here: --own SPEC)") from error
-    except Newer as error:
-        yield Finding(
-            "log", "problem", f"newer than this heedful: {error}", "Upgrade heedful: the log is as it should be."
-        )
-        return
     except (ValueError, OSError) as error:
         if own is not None and isinstance(error, ValueError) and str(error).startswith("learner:"):
             raise BadInput(str(error)) from error
-        yield Finding("log", "problem", str(error), _restore(folder))
+        newer = isinstance(error, Newer)
+        told = f"newer than this heedful: {error}" if newer else str(error)
+        yield Finding("log", "problem", told, "Upgrade heedful: the log is whole." if newer else _restore(folder))
         return
     with loop:
-        told = set[str]()
+        known = set[str]()
         for look in (_log, _segments, _snapshots, _learners, _incoming, _arms, _settings):
             try:
                 for finding in look(loop):
-                    told.add(finding.told)
+                    known.add(finding.told)
                     yield finding
             except (ValueError, OSError) as error:  # a damaged log: the other checks may still find something
-                if str(error) not in told:
+                if str(error) not in known:
                     yield Finding("log", "problem", str(error), _restore(folder))
 
 
