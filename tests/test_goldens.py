@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from asking import Caller
 
-from goldens import asked, folds, logs, make
+from goldens import asked, figures, folds, logs, make
 from heedful import Loop
 from heedful.data.jsonl import Line
 from heedful.io import import_lines
@@ -82,6 +82,15 @@ def test_what_is_said_of_loops_of_before(tmp_path: Path, monkeypatch: pytest.Mon
     assert set(found) == {name for name in kept if name.endswith((".txt", "export.jsonl"))}
     for name, text in found.items():
         assert text == (logs.FOLDER / name).read_text(), f"{name}: (in tests) python -m goldens.make texts"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", figures.CASES)
+def test_what_is_reported_of_a_log_with_everything_in_it(case: str) -> None:
+    """The figures of its reports. Where they are to differ they are written again, in a commit of their own, with (in
+    tests) python -m goldens.make figures."""
+    expected = json.loads((figures.FOLDER / f"{case}.json").read_text())
+    assert list(figures.differences(expected, figures.figures(case))) == []
 
 
 def test_logs_are_not_written_again_nor_states_under_the_same_version(

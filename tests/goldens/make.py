@@ -3,10 +3,12 @@
     python -m goldens.make folds     the state of each learner after its stream
     python -m goldens.make states    the state of each log, and what is decided from it
     python -m goldens.make texts     what is said of each log: exports, commands, pages, answers over HTTP
+    python -m goldens.make figures   the figures of every report of logs with everything in them
     python -m goldens.make logs      the logs themselves, their snapshots, a server's keys
 
 A fold, or a state with its decisions, is written again only under another version: what a version folds never changes.
-Logs and keys are not written again at all: what later code writes is another log. Texts are, in a commit of their own.
+Logs and keys are not written again at all: what later code writes is another log. Texts and figures are, in a commit of
+their own.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from pathlib import Path
 
 sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("cli", "server")]
 
-from goldens import asked, folds, logs
+from goldens import asked, figures, folds, logs
 from heedful import Loop
 
 
@@ -71,6 +73,14 @@ def make_texts() -> list[str]:
     return []
 
 
+def make_figures() -> list[str]:
+    """Write all figures."""
+    figures.FOLDER.mkdir(exist_ok=True)
+    for case in figures.CASES:
+        (figures.FOLDER / f"{case}.json").write_text(figures.as_json(figures.figures(case)))
+    return []
+
+
 def make_logs() -> list[str]:
     """Write the logs and keys that are not there; which are, in words."""
     refused = []
@@ -88,7 +98,13 @@ def make_logs() -> list[str]:
 
 
 if __name__ == "__main__":
-    makers = {"folds": make_folds, "states": make_states, "texts": make_texts, "logs": make_logs}
+    makers = {
+        "folds": make_folds,
+        "states": make_states,
+        "texts": make_texts,
+        "figures": make_figures,
+        "logs": make_logs,
+    }
     if len(sys.argv) != 2 or sys.argv[1] not in makers:
         raise SystemExit(__doc__)
     if told := makers[sys.argv[1]]():
