@@ -16,7 +16,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import compress, islice, pairwise
+from itertools import compress, islice, pairwise, zip_longest
 from operator import itemgetter
 from os import PathLike
 from pathlib import Path
@@ -30,7 +30,7 @@ from heedful.core.wording import count
 from heedful.data.files import cut_list, cut_repr, is_number, number_in, numbered_lines, open_uncompressed
 from heedful.data.frames import cell, index_of, is_index, warn_index, without_index
 from heedful.data.json_records import Located, read_json, read_parquet
-from heedful.data.written import Reading, decimal_mark, describe_readings
+from heedful.data.written import MARKERS, Reading, decimal_mark, describe_readings, value_kind
 
 _OTHERS = (
     (b"PK\x03\x04", "a spreadsheet or a zip"),
@@ -42,8 +42,8 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _SURVEY = '{"ImportId"'
 """How the cells of the last of three headers begin that a survey writes."""
-_MARKS = (",", ";", "\t", "|", "::")
-"""What separates cells; of those that make as many cells, the first."""
+_MARKS = (";", "\t", "|", "::", ",")
+"""What separates cells; of those that make as many cells the first, as a comma may also be that of a number."""
 _UNIT = "\x1f"
 """What takes the place of a separator of two characters, since the csv module knows only those of one."""
 _AT_ONCE = 1_024
@@ -393,7 +393,7 @@ def _mark(path: Path) -> tuple[str, int]:
     for mark in _MARKS:
         with _text(path) as lines:
             first[mark] = len(next(filter(None, _reader(lines, mark, strict=False)), []))
-    return max(first, key=lambda mark: first[mark]), 0
+    return max(_MARKS, key=lambda mark: first[mark]) if max(first.values()) > 1 else ",", 0
 
 
 def _records(path: Path, mark: str, before: int) -> Iterator[tuple[int, list[str]]]:
@@ -427,6 +427,8 @@ def _form(path: Path) -> _Form:
         raise ValueError(f"{path.name}:{start}: header: expected names of columns, got {cut_repr(first[0])}")
     called, below = [cell.strip() for cell in first], [record for _, record in records[1:]]
     headed = not _is_row(called, below)
+    columns = zip(called, map(set, zip_longest(*(record for record in below if record != first))))
+    again = [name for name, values in columns if name and name in values]
     surveyed = [k for k, record in enumerate(below[:2], 1) if any(each.startswith(_SURVEY) for each in record)]
     skip = [record for _, record in records[: surveyed[-1] + 1]] if surveyed else [first][: int(headed)]
     dotted = [cell for record in below[:200] for cell in record if "," in cell or "." in cell]
@@ -439,7 +441,7 @@ def _form(path: Path) -> _Form:
     form = _Form(mark, before, names, every, len(names), skip, headed, decimal, Counter())
     odd = [j for j in every if headed and (not called[j] or is_index(called[j]))]
     if not odd:
-        return _said_form(path, form, surveyed)
+        return _said_form(path, form, surveyed, again)
     try:
         cells = dict(zip(odd, _columns(path, form, odd)))
     except (csv.Error, ValueError):
@@ -449,32 +451,41 @@ def _form(path: Path) -> _Form:
     left = index_of(called, lambda j: [cells[j].values[k] for k in cells[j].codes.tolist()])
     warn_index(path.name, [called[j] for j in left if j not in empty])
     kept = [j for j in every if j not in left and j not in empty]
-    return _said_form(path, form._replace(header=[names[j] for j in kept], at=kept), surveyed, len(empty))
+    return _said_form(path, form._replace(header=[names[j] for j in kept], at=kept), surveyed, again, len(empty))
 
 
-def _said_form(path: Path, form: _Form, surveyed: list[int], empty: int = 0) -> _Form:
-    """Return the `form`, and warn of what is unusual in it."""
+def _said_form(path: Path, form: _Form, surveyed: list[int], again: list[str], empty: int = 0) -> _Form:
+    """Return the `form`, and warn of what is unusual in it: so many headers of a survey, names that stand `again` below
+    in their column, and so many empty columns."""
     if surveyed:
         warn(f"{path.name}: {count(surveyed[-1], 'further header')} of a survey left out", stacklevel=5)
     if empty:
         warn(f"{path.name}: {count(empty, 'empty column')} left out", stacklevel=5)
     if not form.headed:
         warn(f"{path.name}: no line of names: its columns are called {cut_list(form.header)}", stacklevel=5)
+    elif again:
+        what = f"its first line is taken for names of columns, though {cut_list(again)} stand again below"
+        warn(f"{path.name}: {what}: if it is a row, write a line of names above it", stacklevel=5)
     return form
 
 
 def _is_row(called: list[str], below: list[list[str]]) -> bool:
-    """Return whether the first record of a CSV is a row and no header: where it has a number, all below it are numbers.
+    """Return whether the first record of a CSV is a row and no header: where it has a number or a date, so have all
+    below it.
 
     Numbers that follow each other, and years, may be names of columns."""
-    numbers = [j for j, cell in enumerate(called) if is_number(cell)]
-    values = [float(called[j]) for j in numbers]
-    row = all(number_in(record[j].strip()) is not None for j in numbers for record in below if j < len(record))
-    if not numbers or not row or (not below and len(numbers) < len(called)):
+    filled = {j: kind for j, cell in enumerate(called) if (kind := value_kind(cell))}
+    cells = ((kind, record[j].strip()) for record in below for j, kind in filled.items() if j < len(record))
+    if not filled or (not below and len(filled) < len(called)):
         return False
-    follow = len(values) > 1 and all(b - a == 1 for a, b in pairwise(values))
-    years = all(1900 <= value <= 2100 and not value % 1 for value in values)
-    return len(numbers) == len(called) or not (follow or years)
+    if any(value_kind(cell) != kind and cell.lower() not in MARKERS for kind, cell in cells):
+        return False
+    if len(filled) == len(called) or not all(is_number(called[j]) for j in filled):
+        return True
+    values = [float(called[j]) for j in filled]
+    counted = len(values) > 2 or values[0] == 0 == len(called[0]) or (len(values) > 1 and values[0] in (0, 1))
+    follow = counted and all(b - a == 1 for a, b in pairwise(values))
+    return not follow and not all(1900 <= value <= 2100 and not value % 1 for value in values)
 
 
 def _no_utf8(path: Path) -> Exception:
