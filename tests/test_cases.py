@@ -512,6 +512,22 @@ CASES: dict[str, tuple[Mapping[str, str | bytes], tuple[Step, ...]]] = {
             Step("rank changed.csv --arena --json", ranking="slate clay", has={"answers": 1}),
         ),
     ),
+    "votes with weights that are counts, and with weights that are none": (
+        {
+            "votes.csv": "model_a,model_b,winner,weight\noak,elm,model_a,3\noak,elm,model_b,1\nelm,ash,model_a,2\n",
+            "alone.csv": "model_a,model_b,winner\n"
+            + "oak,elm,model_a\n" * 3
+            + "oak,elm,model_b\n"
+            + "elm,ash,model_a\n" * 2,
+            "parts.csv": "model_a,model_b,winner,weight\noak,elm,model_a,0.7\noak,elm,model_b,1\n",
+        },
+        (
+            *(Step(f"rank {name}.csv", ("6 votes about 3 models",)) for name in ("votes", "alone")),
+            Step("rank votes.csv --json", ranking="oak elm ash", has={"answers": 6}),
+            Step("rank parts.csv", ("parts.csv:2: times: expected a whole number", "--column times=none"), 2),
+            Step("rank parts.csv --column times=none --json", has={"answers": 2}),
+        ),
+    ),
     "pairs that were cancelled or discarded": (
         {"pairs.jsonl": lines(pair(0, was_cancelled=False), pair(1, was_cancelled=True), pair(2, status="discarded"))},
         used(1, cancelled="was_cancelled: true", discarded="status: discarded"),
