@@ -66,7 +66,9 @@ def times(where: str, cell: object) -> int:
     value = number_of(where, "times", cell)
     if value is None or value < 0 or value % 1 or value > MOST_TIMES:
         got = cut_repr(cell)
-        raise ValueError(f"{where}: times: expected a whole number, 0 to {MOST_TIMES:,}, got {got}")
+        others = "; weights that are no counts are not supported, --column times=none counts each row once"
+        more = others if value is not None and value % 1 else ""
+        raise ValueError(f"{where}: times: expected a whole number, 0 to {MOST_TIMES:,}, got {got}{more}")
     return int(value)
 
 

@@ -248,6 +248,7 @@ def _read_choices(
         raise ValueError(f"words: expected one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
     table, given = counted_rows(unpack(table), columns)
     table = with_ties(table)
+    other = None
     try:
         at = find_columns(file, table.header, given)
     except ValueError:
@@ -264,6 +265,8 @@ def _read_choices(
     table, repeats = newest_rows(table, at)
     if "loser" in at or "answer" in at:
         read = winners(table, at) if "loser" in at else pairs(table, at, words)
+        if other is not None:  # counts do not say which of the two was shown first
+            read = read._replace(columns=read.columns._replace(side=0 * read.columns.side))
         return LoadedPairs(file, table, at, read, told, repeats)
     placed = table.located()
     answered = list((_long if "rank" in at else _orders)(placed, at))

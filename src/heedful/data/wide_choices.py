@@ -51,7 +51,8 @@ def as_answers(table: Table, named: Mapping[str, Sequence[str]]) -> Table | None
     `named`: the columns that the caller gives, by role; of those only person is taken into account."""
     if set(named) - {"person"}:
         return None
-    person = [*named.get("person", ()), *fitting("person", table.header)][:1]
+    person = named.get("person") or fitting("person", table.header)[:1]
+    person = [name for name in person if name in table.header]  # "none" is none
     for read in (_best_and_worst, _counted_pairs, _win_matrix, _option_columns):
         found = read(table, person)
         if found is not None:
