@@ -231,7 +231,7 @@ CASES: dict[str, tuple[Mapping[str, str | bytes], tuple[Step, ...]]] = {
         (
             Step("init cars items.json", ("3 items by name",)),
             Step("rank choices.json --json", ranking="a b c"),
-            Step("evaluate shown.json", ("as logged 33.3 %",)),
+            Step("evaluate shown.json --json", has={"decisions": 9}),
             Step("init films --ratings 1..5"),
             Step("import films ratings.json --json", has={"counts.feedback.applied": 2}),
             Step("simulate ordinal wine.json --target grade", ("labels need their order",), 2),
@@ -402,7 +402,7 @@ CASES: dict[str, tuple[Mapping[str, str | bytes], tuple[Step, ...]]] = {
                 Step(f"init {name} --texts"),
                 Step(f"import {name} {name}.csv --as preference-data", ("1 pair, 1 used",)),
                 Step(f"export {name} {name}.jsonl --as preference-data"),
-                Step(f"cat {name}.jsonl", ('"chosen":"A wren."', '"rejected":"Perhaps it\'s a bird."')),
+                Step(f"cat {name}.jsonl", ('"content":"A wren."}]', '"content":"Perhaps it\'s a bird."}]')),
             )
         ),
     ),
@@ -530,7 +530,31 @@ CASES: dict[str, tuple[Mapping[str, str | bytes], tuple[Step, ...]]] = {
     ),
     "pairs that were cancelled or discarded": (
         {"pairs.jsonl": lines(pair(0, was_cancelled=False), pair(1, was_cancelled=True), pair(2, status="discarded"))},
-        used(1, cancelled="was_cancelled: true", discarded="status: discarded"),
+        (
+            *used(1, cancelled="was_cancelled: true", discarded="status: discarded"),
+            Step("import texts pairs.jsonl --as preference-data --column aside=none", ("3 used",)),
+            Step("import texts pairs.jsonl --as preference-data --column aside=was_cancelled", ("2 used",)),
+            Step("import texts pairs.jsonl --as preference-data --column person=who", ("got 'person'",), 2),
+        ),
+    ),
+    "answers with labels, and grades, that do not count": (
+        {
+            "thumbs.jsonl": lines(
+                *({"prompt": "?", "completion": f"Yes, {i}.", "label": True, "skipped": i > 0} for i in range(3))
+            ),
+            "wine.csv": "acid,grade,draft\n1,bad,0\n2,good,0\n3,odd,1\n",
+        },
+        (
+            Step("init texts --texts"),
+            Step("import texts thumbs.jsonl --as unpaired", ("3 labels, 1 used", "--column aside=none")),
+            Step("import texts thumbs.jsonl --as unpaired --column aside=none", ("3 labels, 3 used",)),
+            Step(
+                "simulate ordinal wine.csv --target grade --order bad,good --column aside=none",
+                ("wine.csv:4: grade: expected one of bad, good, got 'odd'",),
+                2,
+            ),
+            Step("simulate ordinal wine.csv --target grade --column rating=acid", ("expected aside, got 'rating'",), 2),
+        ),
     ),
     "several answers to a prompt, with scores, or lists of chosen": (
         {
