@@ -51,10 +51,12 @@ def says_aside(name: str, value: object, named: Sequence[str] | None = None) -> 
 
 
 def why_aside(record: Mapping[str, object], named: Sequence[str] | None = None) -> str | None:
-    """Return why a record does not count, such as "was_cancelled: true"; None if it does."""
+    """Return why a record does not count, such as "was_cancelled: true", and how it would; None if it does.
+
+    `named`: the fields that say so, where the caller names them; ["none"] for none."""
     for name, value in record.items():
         if not isinstance(value, list | dict) and says_aside(name, value, named):
-            return f"{name}: {str(value).lower()}"
+            return f"{name}: {str(value).lower()}; --column {ASIDE}=none counts it"
     return None
 
 
