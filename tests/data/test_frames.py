@@ -18,7 +18,7 @@ import pytest
 
 from heedful import Loop, infer
 from heedful.data.catalogue import load_catalogue
-from heedful.data.choices import load_choices
+from heedful.data.choices import open_choices
 from heedful.data.frames import frame_of, rows_in
 from heedful.data.rating_files import open_ratings
 from heedful.data.table import read_located_rows, read_table
@@ -189,7 +189,7 @@ def test_choices_and_ratings_are_read_without_it(tmp_path: Path) -> None:
     choices = pd.DataFrame({"first": ["a", "b"], "second": ["b", "c"], "answer": ["first", "second"]})
     choices.to_csv(tmp_path / "choices.csv")
     with pytest.warns(UserWarning, match="as pandas writes an index"):
-        told = load_choices(tmp_path / "choices.csv")
+        told = open_choices(tmp_path / "choices.csv")
     assert told.summary == "columns first, second, answer"
     ratings = pd.DataFrame({"who": ["x", "y"], "what": ["a", "b"], "stars": [3, 4]})
     ratings.to_csv(tmp_path / "ratings.csv")

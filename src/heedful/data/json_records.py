@@ -1,9 +1,12 @@
 """Reader of records in JSON, one object each: JSON lines, a JSON list, or an object with a list in it; or in Parquet, a
 part at a time. Plain or gzip."""
 
+import io
 import json
+import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -135,8 +138,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def read_parquet(path: Path) -> Iterator[Located]:
-    """Yield (place, record) of each row of a Parquet file, a part at a time. Errors are those of `read_records`."""
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Any]:
+    """Open a Parquet file, plain or gzip, as one of pyarrow; a context manager. Errors are those of `read_records`."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -144,18 +148,27 @@ def read_parquet(path: Path) -> Iterator[Located]:
         told = "reading Parquet needs pyarrow, which is not installed: pip install 'heedful[parquet]'"
         raise ModuleNotFoundError(f"{path.name}: {told}", name="pyarrow") from None
     try:
-        i = 0
-        with pyarrow.parquet.ParquetFile(path) as file:
-            name, times = Counter(file.schema_arrow.names).most_common(1)[0] if file.schema_arrow.names else ("", 1)
-            if times > 1:
-                raise ValueError(f"{path.name}: columns: expected each name once, got {cut_repr(name)} {times} times")
-            for batch in file.iter_batches(batch_size=AT_ONCE):
-                for row in _rows(path.name, batch, i):
-                    i += 1
-                    yield f"{path.name}: row {i}", row
-    except (pyarrow.ArrowException, OSError) as error:
+        with open_uncompressed(path) as bytes:
+            plain = isinstance(bytes.raw, io.FileIO)
+            with pyarrow.parquet.ParquetFile(path if plain else pyarrow.BufferReader(bytes.read())) as file:
+                name, times = Counter(file.schema_arrow.names).most_common(1)[0] if file.schema_arrow.names else ("", 1)
+                if times > 1:
+                    expected = f"expected each name once, got {cut_repr(name)} {times} times"
+                    raise ValueError(f"{path.name}: columns: {expected}")
+                yield file
+    except (pyarrow.ArrowException, OSError, EOFError, zlib.error) as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(f"{path.name}: content: expected a whole Parquet file, got {told}") from None
+
+
+def read_parquet(path: Path) -> Iterator[Located]:
+    """Yield (place, record) of each row of a Parquet file, a part at a time. Errors are those of `read_records`."""
+    i = 0
+    with open_parquet(path) as file:
+        for batch in file.iter_batches(batch_size=AT_ONCE):
+            for row in _rows(path.name, batch, i):
+                i += 1
+                yield f"{path.name}: row {i}", row
 
 
 def _rows(name: str, batch: Any, before: int) -> list[dict[str, Any]]:

@@ -354,7 +354,7 @@ def leaderboard(
 
     `votes`: the path of a table (CSV, JSON lines, Parquet) of pairs, such as model_a, model_b and winner, with the
     person as `judge` or `evaluation_session_id`; or a data frame, a list of rows, or `Votes`. `columns` and `words` are
-    as in `load_choices`.
+    as in `open_choices`.
 
     `adjust`: covariates of the answers, as in `votes_of`: scores are those at equal covariates. `side`: adjust for
     which answer was shown first, too. `by`: a column of categories, each of which gets a board of its own. `without`:

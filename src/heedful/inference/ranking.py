@@ -268,7 +268,7 @@ def rank(
     `choices`: a data frame (pandas, polars, or any that Arrow can read), a list of rows (dictionaries), the path of a
     file (`open_choices` lists the formats), or a `ComparisonTable`. Columns are found by their names: winner and loser;
     first, second and answer; rank 1, rank 2, ...; item and rank; or order; and besides them person and times. `columns`
-    and `words` say which columns and which words of answers mean what, as in `load_choices`.
+    and `words` say which columns and which words of answers mean what, as in `open_choices`.
 
     `items`: a table of all items with their features (a file, data frame or list of rows); items with similar features
     get similar utilities. `identifier`: the column of this table with the names of the items.
