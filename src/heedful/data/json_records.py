@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from heedful.data.files import cut_list, cut_repr, open_uncompressed
-from heedful.data.jsonl import AT_BYTE, json_fault, read_lines
+from heedful.data.jsonl import AT_BYTE, json_fault, once, read_lines
 
 MOST_BYTES = 2**30
 """The most bytes of a JSON list, or of an object with a list in it, which is read as a whole."""
@@ -101,10 +101,13 @@ def parse_document(name: str, text: bytes) -> Any:
     try:
         written = text.decode()
         msgspec.json.decode(text)  # stricter: no NaN, no half of a surrogate pair
-        return json.loads(written, object_pairs_hook=_once)
+        return json.loads(written, object_pairs_hook=once)
     except UnicodeDecodeError as error:
         got = f"byte 0x{text[error.start]:02x} in line {_line_of(text, error.start)}"
         raise ValueError(f"{name}: text: expected UTF-8, got {got}") from None
+    except KeyError as error:
+        told = f"expected one JSON document, got a key twice: {cut_repr(error.args[0])}"
+        raise ValueError(f"{name}: json: {told}") from None
     except RecursionError:
         raise ValueError(f"{name}: json: expected at most some hundred levels, got more") from None
     except ValueError as error:
@@ -127,15 +130,6 @@ def _problem(text: bytes, error: ValueError) -> str:
 def _line_of(text: bytes, at: int) -> int:
     """Return the number, from 1, of the line with the byte at this index."""
     return text.count(b"\n", 0, at) + 1
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object with these (key, value) pairs. Raise ValueError if a key comes twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        name, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise ValueError(f"a key twice: {cut_repr(name)}")
-    return found
 
 
 @contextmanager

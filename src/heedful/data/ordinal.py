@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from heedful.data.files import (
     MISSING,
     NUMBER,
+    cell_number,
     cut_list,
     cut_repr,
     number_in,
@@ -215,7 +216,8 @@ def _table(
     for name in names:
         if name == target or name in without:
             continue
-        values = [_number(row.get(name)) for row in rows]
+        found = (row.get(name) for row in rows)
+        values = [float(each) if isinstance(each, bool) else cell_number(each) for each in found]
         if None in values or all(value != value for value in values):
             left_out.append(name)
             continue
@@ -248,15 +250,3 @@ def _text(value: object) -> str:
     if isinstance(value, float) and value == value // 1:
         return f"{value:.0f}"
     return str(value).strip()
-
-
-def _number(value: object) -> float | None:
-    """Return a cell as a number; NaN if it is missing, None if it is something else."""
-    if value is None:
-        return math.nan
-    if isinstance(value, bool | int | float):
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf
-    return number_in(value.strip()) if isinstance(value, str) else None

@@ -12,7 +12,7 @@ from itertools import combinations, product, takewhile
 from os import PathLike
 from typing import Any, NamedTuple, TypeAlias
 
-from heedful.data.files import cut_list, cut_repr, number_in
+from heedful.data.files import cell_number, cut_list, cut_repr
 from heedful.data.messages import is_message, messages_in, says_more
 from heedful.data.repeats import Answer, answer_of
 from heedful.data.row_report import Report
@@ -215,8 +215,8 @@ def _score(field: str, value: object, turned: bool) -> float | None:
     """Return a score, or a rank as one (`turned`: 1 is the best); None for none."""
     if value is None or value == "":
         return None
-    number = number_in(value) if isinstance(value, str) else value
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+    number = cell_number(value)
+    if number is None or not math.isfinite(number):
         raise ValueError(f"{field}: expected a number, got {cut_repr(value)}")
     return -number if turned else number
 

@@ -51,7 +51,7 @@ def read_import(
 ) -> TableImport:
     """Return what the table at `path` brings into `loop`.
 
-    `columns`, `worth` and `missing` are those of tables of ratings (`load_ratings`). Raise ValueError as the readers of
+    `columns`, `worth` and `missing` are those of tables of ratings (`read_ratings`). Raise ValueError as the readers of
     tables do, and if a table of items lacks the column that names them."""
     table = open_table(path)
     if "kind" in table.header and set(table.columns(["kind"])[0].values) <= set(KINDS):
