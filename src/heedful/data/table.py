@@ -74,7 +74,7 @@ class Table(NamedTuple):
     columns: Callable[[Sequence[str]], list[CodedColumn]]
     """returns the columns with these names"""
     located: Callable[[], list[tuple[str, dict[str, Any]]]]
-    """returns (place for messages, row) of each row, as `read_located_rows` does"""
+    """returns (place, row) of each row: the place is "NAME:LINE" or, in a Parquet file, "NAME: row 3", for messages"""
     headed: bool = True
 
 
@@ -98,13 +98,6 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
     return [row for _, row in open_table(path).located()]
 
 
-def read_located_rows(path: str | PathLike[str], *, texts: bool = False) -> list[tuple[str, dict[str, Any]]]:
-    """Read the rows of a table as `read_table` does; return (place, {column: cell}) of each, where the place is
-    "NAME:LINE" or, in a Parquet file, "NAME: row 3". With `texts`, cells are what somebody wrote, and are not read as
-    numbers or lists."""
-    return open_table(path, texts=texts).located()
-
-
 def read_records(path: str | PathLike[str], inside: str = "data") -> Iterator[Located]:
     """Yield (place, record) of each record in the file at `path`, in order, with the texts in it as they are.
 
@@ -125,7 +118,7 @@ def read_records(path: str | PathLike[str], inside: str = "data") -> Iterator[Lo
     elif not first:
         raise ValueError(f"{path.name}: content: expected records, got an empty file")
     else:
-        found = iter(read_located_rows(path, texts=True))
+        found = iter(open_table(path, texts=True).located())
     none = True
     for each in found:
         none = False

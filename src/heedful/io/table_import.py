@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from heedful.data.files import cut_list, open_uncompressed
 from heedful.data.set_aside import item_rows
-from heedful.data.table import Table, open_table, read_located_rows
+from heedful.data.table import Table, open_table
 from heedful.io.line_schema import KINDS
 from heedful.loop import Loop
 
@@ -55,7 +55,7 @@ def read_import(
     tables do, and if a table of items lacks the column that names them."""
     table = open_table(path)
     if "kind" in table.header and set(table.columns(["kind"])[0].values) <= set(KINDS):
-        return TableImport([row for _, row in read_located_rows(path, texts=True)], [], [])  # events as a list
+        return TableImport([row for _, row in open_table(path, texts=True).located()], [], [])  # events as a list
     lines = loop.projection.interaction.table_lines(table, columns, worth, missing, loop.items)
     if lines is not None:
         return TableImport(lines, [], [])
