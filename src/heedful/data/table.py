@@ -317,11 +317,7 @@ def _csv(path: Path, texts: bool) -> Table:
         return [each.changes for each in readings.values()]
 
     def columns(names: Sequence[str]) -> list[CodedColumn]:
-        try:
-            coded = _columns(path, form, [form.at[form.header.index(name)] for name in names])
-        except (csv.Error, ValueError):
-            _rows(path, form)  # raises an error that says where
-            raise
+        coded = _columns(path, form, [form.at[form.header.index(name)] for name in names])
         changes = read({name: values for name, (values, _) in zip(names, coded)})
         return [CodedColumn([each.get(v, v) for v in values], codes) for (values, codes), each in zip(coded, changes)]
 
@@ -419,33 +415,21 @@ def _form(path: Path) -> _Form:
         raise ValueError(f"{path.name}:{start}: header: expected each name once, got {cut_repr(name)} {times} times")
     form = _Form(mark, before, names, every, len(names), skip, headed, decimal, Counter())
     odd = [j for j in every if headed and (not called[j] or is_index(called[j]))]
-    if not odd:
-        return _said_form(path, form, surveyed, again)
-    try:
-        cells = dict(zip(odd, _columns(path, form, odd)))
-    except (csv.Error, ValueError):
-        _rows(path, form)  # raises an error that says where
-        raise
+    cells = dict(zip(odd, _columns(path, form, odd))) if odd else {}
     empty = [j for j in odd if not called[j] and not any(value.strip() for value in cells[j].values)]
-    left = index_of(called, lambda j: [cells[j].values[k] for k in cells[j].codes.tolist()])
+    left = index_of(called, lambda j: [cells[j].values[k] for k in cells[j].codes.tolist()]) if odd else []
     warn_index(path.name, [called[j] for j in left if j not in empty])
     kept = [j for j in every if j not in left and j not in empty]
-    return _said_form(path, form._replace(header=[names[j] for j in kept], at=kept), surveyed, again, len(empty))
-
-
-def _said_form(path: Path, form: _Form, surveyed: list[int], again: list[str], empty: int = 0) -> _Form:
-    """Return the `form`, and warn of what is unusual in it: so many headers of a survey, names that stand `again` below
-    in their column, and so many empty columns."""
-    if surveyed:
-        warn(f"{path.name}: {count(surveyed[-1], 'further header')} of a survey left out", stacklevel=5)
-    if empty:
-        warn(f"{path.name}: {count(empty, 'empty column')} left out", stacklevel=5)
-    if not form.headed:
-        warn(f"{path.name}: no line of names: its columns are called {cut_list(form.header)}", stacklevel=5)
+    told = [f"{count(surveyed[-1], 'further header')} of a survey left out"] if surveyed else []
+    told += [f"{count(len(empty), 'empty column')} left out"] if empty else []
+    if not headed:
+        told.append(f"no line of names: its columns are called {cut_list(names)}")
     elif again:
         what = f"its first line is taken for names of columns, though {cut_list(again)} stand again below"
-        warn(f"{path.name}: {what}: if it is a row, write a line of names above it", stacklevel=5)
-    return form
+        told.append(f"{what}: if it is a row, write a line of names above it")
+    for each in told:
+        warn(f"{path.name}: {each}", stacklevel=4)
+    return form._replace(header=[names[j] for j in kept], at=kept)
 
 
 def _is_row(called: list[str], below: list[list[str]]) -> bool:
@@ -507,21 +491,25 @@ def _kept(part: list[list[str]], form: _Form) -> list[list[str]]:
 def _columns(path: Path, form: _Form, at: list[int]) -> list[CodedColumn]:
     """Return the columns of a CSV at the positions `at`, cells not stripped, reading a part at a time.
 
-    Raise csv.Error or UnicodeDecodeError, without its place, if the file is damaged, and csv.Error if it has no row."""
+    Raise ValueError, with the line, if the file is damaged or has no row."""
     coders, some = [_Coder() for _ in at], False
     form.left.clear()
     form.left["header"] = -len(form.skip)
-    with _text(path) as lines:
-        for _ in range(form.before):
-            lines.readline()
-        reader = _reader(lines, form.mark)
-        while part := list(islice(reader, _AT_ONCE)):
-            rows = _kept(part, form)
-            some = some or bool(rows)
-            for j, coder in zip(at, coders):
-                coder.add(list(map(itemgetter(j), rows)))
-    if not some:
-        raise csv.Error("no rows")
+    try:
+        with _text(path) as lines:
+            for _ in range(form.before):
+                lines.readline()
+            reader = _reader(lines, form.mark)
+            while part := list(islice(reader, _AT_ONCE)):
+                rows = _kept(part, form)
+                some = some or bool(rows)
+                for j, coder in zip(at, coders):
+                    coder.add(list(map(itemgetter(j), rows)))
+        if not some:
+            raise csv.Error("no rows")
+    except (csv.Error, ValueError):
+        _rows(path, form)  # raises an error that says where
+        raise
     return [coder.column() for coder in coders]
 
 
