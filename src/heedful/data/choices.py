@@ -2,6 +2,8 @@
 
 The file is long because answers come in many forms, each of which is read and written here."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,11 +47,15 @@ class LoadedChoices(NamedTuple):
     """number of ties in which both items were called bad"""
     repeats: Repeats = Repeats()
 
+    def whole(self) -> LoadedChoices:
+        """Return these, as `LoadedPairs.whole` does."""
+        return self
+
 
 class LoadedPairs(NamedTuple):
     """Comparisons of two items that were read as columns: the open `table`, the names `at` of its columns by role, the
     comparisons as `pairs`, a `summary` in words of how they were read, and the rows left out as the same answer again
-    (`repeats`). `choices` returns them as `LoadedChoices`.
+    (`repeats`). `whole` returns them as `LoadedChoices`.
     """
 
     name: str
@@ -60,7 +66,7 @@ class LoadedPairs(NamedTuple):
     summary: str
     repeats: Repeats = Repeats()
 
-    def choices(self) -> LoadedChoices:
+    def whole(self) -> LoadedChoices:
         """Return the same comparisons as a table of comparisons. Raise ValueError if none is judged."""
         columns, items, people, bad = self.pairs
         choices = table_of_columns(columns, items, people)
@@ -101,8 +107,7 @@ def open_choices(
     Raise FileNotFoundError if the file does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
     for a table in none of the forms, a malformed row, an item twice in one answer, and if there is no answer; other
     errors are those of the loaders."""
-    found = open_pairs(path, columns, words)
-    return found.choices() if isinstance(found, LoadedPairs) else found
+    return open_pairs(path, columns, words).whole()
 
 
 def open_pairs(
@@ -188,33 +193,18 @@ def _is_preflib(path: Path) -> bool:
     return line.startswith(b"# ") or line.isdigit()
 
 
-def choices_in(
-    name: str,
-    rows: Sequence[Mapping[str, object]],
-    columns: Mapping[str, Sequence[str]] | None = None,
-    words: Mapping[str, str] | None = None,
-) -> LoadedChoices:
-    """Read comparisons from the rows of a table in memory, in the forms of `open_choices`; `name` is its name in
-    messages.
-
-    `columns`: the columns of roles whose names differ from the usual ones, such as {"person": ["who"]}; `words`: what
-    unusual answers mean, such as {"0": "first"}. Raise ValueError, as `NAME: row 3: field: ...`, for a table in none of
-    the forms, a malformed row, an item twice in one answer, if there is no answer, and if a row is not a mapping from
-    columns to values.
-    """
-    found = pairs_in(name, rows, columns, words)
-    return found.choices() if isinstance(found, LoadedPairs) else found
-
-
 def pairs_in(
     name: str,
     rows: Sequence[Mapping[str, object]],
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedPairs | LoadedChoices:
-    """Read comparisons from rows in memory as `choices_in` does, but as columns if the rows are pairs.
+    """Read comparisons from the rows of a table in memory, in the forms of `open_choices`, as columns if they are
+    pairs; `name` is its name in messages.
 
-    Arguments and errors are those of `choices_in`.
+    `columns` and `words` are those of `open_choices`. Raise ValueError, as `NAME: row 3: field: ...`, for a table in
+    none of the forms, a malformed row, an item twice in one answer, if there is no answer, and if a row is not a
+    mapping from columns to values.
     """
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):

@@ -18,7 +18,7 @@ from heedful.core.notebooks import table
 from heedful.core.validation import describe, is_number
 from heedful.core.wording import share
 from heedful.data import comparisons
-from heedful.data.choices import LoadedChoices, choices_in, open_choices
+from heedful.data.choices import LoadedChoices, open_choices, pairs_in
 from heedful.data.comparisons import ComparisonTable
 from heedful.data.frames import Frame, frame_of, rows_in
 from heedful.data.repeats import Repeats
@@ -336,7 +336,7 @@ def rank_request(
         if isinstance(rows, Mapping) or not isinstance(rows, Sequence):
             expected = "a data frame, rows as objects, or a file"
             raise ValueError(f"choices: expected {expected}, got {describe(choices)}")
-        opened = choices_in(name, rows, named, words)
+        opened = pairs_in(name, rows, named, words).whole()
     read = _whose(opened.choices, pool, without, person)
     read, X = _with_features(read, items, identifier)
     fixed = _anchor_item(read, anchor)
