@@ -195,7 +195,7 @@ def _table(
     table, _ = counted_rows(open_table(path), {**used, **columns})
     placed = table.located()
     where, rows = [place for place, _ in placed], [row for _, row in placed]
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = table.header
     if not target:
         raise ValueError(f"target: expected the column of the grades ({cut_list(names)}), got none")
     for name, what in ((target, "target"), *((name, "without") for name in without)):
