@@ -104,6 +104,13 @@ def test_the_headers_of_a_survey(tmp_path: Path) -> None:
         ("ann,tea,3\nbob,tea,4\n", ["1", "2", "3"]),  # a number in a header above numbers: it is a row
         ("1,2\n3,4\n", ["1", "2"]),
         ("7,4,1\n7,5,2\n", ["1", "2", "3"]),
+        ("ann;3,5\nbob;4,0\n", ["1", "2"]),  # numbers as people write them
+        ("ann,$3\nbob,$4\n", ["1", "2"]),
+        ("ann,3,4\nbob,1,2\n", ["1", "2", "3"]),  # two ratings that happen to follow each other
+        ("2026-03-01,ann\n2026-03-02,bob\n", ["1", "2"]),
+        ("name,2026-03-01\nann,4\n", None),
+        ("voter,1,2\nann,3,4\n", None),
+        ("hour,6,7,8\nann,3,4,5\n", None),
         ("1,2,3\na,b,c\nb,a,c\n", None),  # names of places
         ("country,2019,2020\nA,1,2\n", None),
         ("country,2019\nA,1\n", None),
@@ -112,10 +119,28 @@ def test_the_headers_of_a_survey(tmp_path: Path) -> None:
 )
 def test_a_table_without_a_line_of_names_loses_no_row(tmp_path: Path, text: str, header: list[str] | None) -> None:
     rows, said = told_of(write(tmp_path / "a.csv", text))
-    names = header or text.splitlines()[0].split(",")
     lines = text.splitlines()[0 if header else 1 :]
-    assert rows == [dict(zip(names, line.split(","))) for line in lines]
-    assert said == ([f"no line of names: its columns are called {', '.join(names)}"] if header else [])
+    mark = ";" if ";" in text else ","
+    names = header or text.splitlines()[0].split(mark)
+    cells = [line.replace(",", ".") if mark == ";" else line.replace("$", "") for line in lines]
+    assert rows == [dict(zip(names, line.split(mark))) for line in cells]
+    assert said[:1] == ([f"no line of names: its columns are called {', '.join(names)}"] if header else [])
+
+
+def test_a_first_line_of_texts_that_stand_again_below_is_asked_about(tmp_path: Path) -> None:
+    _, said = told_of(write(tmp_path / "a.csv", "mini,red,small\ngolf,blue,small\npolo,red,large\n"))
+    assert said == [
+        "its first line is taken for names of columns, though red, small stand again below: if it is a row, write a "
+        "line of names above it"
+    ]
+    assert told_of(write(tmp_path / "a.csv", "name,colour\nmini,red\ngolf,red\n"))[1] == []
+
+
+def test_the_names_of_a_series_of_a_data_frame_are_no_row(tmp_path: Path) -> None:
+    assert read_table(write(tmp_path / "a.csv", ",0\nann,5\nbob,3\n")) == [
+        {"column 1": "ann", "0": "5"},
+        {"column 1": "bob", "0": "3"},
+    ]
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|", "::"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.data.choices import load_choices, open_choices, write_choices
+from heedful.data.choices import open_choices, write_choices
 from heedful.data.comparisons import (
     Comparison,
     ComparisonTable,
@@ -42,7 +42,7 @@ class InAnyOrder(list[Comparison[str]]):
 
 
 def read(path: Path, **how: object) -> InAnyOrder:
-    return InAnyOrder(by_name(load_choices(path, **how).choices))  # type: ignore[arg-type]
+    return InAnyOrder(by_name(open_choices(path, **how).choices))  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------------- forms
@@ -51,7 +51,7 @@ def read(path: Path, **how: object) -> InAnyOrder:
 def test_winner_and_loser_with_person_and_times(tmp_path: Path) -> None:
     text = 'Voter;Winner;loser;times;why\nÄnne;"Käse; alt";Brot;2;x\nBo;Brot;"Käse; alt";1;\nÄnne;"Käse; alt";Brot;1;\n'
     path = told(tmp_path, text + "Bo;Brot;Tee;0;\n")
-    got = load_choices(path)
+    got = open_choices(path)
     assert got.summary == "columns Winner, loser, Voter, times; why left out"
     assert got.choices.items == ("Brot", "Käse; alt")
     assert got.choices.people == ("Bo", "Änne")
@@ -82,9 +82,9 @@ def test_words_of_ones_own(tmp_path: Path) -> None:
     got = read(told(tmp_path, "a,b,answer\nx,y,-1\nx,y,0\nx,y,1\n"), words={"0": "equal", "-1": "second", "1": "first"})
     assert got == said
     with pytest.raises(ValueError, match="equal, unsure as a meaning, got 'links'"):
-        load_choices(path, words={"0": "links"})
+        open_choices(path, words={"0": "links"})
     with pytest.raises(ValueError, match="words: expected first, second and answer as columns, got 'winner, loser'"):
-        load_choices(told(tmp_path, "winner,loser\na,b\n"), words={"0": "first"})
+        open_choices(told(tmp_path, "winner,loser\na,b\n"), words={"0": "first"})
 
 
 @pytest.mark.parametrize(("answer", "words"), [("-1", {}), ("1", {"0": "first"}), ("2", {"1": "second"})])
@@ -97,7 +97,7 @@ def test_a_number_that_may_mean_something_else_has_to_be_told(
         ValueError,
         match=f"x.csv:2: answer: expected first, second, .*, got '{answer}'; say what it means, such as --answer ",
     ):
-        load_choices(path, words=words)
+        open_choices(path, words=words)
     assert read(path, words={**words, answer: "second"}) == [Comparison("", (("y",), ("x",)), 1, "x")]
 
 
@@ -176,7 +176,7 @@ def test_columns_by_names_of_ones_own(tmp_path: Path) -> None:
 )
 def test_columns_that_make_no_sense(tmp_path: Path, columns: dict[str, list[str]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        load_choices(told(tmp_path, "a,b\nx,y\n"), columns)
+        open_choices(told(tmp_path, "a,b\nx,y\n"), columns)
 
 
 # ---------------------------------------------------------------------------- what is wrong
@@ -214,13 +214,13 @@ def test_columns_that_make_no_sense(tmp_path: Path, columns: dict[str, list[str]
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        load_choices(told(tmp_path, text))
+        open_choices(told(tmp_path, text))
 
 
 @pytest.mark.parametrize("order", ['[["a"], [], ["b"]]', '[[], ["a", "b"]]', '[["a", "b"], []]'])
 def test_a_tier_with_nothing_in_it_is_refused(tmp_path: Path, order: str) -> None:
     with pytest.raises(ValueError, match=r"x.jsonl:1: order: expected a name, got nothing"):
-        load_choices(told(tmp_path, f'{{"order": {order}}}\n', "x.jsonl"))
+        open_choices(told(tmp_path, f'{{"order": {order}}}\n', "x.jsonl"))
 
 
 def test_what_was_packed_and_cut_off_is_told_as_that(tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_names_that_would_not_come_back_are_refused(tmp_path: Path, name: str) -
 def test_what_was_said_more_often_than_a_file_holds_is_refused(tmp_path: Path) -> None:
     path = told(tmp_path, "winner,loser,times\na,b,1000000000\na,b,1\n")
     with pytest.raises(ValueError, match="times: expected at most 1,000,000,000 of an answer, got 1,000,000,001"):
-        write_choices(tmp_path / "y.csv", load_choices(path).choices)
+        write_choices(tmp_path / "y.csv", open_choices(path).choices)
     assert not (tmp_path / "y.csv").exists()
 
 
@@ -435,7 +435,7 @@ def test_a_document_of_a_study_that_is_damaged_is_refused(tmp_path: Path, answer
 
 def test_rows_that_say_nothing_are_told(tmp_path: Path) -> None:
     path = told(tmp_path, "person,rank 1,rank 2\nann,tea,milk\nbo,tea,\ncy,,\n")
-    opened = load_choices(path)
+    opened = open_choices(path)
     assert opened.choices.answers == 1
     assert opened.summary == "columns rank 1, rank 2, person; 2 of 3 rows say nothing"
-    assert "rows" not in load_choices(told(tmp_path, "rank 1,rank 2\ntea,milk\n")).summary
+    assert "rows" not in open_choices(told(tmp_path, "rank 1,rank 2\ntea,milk\n")).summary

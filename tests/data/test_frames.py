@@ -18,10 +18,10 @@ import pytest
 
 from heedful import Loop, infer
 from heedful.data.catalogue import load_catalogue
-from heedful.data.choices import load_choices
+from heedful.data.choices import open_choices
 from heedful.data.frames import frame_of, rows_in
 from heedful.data.rating_files import open_ratings
-from heedful.data.table import read_located_rows, read_table
+from heedful.data.table import open_table, read_table
 
 COLUMNS = {"name": ["a", "b", "c"], "price": [1.5, float("nan"), 3.0], "year": [1960, 1970, 1980]}
 ROWS = [
@@ -147,7 +147,7 @@ def test_an_index_that_pandas_wrote_is_left_out_and_told(tmp_path: Path, kind: s
     assert [row["name"] for row in rows] == ["a", "b", "c"]
     assert len(got) == (2 if kind == "twice" else 1)
     with pytest.warns(UserWarning, match="as pandas writes an index"):
-        assert read_located_rows(path)[0][0] in (f"{path.name}:2", f"{path.name}: row 1", f"{path.name}:1")
+        assert open_table(path).located()[0][0] in (f"{path.name}:2", f"{path.name}: row 1", f"{path.name}:1")
 
 
 def test_a_frame_that_was_read_from_such_a_file_has_no_index_either(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_choices_and_ratings_are_read_without_it(tmp_path: Path) -> None:
     choices = pd.DataFrame({"first": ["a", "b"], "second": ["b", "c"], "answer": ["first", "second"]})
     choices.to_csv(tmp_path / "choices.csv")
     with pytest.warns(UserWarning, match="as pandas writes an index"):
-        told = load_choices(tmp_path / "choices.csv")
+        told = open_choices(tmp_path / "choices.csv")
     assert told.summary == "columns first, second, answer"
     ratings = pd.DataFrame({"who": ["x", "y"], "what": ["a", "b"], "stars": [3, 4]})
     ratings.to_csv(tmp_path / "ratings.csv")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from heedful.data.rating_files import open_ratings
-from heedful.data.ratings import RatingTable, load_ratings
+from heedful.data.ratings import RatingTable
 
 WANTED = [("ann", "tea", 3.0), ("Jürgen", "tea", -1.5), ("ann", "soup, hot", 20.0)]
 
@@ -126,7 +126,7 @@ def test_a_pair_that_comes_twice(tmp_path: Path) -> None:
     assert told(open_ratings(file, twice="mean").table) == [("a", "b", 3.0), ("a", "c", 5.0)]
     wrong: Any = "first"
     with pytest.raises(ValueError, match=r"^twice: expected refuse, last or mean, got 'first'"):
-        load_ratings(file, twice=wrong)
+        open_ratings(file, twice=wrong)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from heedful.data.rating_files import open_ratings
 from heedful.data.ratings import (
     RatingTable,
     densest,
     load_book_crossing,
     load_jester,
-    load_ratings,
     movielens_ratings,
     select_ratings,
 )
@@ -47,7 +47,7 @@ WANTED = [("ann", "tea", 3.0), ("bob", "tea", -1.5), ("ann", "soup", 20.0)]
 def test_a_table_of_anybodys(tmp_path: Path, text: str, packed: bool) -> None:
     file = tmp_path / "mine.csv"
     file.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
-    table = load_ratings(file)
+    table = open_ratings(file).table
     assert told(table) == WANTED
     assert table.user_names.tolist() == ["ann", "bob"]
     assert table.users.dtype == table.items.dtype == np.int64
@@ -69,15 +69,15 @@ def test_a_table_of_anybodys(tmp_path: Path, text: str, packed: bool) -> None:
 def test_a_table_that_is_none(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "mine.csv").write_text(text and f"user,item,rating\na,b,1\n{text}")
     with pytest.raises(ValueError, match=f"^{message}"):
-        load_ratings(tmp_path / "mine.csv")
+        open_ratings(tmp_path / "mine.csv")
 
 
 def test_bytes_and_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes(b"user,item,rating\nc,\xdf,2\n")
     with pytest.raises(ValueError, match=r"^latin.csv:2: text: expected UTF-8, got byte 0xdf"):
-        load_ratings(tmp_path / "latin.csv")
+        open_ratings(tmp_path / "latin.csv")
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(TABLE.encode())[:-9])
-    for load in (load_ratings, load_book_crossing, load_jester):
+    for load in (open_ratings, load_book_crossing, load_jester):
         with pytest.raises(ValueError, match=r"^cut.csv.gz: gzip: expected a whole stream"):
             load(tmp_path / "cut.csv.gz")
         with pytest.raises(FileNotFoundError, match="nothing is fetched"):

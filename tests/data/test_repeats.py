@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import heedful
-from heedful.data.choices import choices_in, open_choices, pairs_in
+from heedful.data.choices import open_choices, pairs_in
 from heedful.data.comparisons import by_name
 from heedful.data.votes import votes_of
 from heedful.inference.ranking import rank
@@ -21,7 +21,7 @@ Rows = list[dict[str, Any]]
 def counted(rows: Rows) -> dict[tuple[Any, ...], int]:
     """How often each answer counts, by its tiers."""
     found: dict[tuple[Any, ...], int] = {}
-    for each in by_name(choices_in("rows", rows).choices):
+    for each in by_name(pairs_in("rows", rows).whole().choices):
         found[each.person, each.tiers] = found.get((each.person, each.tiers), 0) + each.times
     return found
 
@@ -140,7 +140,7 @@ def test_what_was_left_out_is_said(tmp_path: Path) -> None:
     assert not [each for each in rank(PAIRS).remarks if each.kind == "repeated"]
     file = tmp_path / "x.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert open_choices(file).choices == choices_in("rows", PAIRS).choices
+    assert open_choices(file).choices == pairs_in("rows", PAIRS).whole().choices
 
 
 def test_votes_of_an_arena_count_the_newest_version() -> None:

@@ -69,6 +69,7 @@ def test_ratings_impressions_and_grades(tmp_path: Path) -> None:
     path = write(tmp_path / "g.csv", "n,grade,status\n1,1,ok\n2,2,ok\n9,9,void\n")
     with pytest.warns(UserWarning, match="1 row left out, as status is void in 1"):
         assert load_ordinal(path, "grade").grades == ("1", "2")
+    assert load_ordinal(path, "grade", columns={"aside": ["none"]}).grades == ("1", "2", "9")
 
 
 def test_preference_data(tmp_path: Path) -> None:
@@ -77,10 +78,13 @@ def test_preference_data(tmp_path: Path) -> None:
     path, report = write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows))), Report()
     assert len(list(read_pairs(path, report))) == 1
     assert dict(report.dropped) == {
-        "the row says that it does not count, was_cancelled: true": 1,
-        "the row says that it does not count, status: discarded": 1,
+        "the row says that it does not count, was_cancelled: true; --column aside=none counts it": 1,
+        "the row says that it does not count, status: discarded; --column aside=none counts it": 1,
     }
+    assert len(list(read_pairs(path, Report(), ["none"]))) == 3
+    assert len(list(read_pairs(path, Report(), ["was_cancelled"]))) == 2
     label = {"prompt": "?", "completion": "Yes.", "label": True, "skipped": True}
     report = Report()
     assert list(read_labelled(write(path, json.dumps(label)), report)) == []
     assert report.dropped.total() == 1
+    assert len(list(read_labelled(path, Report(), ["none"]))) == 1

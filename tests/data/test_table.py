@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.data.table import read_located_rows, read_table
+from heedful.data.table import open_table, read_table
 from heedful.features import infer
 
 CARS = 'name,horsepower,"full, name"\nAda,50,NA\n Bug , 1.5,"x ""y""\nz"\n\nCub,nan,null\n'
@@ -55,7 +55,7 @@ def test_other_separators(tmp_path: Path, mark: str) -> None:
 def test_a_first_line_that_says_the_separator(tmp_path: Path, line: str) -> None:
     text = f"{line}name, short;n\nAda;1\n"
     assert read_table(write(tmp_path / "a.csv", text)) == [{"name, short": "Ada", "n": "1"}]
-    assert read_located_rows(tmp_path / "a.csv")[0][0] == "a.csv:3"
+    assert open_table(tmp_path / "a.csv").located()[0][0] == "a.csv:3"
 
 
 def test_what_parquet_may_hold(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.choices import load_choices
+from heedful.data.choices import open_choices
 from heedful.data.comparisons import Comparison, by_name, tabulate
 
 BATTLES = """id,model_a,model_b,winner,evaluation_session_id,evaluation_order,category_tag
@@ -40,7 +40,7 @@ def put(folder: Path, text: str, name: str = "votes.csv") -> Path:
 
 
 def test_battles_as_they_come(tmp_path: Path) -> None:
-    got = load_choices(put(tmp_path, BATTLES))
+    got = open_choices(put(tmp_path, BATTLES))
     assert sorted(by_name(got.choices), key=repr) == sorted(READ, key=repr)
     assert got.choices.items == ("max", "mini", "opus")
     assert got.bad == 3
@@ -48,7 +48,7 @@ def test_battles_as_they_come(tmp_path: Path) -> None:
 
 
 def test_three_columns_made_by_hand(tmp_path: Path) -> None:
-    got = load_choices(put(tmp_path, "Model A,Model B,Winner\nx,y,Model A\ny,x,x\nx,y,Tie\n"))
+    got = open_choices(put(tmp_path, "Model A,Model B,Winner\nx,y,Model A\ny,x,x\nx,y,Tie\n"))
     assert list(by_name(got.choices)) == [
         Comparison("", (("x",), ("y",)), 1, "x"),
         Comparison("", (("x",), ("y",)), 1, "y"),
@@ -59,11 +59,11 @@ def test_three_columns_made_by_hand(tmp_path: Path) -> None:
 
 def test_the_judge_comes_before_the_session(tmp_path: Path) -> None:
     text = "model_a,model_b,winner,evaluation_session_id,judge\nx,y,model_b,s,ann\n"
-    assert load_choices(put(tmp_path, text)).choices.people == ("ann",)
+    assert open_choices(put(tmp_path, text)).choices.people == ("ann",)
 
 
 def test_a_model_that_is_called_both_bad_is_a_winner_all_the_same(tmp_path: Path) -> None:
-    got = load_choices(put(tmp_path, "model_a,model_b,winner\nboth_bad,y,both_bad\ny,both_bad,y\n"))
+    got = open_choices(put(tmp_path, "model_a,model_b,winner\nboth_bad,y,both_bad\ny,both_bad,y\n"))
     assert [each.tiers for each in by_name(got.choices)] == [(("both_bad",), ("y",)), (("y",), ("both_bad",))]
     assert got.bad == 0
 
@@ -74,12 +74,12 @@ def _rows() -> list[dict[str, str]]:
 
 
 def test_the_same_in_every_kind_of_file(tmp_path: Path) -> None:
-    want = load_choices(put(tmp_path, BATTLES)).choices
+    want = open_choices(put(tmp_path, BATTLES)).choices
     lines = "".join(json.dumps(row) + "\n" for row in _rows())
-    assert load_choices(put(tmp_path, lines, "votes.jsonl")).choices == want
+    assert open_choices(put(tmp_path, lines, "votes.jsonl")).choices == want
     for name, text in (("votes.csv.gz", BATTLES), ("votes.jsonl.gz", lines)):
         (tmp_path / name).write_bytes(gzip.compress(text.encode()))
-        assert load_choices(tmp_path / name).choices == want
+        assert open_choices(tmp_path / name).choices == want
 
 
 def test_the_same_in_parquet(tmp_path: Path) -> None:
@@ -87,13 +87,13 @@ def test_the_same_in_parquet(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     table = pyarrow.Table.from_pylist(_rows())
     parquet.write_table(table, tmp_path / "votes.parquet")
-    got = load_choices(tmp_path / "votes.parquet")
-    assert got == load_choices(put(tmp_path, BATTLES))
+    got = open_choices(tmp_path / "votes.parquet")
+    assert got == open_choices(put(tmp_path, BATTLES))
     broken = _rows()
     broken[4]["winner"] = "nobody"
     parquet.write_table(pyarrow.Table.from_pylist(broken), tmp_path / "votes.parquet")
     with pytest.raises(ValueError, match=r"^votes.parquet: row 5: winner: expected model_a, model_b, .*, got 'nobody'"):
-        load_choices(tmp_path / "votes.parquet")
+        open_choices(tmp_path / "votes.parquet")
 
 
 NAMES = st.sampled_from(["a", "b", "c", " a", "x y"])
@@ -117,7 +117,7 @@ def test_columns_come_to_what_rows_come_to(
         want.append(Comparison(person, tiers, times, a, said not in ("unsure", "")))
         bad += times * (said == "both_bad")
     text = "model_a,model_b,winner,judge,times\n" + "".join(f"{','.join(map(str, row))}\n" for row in rows)
-    got = load_choices(put(tmp_path_factory.mktemp("votes"), text))
+    got = open_choices(put(tmp_path_factory.mktemp("votes"), text))
     assert got.choices == tabulate(want)
     assert got.bad == bad
 
@@ -139,12 +139,12 @@ def test_columns_come_to_what_rows_come_to(
 )
 def test_the_first_row_that_is_wrong_is_named(tmp_path: Path, rows: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}"):
-        load_choices(put(tmp_path, "model_a,model_b,winner\n" + rows))
+        open_choices(put(tmp_path, "model_a,model_b,winner\n" + rows))
 
 
 def test_battles_without_a_session_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^votes.csv:3: evaluation_session_id: expected a name, got nothing"):
-        load_choices(put(tmp_path, "model_a,model_b,winner,evaluation_session_id\na,b,tie,s\na,b,tie,\n"))
+        open_choices(put(tmp_path, "model_a,model_b,winner,evaluation_session_id\na,b,tie,s\na,b,tie,\n"))
 
 
 def test_what_is_no_text_is_named_in_json(tmp_path: Path) -> None:
@@ -154,19 +154,19 @@ def test_what_is_no_text_is_named_in_json(tmp_path: Path) -> None:
     ]
     message = "votes.jsonl:2: model_a: expected a text or a whole number, got True"
     with pytest.raises(ValueError, match=f"^{message}"):
-        load_choices(put(tmp_path, "\n".join(rows), "votes.jsonl"))
-    got = load_choices(put(tmp_path, rows[0], "votes.jsonl")).choices
+        open_choices(put(tmp_path, "\n".join(rows), "votes.jsonl"))
+    got = open_choices(put(tmp_path, rows[0], "votes.jsonl")).choices
     assert got.items == ("1", "2")
     lists = put(tmp_path, '{"model_a": ["x"], "model_b": "y", "winner": "tie"}\n', "votes.jsonl")
     with pytest.raises(ValueError, match=r"^votes.jsonl:1: model_a: expected a text or a whole number, got \['x'\]"):
-        load_choices(lists)
+        open_choices(lists)
 
 
 def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_bytes(b"model_a,model_b,winner\na,b,tie\na,\xff,tie\n")
     with pytest.raises(ValueError, match=r"^votes.csv:3: text: expected UTF-8, got byte 0xff at byte 3 of the line"):
-        load_choices(path)
+        open_choices(path)
 
 
 def test_an_index_that_pandas_wrote_is_no_column_of_votes(tmp_path: Path) -> None:
@@ -175,18 +175,18 @@ def test_an_index_that_pandas_wrote_is_no_column_of_votes(tmp_path: Path) -> Non
     numbered = [f",{header}", *(f"{i},{line}" for i, line in enumerate(battles))]
     path = put(tmp_path, "\n".join(numbered) + "\n")
     with pytest.warns(UserWarning, match=r"votes\.csv: the column that has no name numbers the rows") as got:
-        opened = load_choices(path)
+        opened = open_choices(path)
     assert len(got) == 1
-    assert opened == load_choices(put(tmp_path, BATTLES, "plain.csv"))
+    assert opened == open_choices(put(tmp_path, BATTLES, "plain.csv"))
     path = put(tmp_path, "\n".join([*numbered, "7,8,,max,model_a,s3,4,"]) + "\n")
     with (
         pytest.warns(UserWarning, match="numbers the rows") as got,
         pytest.raises(ValueError, match=r"^votes\.csv:9: model_a: expected a name, got nothing"),
     ):
-        load_choices(path)
+        open_choices(path)
     assert len(got) == 1
 
 
 def test_names_behind_an_apostrophe_are_read_without_it(tmp_path: Path) -> None:
     path = put(tmp_path, "model_a,model_b,winner\n'=opus,mini,model_a\n=opus,mini,'=opus\n")
-    assert load_choices(path).choices == tabulate([Comparison("", (("=opus",), ("mini",)), 2, "=opus")])
+    assert open_choices(path).choices == tabulate([Comparison("", (("=opus",), ("mini",)), 2, "=opus")])

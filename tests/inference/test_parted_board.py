@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from heedful.data.choices import pairs_in
 from heedful.data.votes import votes_of
+from heedful.inference.board_words import apart
 from heedful.inference.leaderboard import board_of
 
 
@@ -26,6 +27,9 @@ def test_two_groups_that_never_met_are_two_boards() -> None:
     best = dict(zip(board.models, board.best.tolist()))
     assert best["ace"] + best["bee"] == 1.0
     assert best["dog"] > 0.99
+    assert board.alike_names() == [["elk", "fox"], ["ace", "bee"]]  # and not fox and ace, which never met
+    assert [row["better_than_next"] is None for row in board.rows()] == [False, False, True, False, True]
+    assert apart(board) == ["Neighbours that cannot be told apart (less than 90 %): elk and fox; ace and bee."]
     [parted] = [each.message for each in board.remarks if each.kind == "parted"]
     assert parted.startswith(
         "Models fall into 2 parts that never met, not even by way of others: dog, elk, fox; ace, bee. Pl"

@@ -256,6 +256,29 @@ def test_the_same_lists_on_another_day_are_others(tmp_path: Path, prefix: str) -
         assert {each.status for each in imported(loop, rounded)} == {"duplicate"}
 
 
+def test_an_answer_is_named_whose_list_may_be_one_of_another_day(tmp_path: Path) -> None:
+    """Lists that are alike, of nobody and of no time, are one: what is known is that they had an answer before."""
+    bare = [
+        {key: value for key, value in line.items() if key not in ("time", "person")}
+        for line in day(1, [("i0", "i1", "i2")] * 3, "f")
+    ]
+    with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
+        assert {each.status for each in imported(loop, bare[:-1])} == {"applied"}
+        assert {each.reason for each in imported(loop, bare)} == {None}  # the rest of a file that was stopped
+        second = [line | {"id": f"g{line['id']}"} if line["kind"] == "feedback" else line for line in bare]
+        outcomes = imported(loop, second)
+        assert Counter((each.kind, each.status) for each in outcomes) == {
+            ("decision", "duplicate"): 3,
+            ("feedback", "applied"): 3,
+        }
+        told = [each.reason for each in outcomes if each.kind == "feedback"]
+        assert told[0] == (
+            "decision 0 had an answer before, and its line says neither whose it is nor when it was shown: is this "
+            "answer about another one of this id? Then give it another"
+        )
+        assert all(told)
+
+
 def test_a_list_for_another_request_is_another_one(tmp_path: Path) -> None:
     with small_loop(tmp_path / "a.heedful", control=0.0) as loop:
         one, answer = day(1, [("i0", "i1", "i2")], "f")

@@ -83,10 +83,10 @@ def _table(found: Leaderboard, shown: list[int], room: int, title: str = "", wit
     if room:
         out.add_column("score, 90 %", no_wrap=True)
     low, high = min(float(found.low[i]) for i in shown), max(float(found.high[i]) for i in shown)
-    better = found.better.tolist()
+    better = found.over_next
     for row, i in enumerate(shown):
         a, b = int(found.place_low[i]), int(found.place_high[i])
-        sure = better[row] if row < n - 1 else None
+        sure = better[row]
         cells = [str(int(found.place[i])), escape(one_line(found.models[i], 80)), f"{found.score[i]:,.0f}"]
         cells += [f"{found.low[i]:,.0f} to {found.high[i]:,.0f}", str(a) if a == b else f"{a}-{b}"]
         cells += [f"{found.votes[i]:,}", share(found.best[i])]

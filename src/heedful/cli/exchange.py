@@ -76,7 +76,11 @@ def import_(
     own: Own = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(metavar="WHAT=COLUMN", help="Of a table of ratings: person, item, rating.", show_default="found"),
+        typer.Option(
+            metavar="WHAT=COLUMN",
+            help="Of a table of ratings: person, item, rating, aside; with --as: aside.",
+            show_default="found",
+        ),
     ] = None,
     worth: Annotated[
         list[str] | None,
@@ -102,6 +106,7 @@ def import_(
     """
     files = files or []
     options = pairs("--option", "NAME=VALUE", option or (), at_first=True)
+    options |= {} if format is None else pairs("--column", "WHAT=COLUMN", column or (), at_first=True)
     options |= {f"score:{each}": how for each, how in pairs("--score", "NAME=MEANING", score or ()).items()}
     options |= ({"evaluations": "yes"} if evaluations else {}) | ({} if traces is None else {"traces": str(traces)})
     if options and format is None and url is None:
@@ -136,7 +141,11 @@ def import_(
         listed = [] if items is None else [items]
         listed += [file for file in plain if not holds_events(file)]
         tables = {file: _read_table(loop, file, column, worth, missing) for file in listed}
-        named = [f"--{name}" for name, value in (("column", column), ("worth", worth), ("missing", missing)) if value]
+        named = [
+            f"--{name}"
+            for name, value in (("column", column if format is None else None), ("worth", worth), ("missing", missing))
+            if value
+        ]
         if named and not tables:
             raise BadInput(f"{named[0]}: expected a table that it is about, got none")
         put: int | None = None

@@ -190,13 +190,12 @@ def rank(
         _give_board(board, csv, pairs, page, plot, top, json)
         return
     with reading_input(), _by_option():
-        from heedful.data.choices import LoadedPairs
         from heedful.inference.data_quality import left_out
         from heedful.inference.ranking import rank_request, ranking_of
 
         request = partial(
             rank_request,
-            loaded.choices() if isinstance(loaded, LoadedPairs) else loaded,
+            loaded.whole(),
             items=items,
             identifier=identifier,
             person=person,

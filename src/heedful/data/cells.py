@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from heedful.data import files
-from heedful.data.files import cut_repr, is_number, number_in
+from heedful.data.files import cell_number, cut_repr, is_number
 from heedful.data.roles import plain
 from heedful.data.spreadsheet import text_of
 
@@ -18,6 +18,8 @@ WORDS = {
 """The words for each answer, apart from case and punctuation. Besides, an empty cell means unsure, and the name of an
 item that this item was chosen.
 """
+TRUE, FALSE = ("true", "1", "yes", "y", "t", "wahr"), ("false", "0", "no", "n", "f", "falsch")
+"""The words for truth values, apart from case."""
 MOST_TIMES = 1_000_000_000
 """The greatest count of one answer that a table may have."""
 
@@ -66,7 +68,9 @@ def times(where: str, cell: object) -> int:
     value = number_of(where, "times", cell)
     if value is None or value < 0 or value % 1 or value > MOST_TIMES:
         got = cut_repr(cell)
-        raise ValueError(f"{where}: times: expected a whole number, 0 to {MOST_TIMES:,}, got {got}")
+        others = "; weights that are no counts are not supported, --column times=none counts each row once"
+        more = others if value is not None and value % 1 else ""
+        raise ValueError(f"{where}: times: expected a whole number, 0 to {MOST_TIMES:,}, got {got}{more}")
     return int(value)
 
 
@@ -76,7 +80,7 @@ def number_of(where: str, field: str, cell: object) -> float | None:
     """
     if cell is None:
         return None
-    value = number_in(cell.strip()) if isinstance(cell, str) else cell
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
+    value = cell_number(cell)
+    if value is None or not abs(value) < 1e15:
         raise ValueError(f"{where}: {field}: expected a number, got {cut_repr(cell)}")
-    return float(value)
+    return value

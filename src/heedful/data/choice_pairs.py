@@ -10,7 +10,7 @@ from heedful.core.wording import count
 from heedful.data.cells import BAD, WORDS, name_in, times, word
 from heedful.data.comparisons import Bools, ComparisonColumns, Ints
 from heedful.data.files import cut_repr, is_number
-from heedful.data.roles import plain
+from heedful.data.roles import plain_role
 from heedful.data.table import CodedColumn, Table
 
 Check = tuple[Bools, Callable[[str, int], object]]
@@ -108,8 +108,7 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
 
     def refuse_unknown(where: str, i: int) -> None:
         sides = (first.field, second.field)
-        arena = tuple(map(plain, sides)) == ("modela", "modelb")
-        usual = f"{', '.join(sides)}, tie, both_bad, skip" if arena else ", ".join(WORDS)
+        usual = f"{', '.join(sides)}, tie, both_bad, skip" if of_models(at) else ", ".join(WORDS)
         expected, text = f"{usual}, or the name of one of the two", answer.texts[answer.codes[i]]
         hint = f"say what it means, such as --answer {text}=unsure, or words={{{text!r}: 'unsure'}} in Python"
         raise ValueError(f"{where}: {column}: expected {expected}, got {cut_repr(text)}; {hint}")
@@ -128,6 +127,11 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
     bad_words = {word(each) for each in BAD} - set(words)
     bad = np.array([each in bad_words for each in spoken])[answer.codes] & (named == 0)
     return NamedPairs(read, names, people, bad)
+
+
+def of_models(at: Mapping[str, list[str]]) -> bool:
+    """Return whether the two sides are called model_a and model_b, as in an arena, perhaps model_a_name."""
+    return all(plain_role(at[side][0], side) == name for side, name in (("first", "modela"), ("second", "modelb")))
 
 
 def _meets_itself(table: Table, one: NameColumn, two: NameColumn) -> Bools:

@@ -2,6 +2,8 @@
 
 The file is long because answers come in many forms, each of which is read and written here."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,11 +47,15 @@ class LoadedChoices(NamedTuple):
     """number of ties in which both items were called bad"""
     repeats: Repeats = Repeats()
 
+    def whole(self) -> LoadedChoices:
+        """Return these, as `LoadedPairs.whole` does."""
+        return self
+
 
 class LoadedPairs(NamedTuple):
     """Comparisons of two items that were read as columns: the open `table`, the names `at` of its columns by role, the
     comparisons as `pairs`, a `summary` in words of how they were read, and the rows left out as the same answer again
-    (`repeats`). `choices` returns them as `LoadedChoices`.
+    (`repeats`). `whole` returns them as `LoadedChoices`.
     """
 
     name: str
@@ -60,7 +66,7 @@ class LoadedPairs(NamedTuple):
     summary: str
     repeats: Repeats = Repeats()
 
-    def choices(self) -> LoadedChoices:
+    def whole(self) -> LoadedChoices:
         """Return the same comparisons as a table of comparisons. Raise ValueError if none is judged."""
         columns, items, people, bad = self.pairs
         choices = table_of_columns(columns, items, people)
@@ -77,13 +83,31 @@ def open_choices(
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedChoices:
-    """Load comparisons from a file: a table (`load_choices`), PrefLib (`load_preflib`), the JSON of a study's answers,
-    or the events that a loop exported (`exported_choices`).
+    """Load comparisons from a file: a table (CSV, JSON or Parquet, as in `read_table`), PrefLib (`load_preflib`), the
+    JSON of a study's answers, or the events that a loop exported (`exported_choices`).
 
     The ending of the name or the content decides which; the JSON is what the page of results exports. `columns` and
-    `words` are for tables only. Errors are those of the loaders."""
-    found = open_pairs(path, columns, words)
-    return found.choices() if isinstance(found, LoadedPairs) else found
+    `words` are for tables only.
+
+    The columns of a table tell which of these forms it has:
+
+        winner, loser           a choice
+        first, second, answer   a pair as shown and the answer: one of WORDS, or the name of one of the two; also the
+                                model_a, model_b, winner of an arena
+        rank 1, rank 2, ...     a ranking, best first; empty cells at its end are items that were not placed
+        item, rank              a ranking in as many rows as items, one for each person or each ballot; equal ranks are
+                                ties, and if a ballot has one rank only, all its items are equally good
+        order                   a ranking in one cell: "tea > milk = soup", or a list in JSON lines, with ties as lists
+
+    Further columns: person (who answered) and times (how often). `columns`: the columns of roles whose names differ
+    from NAMES, such as {"person": ["who"], "order": ["best", "then"]}. `words`: what answers that are not in WORDS
+    mean, such as {"0": "first", "1": "second"}; if one is a number, no other number has a meaning. Answers about fewer
+    than two items are left out. The same answer in several rows counts once, as its newest version (`newest_rows`).
+
+    Raise FileNotFoundError if the file does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
+    for a table in none of the forms, a malformed row, an item twice in one answer, and if there is no answer; other
+    errors are those of the loaders."""
+    return open_pairs(path, columns, words).whole()
 
 
 def open_pairs(
@@ -169,63 +193,18 @@ def _is_preflib(path: Path) -> bool:
     return line.startswith(b"# ") or line.isdigit()
 
 
-def load_choices(
-    path: str | PathLike[str],
-    columns: Mapping[str, Sequence[str]] | None = None,
-    words: Mapping[str, str] | None = None,
-) -> LoadedChoices:
-    """Load comparisons from the table at `path` (CSV, JSON lines or Parquet, as in `read_table`), which has a header.
-
-    Its columns tell which of these forms it has:
-
-        winner, loser           a choice
-        first, second, answer   a pair as shown and the answer: one of WORDS, or the name of one of the two; also the
-                                model_a, model_b, winner of an arena
-        rank 1, rank 2, ...     a ranking, best first; empty cells at its end are items that were not placed
-        item, rank              a ranking in as many rows as items, one for each person or each ballot; equal ranks are
-                                ties, and if a ballot has one rank only, all its items are equally good
-        order                   a ranking in one cell: "tea > milk = soup", or a list in JSON lines, with ties as lists
-
-    Further columns: person (who answered) and times (how often). `columns`: the columns of roles whose names differ
-    from NAMES, such as {"person": ["who"], "order": ["best", "then"]}. `words`: what answers that are not in WORDS
-    mean, such as {"0": "first", "1": "second"}; if one is a number, no other number has a meaning. Answers about fewer
-    than two items are left out. The same answer in several rows counts once, as its newest version (`newest_rows`).
-
-    Raise FileNotFoundError if the file does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
-    for a table in none of the forms, a malformed row, an item twice in one answer, and if there is no answer.
-    """
-    path = Path(path)
-    found = _read_choices(path.name, open_table(path), columns, words)
-    return found.choices() if isinstance(found, LoadedPairs) else found
-
-
-def choices_in(
-    name: str,
-    rows: Sequence[Mapping[str, object]],
-    columns: Mapping[str, Sequence[str]] | None = None,
-    words: Mapping[str, str] | None = None,
-) -> LoadedChoices:
-    """Read comparisons from the rows of a table in memory, in the forms of `load_choices`; `name` is its name in
-    messages.
-
-    `columns`: the columns of roles whose names differ from the usual ones, such as {"person": ["who"]}; `words`: what
-    unusual answers mean, such as {"0": "first"}. Raise ValueError, as `NAME: row 3: field: ...`, for a table in none of
-    the forms, a malformed row, an item twice in one answer, if there is no answer, and if a row is not a mapping from
-    columns to values.
-    """
-    found = pairs_in(name, rows, columns, words)
-    return found.choices() if isinstance(found, LoadedPairs) else found
-
-
 def pairs_in(
     name: str,
     rows: Sequence[Mapping[str, object]],
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedPairs | LoadedChoices:
-    """Read comparisons from rows in memory as `choices_in` does, but as columns if the rows are pairs.
+    """Read comparisons from the rows of a table in memory, in the forms of `open_choices`, as columns if they are
+    pairs; `name` is its name in messages.
 
-    Arguments and errors are those of `choices_in`.
+    `columns` and `words` are those of `open_choices`. Raise ValueError, as `NAME: row 3: field: ...`, for a table in
+    none of the forms, a malformed row, an item twice in one answer, if there is no answer, and if a row is not a
+    mapping from columns to values.
     """
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
@@ -240,7 +219,7 @@ def _read_choices(
     file: str, table: Table, columns: Mapping[str, Sequence[str]] | None, words: Mapping[str, str] | None
 ) -> LoadedPairs | LoadedChoices:
     """Read comparisons from an open table; `file` is its name in messages, `columns` and `words` are as in
-    `load_choices`. A table of pairs is returned as columns.
+    `open_choices`. A table of pairs is returned as columns.
     """
     words = {word(said): meaning for said, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
@@ -248,6 +227,7 @@ def _read_choices(
         raise ValueError(f"words: expected one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
     table, given = counted_rows(unpack(table), columns)
     table = with_ties(table)
+    other = None
     try:
         at = find_columns(file, table.header, given)
     except ValueError:
@@ -264,6 +244,8 @@ def _read_choices(
     table, repeats = newest_rows(table, at)
     if "loser" in at or "answer" in at:
         read = winners(table, at) if "loser" in at else pairs(table, at, words)
+        if other is not None:  # counts do not say which of the two was shown first
+            read = read._replace(columns=read.columns._replace(side=0 * read.columns.side))
         return LoadedPairs(file, table, at, read, told, repeats)
     placed = table.located()
     answered = list((_long if "rank" in at else _orders)(placed, at))
@@ -358,13 +340,13 @@ def _in_one(where: str, name: str, cell: object) -> list[tuple[str, ...]]:
 
 
 def write_choices(path: str | PathLike[str], choices: ComparisonTable) -> None:
-    """Write comparisons as a CSV file that `load_choices` reads, in the simplest form that holds them.
+    """Write comparisons as a CSV file that `open_choices` reads, in the simplest form that holds them.
 
     The columns are first, second and answer if all are pairs whose first item is known and no item is called like an
     answer (first, second, equal, unsure); winner and loser if the first item is known for none and none is a tie;
     otherwise item and rank, with a row for each item of each answer, which loses what was shown first. Items without
     answers are left out. If only some people have names, the others are called nobody. A cell that a spreadsheet would
-    take for a formula gets an apostrophe in front, which `load_choices` removes.
+    take for a formula gets an apostrophe in front, which `open_choices` removes.
 
     Raise ValueError for a name that a CSV would not give back, such as "NA", and for an answer that was given more than
     MOST_TIMES times.

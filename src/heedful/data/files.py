@@ -109,6 +109,16 @@ def number_in(text: str) -> float | None:
     return float(text) if _INFINITE.fullmatch(text) else None
 
 
+def cell_number(cell: object) -> float | None:
+    """Return a cell as a number, possibly infinite; NaN if it is missing, None if it is something else, also a truth
+    value."""
+    value = number_in(cell.strip()) if isinstance(cell, str) else math.nan if cell is None else cell
+    try:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    except OverflowError:
+        return math.inf
+
+
 def name_in(where: str, field: str, cell: object) -> str:
     """Return a cell as a name: a text, or a whole number as text (3.0 as "3").
 

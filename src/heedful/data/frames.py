@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 from warnings import warn
 
-from heedful.data.files import cut_repr, number_in
+from heedful.data.files import cell_number, cut_repr
 
 Frame: TypeAlias = Any
 """A data frame or Arrow table that `rows_in` can read. These types have no base class in common, hence Any."""
@@ -131,8 +131,7 @@ def warn_index(name: str, columns: Iterable[str]) -> None:
 
 
 def _counts(cells: Iterable[object]) -> bool:
-    values = [number_in(each.strip()) if isinstance(each, str) else each for each in cells]
-    return all(not isinstance(value, bool) and value == i for i, value in enumerate(values))
+    return all(cell_number(value) == i for i, value in enumerate(cells))
 
 
 def frame_of(columns: Mapping[str, Sequence[object]], package: str = "pandas") -> Any:

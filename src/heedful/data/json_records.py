@@ -1,16 +1,19 @@
 """Reader of records in JSON, one object each: JSON lines, a JSON list, or an object with a list in it; or in Parquet, a
 part at a time. Plain or gzip."""
 
+import io
 import json
+import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
 from heedful.data.files import cut_list, cut_repr, open_uncompressed
-from heedful.data.jsonl import AT_BYTE, json_fault, read_lines
+from heedful.data.jsonl import AT_BYTE, json_fault, once, read_lines
 
 MOST_BYTES = 2**30
 """The most bytes of a JSON list, or of an object with a list in it, which is read as a whole."""
@@ -98,10 +101,13 @@ def parse_document(name: str, text: bytes) -> Any:
     try:
         written = text.decode()
         msgspec.json.decode(text)  # stricter: no NaN, no half of a surrogate pair
-        return json.loads(written, object_pairs_hook=_once)
+        return json.loads(written, object_pairs_hook=once)
     except UnicodeDecodeError as error:
         got = f"byte 0x{text[error.start]:02x} in line {_line_of(text, error.start)}"
         raise ValueError(f"{name}: text: expected UTF-8, got {got}") from None
+    except KeyError as error:
+        told = f"expected one JSON document, got a key twice: {cut_repr(error.args[0])}"
+        raise ValueError(f"{name}: json: {told}") from None
     except RecursionError:
         raise ValueError(f"{name}: json: expected at most some hundred levels, got more") from None
     except ValueError as error:
@@ -126,17 +132,9 @@ def _line_of(text: bytes, at: int) -> int:
     return text.count(b"\n", 0, at) + 1
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object with these (key, value) pairs. Raise ValueError if a key comes twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        name, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise ValueError(f"a key twice: {cut_repr(name)}")
-    return found
-
-
-def read_parquet(path: Path) -> Iterator[Located]:
-    """Yield (place, record) of each row of a Parquet file, a part at a time. Errors are those of `read_records`."""
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Any]:
+    """Open a Parquet file, plain or gzip, as one of pyarrow; a context manager. Errors are those of `read_records`."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -144,18 +142,27 @@ def read_parquet(path: Path) -> Iterator[Located]:
         told = "reading Parquet needs pyarrow, which is not installed: pip install 'heedful[parquet]'"
         raise ModuleNotFoundError(f"{path.name}: {told}", name="pyarrow") from None
     try:
-        i = 0
-        with pyarrow.parquet.ParquetFile(path) as file:
-            name, times = Counter(file.schema_arrow.names).most_common(1)[0] if file.schema_arrow.names else ("", 1)
-            if times > 1:
-                raise ValueError(f"{path.name}: columns: expected each name once, got {cut_repr(name)} {times} times")
-            for batch in file.iter_batches(batch_size=AT_ONCE):
-                for row in _rows(path.name, batch, i):
-                    i += 1
-                    yield f"{path.name}: row {i}", row
-    except (pyarrow.ArrowException, OSError) as error:
+        with open_uncompressed(path) as bytes:
+            plain = isinstance(bytes.raw, io.FileIO)
+            with pyarrow.parquet.ParquetFile(path if plain else pyarrow.BufferReader(bytes.read())) as file:
+                name, times = Counter(file.schema_arrow.names).most_common(1)[0] if file.schema_arrow.names else ("", 1)
+                if times > 1:
+                    expected = f"expected each name once, got {cut_repr(name)} {times} times"
+                    raise ValueError(f"{path.name}: columns: {expected}")
+                yield file
+    except (pyarrow.ArrowException, OSError, EOFError, zlib.error) as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(f"{path.name}: content: expected a whole Parquet file, got {told}") from None
+
+
+def read_parquet(path: Path) -> Iterator[Located]:
+    """Yield (place, record) of each row of a Parquet file, a part at a time. Errors are those of `read_records`."""
+    i = 0
+    with open_parquet(path) as file:
+        for batch in file.iter_batches(batch_size=AT_ONCE):
+            for row in _rows(path.name, batch, i):
+                i += 1
+                yield f"{path.name}: row {i}", row
 
 
 def _rows(name: str, batch: Any, before: int) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ read.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from os import PathLike
@@ -82,7 +83,7 @@ def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
     # no more of these than keys kept, none was lost; strings that contain it only make this count too high.
     if text.translate(None, b" \t\r\n").count(b'":') != _keys(record):
         try:
-            json.loads(text, object_pairs_hook=_once)
+            json.loads(text, object_pairs_hook=once)
         except KeyError as problem:
             return None, f"key: expected each once, got {cut_repr(problem.args[0])} twice"
     return record, None
@@ -111,13 +112,12 @@ def _keys(record: dict[str, Any]) -> int:
     return keys
 
 
-def _once(pairs: list[tuple[str, Any]]) -> None:
-    """Raise KeyError for the first repeated key of an object, given as (key, value) pairs."""
-    seen = set()
-    for key, _ in pairs:
-        if key in seen:
-            raise KeyError(key)
-        seen.add(key)
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object with these (key, value) pairs. Raise KeyError for a key that is repeated."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise KeyError(Counter(key for key, _ in pairs).most_common(1)[0][0])
+    return found
 
 
 def json_fault(told: str) -> str:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from heedful.data.files import (
     MISSING,
     NUMBER,
+    cell_number,
     cut_list,
     cut_repr,
     number_in,
     open_uncompressed,
 )
-from heedful.data.set_aside import counted_rows
+from heedful.data.set_aside import ASIDE, counted_rows
 from heedful.data.svmlight import MAX_FEATURES, FloatArray, Target, read_blocks, stack_blocks
 from heedful.data.table import open_table
 
@@ -56,13 +57,15 @@ def load_ordinal(
     most: int = MOST_GRADES,
     without: Collection[str] = (),
     missing: Missing = "refuse",
+    columns: Mapping[str, Sequence[str]] | None = None,
 ) -> OrdinalData:
     """Load rows of features with a grade each, from a table or an SVMlight file, plain or gzip; the content tells
     which.
 
     In a table (CSV, JSON lines or Parquet, as in `read_table`) the grades are in the column `target`. Columns in which
     each value is a number or a truth value are the features; the others are left out, as are those in `without`.
-    `missing`: what to do with a missing value in a feature: "refuse" it, or fill in the column's "mean".
+    `missing`: what to do with a missing value in a feature: "refuse" it, or fill in the column's "mean". `columns`:
+    those that say which rows do not count, as {"aside": ["draft"]}, or {"aside": ["none"]} for none.
 
     SVMlight has lines `GRADE [qid:ID] INDEX:VALUE ... # comment`, and takes no `target`; qid is ignored. Indices begin
     at 1 and rise within a line; a feature that is left out is 0. Feature names are the indices.
@@ -75,6 +78,9 @@ def load_ordinal(
     not in `order`, no feature, and a feature that is not finite.
     """
     path = Path(path)
+    columns = columns or {}
+    if other := sorted(set(columns) - {ASIDE}):
+        raise ValueError(f"columns: expected {ASIDE}, got {cut_repr(other[0])}")
     if missing not in ("refuse", "mean"):
         raise ValueError(f"missing: expected refuse or mean, got {missing!r}")
     if twice := [(label, times) for label, times in Counter(map(_same, order)).items() if times > 1]:
@@ -84,13 +90,13 @@ def load_ordinal(
             f"order: expected at least two labels, from the lowest to the highest, got {cut_repr(list(order))}"
         )
     if is_svmlight(path):
-        if target or without:
-            what, given = ("target", target) if target else ("without", ", ".join(without))
+        if target or without or columns:
+            what, given = ("target", target) if target else ("without", ", ".join([*without, *columns]))
             raise ValueError(
                 f"{what}: expected none, as the grade begins each line of {path.name}, got {cut_repr(given)}"
             )
         return _svmlight(path, order, most)
-    return _table(path, target, order, most, without, missing)
+    return _table(path, target, order, most, without, missing, columns)
 
 
 def is_svmlight(path: Path) -> bool:
@@ -177,12 +183,19 @@ def _svmlight(path: Path, order: Sequence[str], most: int) -> OrdinalData:
 
 
 def _table(
-    path: Path, target: str, order: Sequence[str], most: int, without: Collection[str], missing: Missing
+    path: Path,
+    target: str,
+    order: Sequence[str],
+    most: int,
+    without: Collection[str],
+    missing: Missing,
+    columns: Mapping[str, Sequence[str]],
 ) -> OrdinalData:
-    table, _ = counted_rows(open_table(path), {"target": [target], "without": list(without)} if target else {})
+    used = {"target": [target], "without": list(without)} if target else {}
+    table, _ = counted_rows(open_table(path), {**used, **columns})
     placed = table.located()
     where, rows = [place for place, _ in placed], [row for _, row in placed]
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = table.header
     if not target:
         raise ValueError(f"target: expected the column of the grades ({cut_list(names)}), got none")
     for name, what in ((target, "target"), *((name, "without") for name in without)):
@@ -203,7 +216,8 @@ def _table(
     for name in names:
         if name == target or name in without:
             continue
-        values = [_number(row.get(name)) for row in rows]
+        found = (row.get(name) for row in rows)
+        values = [float(each) if isinstance(each, bool) else cell_number(each) for each in found]
         if None in values or all(value != value for value in values):
             left_out.append(name)
             continue
@@ -236,15 +250,3 @@ def _text(value: object) -> str:
     if isinstance(value, float) and value == value // 1:
         return f"{value:.0f}"
     return str(value).strip()
-
-
-def _number(value: object) -> float | None:
-    """Return a cell as a number; NaN if it is missing, None if it is something else."""
-    if value is None:
-        return math.nan
-    if isinstance(value, bool | int | float):
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf
-    return number_in(value.strip()) if isinstance(value, str) else None

@@ -12,7 +12,7 @@ from itertools import combinations, product, takewhile
 from os import PathLike
 from typing import Any, NamedTuple, TypeAlias
 
-from heedful.data.files import cut_list, cut_repr, number_in
+from heedful.data.files import cell_number, cut_list, cut_repr
 from heedful.data.messages import is_message, messages_in, says_more
 from heedful.data.repeats import Answer, answer_of
 from heedful.data.row_report import Report
@@ -87,15 +87,16 @@ class _Unusable(Exception):
     """A row of the right form from which nothing can be learned, with the reason."""
 
 
-def read_pairs(path: str | PathLike[str], report: Report) -> Iterator[Pair]:
+def read_pairs(path: str | PathLike[str], report: Report, aside: Sequence[str] | None = None) -> Iterator[Pair]:
     """Yield the pairs in the rows of a file of (prompt, chosen, rejected), where `chosen` and `rejected` may be lists
     of answers, or of (prompt, completions with scores or ranks); `report` counts "pairs", and why others are left out.
 
+    `aside`: the fields that say which rows do not count, ["none"] for none; found by their names if it is None.
     Messages with which both answers begin are the prompt, or go on with it, and are taken off the answers. Raise
     ValueError, NAME:LINE: field: expected ..., got ..., for the first row of another form."""
     for at, record in read_records(path):
         try:
-            _refuse_aside(record)
+            _refuse_aside(record, aside)
             for better, worse in _compared(record):
                 report.rows["pairs"] += 1
                 try:
@@ -112,15 +113,15 @@ def read_pairs(path: str | PathLike[str], report: Report) -> Iterator[Pair]:
             raise ValueError(f"{at}: {error}") from None
 
 
-def read_labelled(path: str | PathLike[str], report: Report) -> Iterator[Labelled]:
+def read_labelled(path: str | PathLike[str], report: Report, aside: Sequence[str] | None = None) -> Iterator[Labelled]:
     """Yield the rows of a file of (prompt, completion, label); `report` counts them as "labels", and why others are
     left out.
 
-    Errors are those of `read_pairs`."""
+    `aside` and errors are those of `read_pairs`."""
     for at, record in read_records(path):
         report.rows["labels"] += 1
         try:
-            _refuse_aside(record)
+            _refuse_aside(record, aside)
             if "completion" not in record or "label" not in record:
                 raise ValueError(f"columns: expected prompt, completion, label, got {cut_list(list(record)) or 'none'}")
             prompt = _prompt(next((record[name] for name in PROMPTS if record.get(name) is not None), None))
@@ -145,8 +146,8 @@ def read_labelled(path: str | PathLike[str], report: Report) -> Iterator[Labelle
             yield told
 
 
-def _refuse_aside(record: Mapping[str, Any]) -> None:
-    if (why := why_aside(record)) is not None:
+def _refuse_aside(record: Mapping[str, Any], aside: Sequence[str] | None) -> None:
+    if (why := why_aside(record, aside)) is not None:
         raise _Unusable(f"the row says that it does not count, {why}")
 
 
@@ -214,8 +215,8 @@ def _score(field: str, value: object, turned: bool) -> float | None:
     """Return a score, or a rank as one (`turned`: 1 is the best); None for none."""
     if value is None or value == "":
         return None
-    number = number_in(value) if isinstance(value, str) else value
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+    number = cell_number(value)
+    if number is None or not math.isfinite(number):
         raise ValueError(f"{field}: expected a number, got {cut_repr(value)}")
     return -number if turned else number
 

@@ -42,7 +42,7 @@ def open_ratings(
     plain or gzip.
 
     A folder that is not MovieLens holds ratings.csv, or a single file of ratings. Implicit ratings of Book-Crossing are
-    left out. The options, and what a table is, are those of `load_ratings`; if one is given, the file is a table.
+    left out. The options, and what a table is, are those of `read_ratings`; if one is given, the file is a table.
 
     Raise FileNotFoundError if the path does not exist or a folder has no such file. Raise ValueError as the loaders do,
     and if a folder has several files of ratings.

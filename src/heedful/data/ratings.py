@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from heedful.core.wording import count
 from heedful.data.choice_pairs import NameColumn, refuse
-from heedful.data.files import cut_repr, is_number, number_in, numbered_lines, open_uncompressed
+from heedful.data.files import cell_number, cut_repr, is_number, numbered_lines, open_uncompressed
 from heedful.data.movielens import load_movielens
 from heedful.data.roles import find_roles, fitting, plain
 from heedful.data.set_aside import counted_rows
@@ -49,27 +49,6 @@ _KINDS = ("feedbacktype", "eventtype", "event", "action", "interaction", "behavi
 _QUOTED = re.compile(r'"([0-9]+)";"(.*)";"([0-9]+)"')
 
 
-def load_ratings(
-    path: str | PathLike[str],
-    columns: Columns | None = None,
-    *,
-    twice: Twice = "refuse",
-    words: Mapping[str, float] | None = None,
-    missing: Collection[str] = (),
-) -> RatingTable:
-    """Load a table of users, items and ratings, or a matrix with a row for each user, as `read_table` reads it.
-
-    `columns`: those whose names differ from the usual ones, such as {"person": ["who"]}. `twice`: what to do with an
-    item that a user rates twice: "refuse" it, take the "last" rating, or their "mean". `words`: what kinds of feedback
-    are worth, such as {"star": 5}. `missing`: ratings that stand for none, such as "99", or "none" if none does. Rows
-    without a rating are left out, with a warning. Users and items are numbered in order of appearance.
-
-    Raise FileNotFoundError if the file does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
-    for a malformed line, a role that no column has, a rating that is not a finite number or may stand for none, and, if
-    `twice` is "refuse", an item that a user rates twice."""
-    return read_ratings(open_table(path), columns, twice=twice, words=words, missing=missing)[0]
-
-
 def read_ratings(
     table: Table,
     columns: Columns | None = None,
@@ -78,8 +57,17 @@ def read_ratings(
     words: Mapping[str, float] | None = None,
     missing: Collection[str] = (),
 ) -> tuple[RatingTable, list[str]]:
-    """Return (ratings, names of the columns of people, items and ratings) of an open table; the rest is as in
-    `load_ratings`."""
+    """Return (ratings, names of the columns of people, items and ratings) of an open table of users, items and ratings,
+    or of a matrix with a row for each user.
+
+    `columns`: those whose names differ from the usual ones, such as {"person": ["who"]}. `twice`: what to do with an
+    item that a user rates twice: "refuse" it, take the "last" rating, or their "mean". `words`: what kinds of feedback
+    are worth, such as {"star": 5}. `missing`: ratings that stand for none, such as "99", or "none" if none does. Rows
+    without a rating are left out, with a warning. Users and items are numbered in order of appearance.
+
+    Raise ValueError, as `NAME:LINE: field: expected ..., got ...`, for a malformed line, a role that no column has, a
+    rating that is not a finite number or may stand for none, and, if `twice` is "refuse", an item that a user rates
+    twice."""
     if twice not in ("refuse", "last", "mean"):
         raise ValueError(f"twice: expected refuse, last or mean, got {cut_repr(twice)}")
     table, at = _find(*counted_rows(table, columns), words)
@@ -131,12 +119,10 @@ def _worth(value: object, words: Mapping[str, float], missing: Collection[str]) 
     """Return a cell as a rating: NaN if there is none, infinite if it is something else."""
     if isinstance(value, str) and value in words:
         return words[value]
-    number = number_in(value.strip()) if isinstance(value, str) else value
-    if number is None:
-        return math.nan if value is None else math.inf
-    if isinstance(number, bool) or not isinstance(number, int | float) or abs(number) > 1e50:
+    number = cell_number(value)
+    if number is None or abs(number) > 1e50:
         return math.inf
-    return math.nan if f"{number:g}" in missing else float(number)
+    return math.nan if f"{number:g}" in missing else number
 
 
 def _find(
@@ -213,7 +199,7 @@ def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> 
     one.
 
     The file has the original form (";", quoted, Latin-1) or is CSV, plain or gzip. Implicit ratings are left out unless
-    `implicit`. Errors are those of `load_ratings`; raise ValueError also for a rating that is not a whole number from 0
+    `implicit`. Errors are those of `read_ratings`; raise ValueError also for a rating that is not a whole number from 0
     to 10, and if no explicit one is left.
     """
     path = Path(path)
@@ -248,7 +234,7 @@ def load_jester(path: str | PathLike[str], *, users: int | None = None) -> Ratin
     """Load a part of Jester (Goldberg et al., 2001) as CSV, plain or gzip: all users, or the first `users` of them.
 
     A line is a user: the number of jokes rated, then the rating of each joke, -10 to 10, or 99 if there is none. Users
-    are named by their lines and jokes by their columns, from 1. Errors are those of `load_ratings`; raise ValueError
+    are named by their lines and jokes by their columns, from 1. Errors are those of `read_ratings`; raise ValueError
     also if the first number is not that of the ratings, or if lines differ in length.
     """
     path = Path(path)

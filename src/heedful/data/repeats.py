@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.files import number_in
+from heedful.data.files import cell_number
 from heedful.data.roles import NAMES, plain
 from heedful.data.table import CodedColumn, Table, take_rows
 
@@ -288,14 +288,13 @@ def _marks(columns: Mapping[str, CodedColumn], fields: Identity, roles: Mapping[
 
 def _codes(column: CodedColumn) -> Ints:
     """Return a number for each cell of a column, the same for equal ones, also for lists; -1 for an empty one."""
-    numbers: dict[Any, int] = {None: -1}
-    known = [numbers.setdefault(_key(value), len(numbers)) for value in column.values]
-    return np.array(known, np.int64)[column.codes]
+    return _numbered([column])[0]
 
 
 def _numbered(columns: Sequence[CodedColumn]) -> list[Ints]:
-    """Return a number for each cell of several columns, the same for the same value in whichever column."""
-    numbers: dict[Any, int] = {}
+    """Return a number for each cell of several columns, the same for the same value in whichever column; -1 for an
+    empty one."""
+    numbers: dict[Any, int] = {None: -1}
     return [
         np.array([numbers.setdefault(_key(value), len(numbers)) for value in column.values], np.int64)[column.codes]
         for column in columns
@@ -321,9 +320,9 @@ def versions(values: Sequence[object]) -> Array:
 
 
 def _moment(value: object) -> float | None:
-    number = number_in(value) if isinstance(value, str) else value
-    if isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number):
-        return float(number)
+    number = cell_number(value)
+    if number is not None and math.isfinite(number):
+        return number
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError:

@@ -11,7 +11,7 @@ NAMES = {
         *("person", "user", "who", "voter", "participant", "respondent", "subject", "judge", "rater", "annotator"),
         *("evaluationsession", "reader", "customer", "reviewer", "visitor", "responseid", "recordid"),
     ),
-    "times": ("times", "count", "votes", "frequency"),
+    "times": ("times", "count", "weight", "votes", "frequency"),
     "winner": ("winner", "preferred", "chosen", "better", "won"),
     "loser": ("loser", "rejected", "worse", "lost"),
     "first": (
@@ -82,13 +82,13 @@ def find_roles(
 ) -> dict[str, list[str]]:
     """Return the names of the columns with these `roles` in the `header` of the table `file`, each as a list of one.
 
-    `named`: the columns of roles that the caller gives; others are found by their names, the `optional` ones where they
-    are. `more`: what to say of a role
-    that is not found. Raise ValueError for an unknown role or column, a column with two roles, and, naming all of them
-    and what to type, for roles without a column."""
-    at = _check_named(file, header, named or {}, (*roles, *optional))
+    `named`: the columns of roles that the caller gives, ["none"] for no column; others are found by their names, the
+    `optional` ones where they are. `more`: what to say of a role that is not found. Raise ValueError for an unknown
+    role or column, a column with two roles, and, naming all of them and what to type, for roles without a column."""
+    named = _check_named(file, header, named or {}, (*roles, *optional))
+    at = {role: list(names) for role, names in named.items() if names}
     for role in (*roles, *optional):
-        if role not in at and (fit := fitting(role, [name for name in header if [name] not in at.values()])):
+        if role not in named and (fit := fitting(role, [name for name in header if [name] not in at.values()])):
             at[role] = fit[:1]
     if missing := [role for role in roles if role not in at]:
         told = [f"a column of {role} (called {', '.join(NAMES[role][:5])}, ...)" for role in missing]
@@ -100,18 +100,21 @@ def find_roles(
 
 def fitting(role: str, header: Sequence[str]) -> list[str]:
     """Return the columns of `header` whose names say that they have this role, the likeliest first."""
-    fit = [name for name in header if _plain_role(name, role) in NAMES[role]]
-    return sorted(fit, key=lambda name: NAMES[role].index(_plain_role(name, role)))
+    fit = [name for name in header if plain_role(name, role) in NAMES[role]]
+    return sorted(fit, key=lambda name: NAMES[role].index(plain_role(name, role)))
 
 
 def _check_named(
     file: str, header: Sequence[str], named: Mapping[str, Sequence[str]], roles: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return the columns that the caller gave, by role. Raise ValueError for one that is not there or has two roles."""
+    """Return the columns that the caller gave, by role; none of a role with "none".
+
+    Raise ValueError for one that is not there or has two roles."""
+    named = {role: [] if list(names) == ["none"] and "none" not in header else names for role, names in named.items()}
     for role, names in named.items():
         if role not in roles:
             raise ValueError(f"columns: expected one of {', '.join(roles)}, got {role!r}")
-        if role != "order" and len(names) != 1:
+        if role != "order" and len(names) > 1:
             raise ValueError(f"columns: {role}: expected one column, got {', '.join(names)}")
         missing = next((name for name in names if name not in header), None)
         if missing is not None:
@@ -129,9 +132,10 @@ def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> d
 
     The roles are those of the form that the table has (one of FORMS: winner and loser; first, second and answer; ranks;
     order; ...), and person, times and ballot if present. `file`: its name for messages; `header`: all column names;
-    `named`: the columns of roles that the caller gives, which are not looked for by name. Raise ValueError for an
-    unknown role or column, a column with two roles, and a table that has none of the forms."""
-    every = [name for names in _check_named(file, header, named, CHOICES).values() for name in names]
+    `named`: the columns of roles that the caller gives, ["none"] for no column, which are not looked for by name. Raise
+    ValueError for an unknown role or column, a column with two roles, and a table that has none of the forms."""
+    named = _check_named(file, header, named, CHOICES)
+    every = [name for names in named.values() for name in names]
     left = [name for name in header if name not in every]
 
     def look(*roles: str) -> dict[str, list[str]] | None:
@@ -165,10 +169,12 @@ def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> d
     if look("item", "rank") is not None:
         expected = "a column of it, or of a person, with item and rank"
         raise ValueError(f"{file}: ballot: expected {expected}, got {cut_list(header)}")
-    raise ValueError(f"{file}: columns: expected {FORMS} (and person, times), got {cut_list(header)}")
+    typed = "--column first=COLUMN --column second=COLUMN --column answer=COLUMN, or what else they are"
+    raise ValueError(f"{file}: columns: expected {FORMS} (and person, times), or {typed}, got {cut_list(header)}")
 
 
-def _plain_role(name: str, role: str) -> str:
+def plain_role(name: str, role: str) -> str:
+    """Return the name of a column in the form in which NAMES has those of this `role`: "modela" for "Model A name"."""
     word = plain(name)
     if role == "rating" and word.endswith("rating") and not word.startswith(("average", "avg", "mean", "parent")):
         return "rating"

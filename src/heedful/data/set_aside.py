@@ -16,7 +16,8 @@ from warnings import warn
 import numpy as np
 
 from heedful.core.wording import count
-from heedful.data.files import number_in
+from heedful.data.cells import FALSE, TRUE
+from heedful.data.files import cell_number, number_in
 from heedful.data.roles import plain
 from heedful.data.table import Table, take_rows
 
@@ -33,7 +34,6 @@ _STATUS = ("status", "state", "responsestatus", "annotationstatus", "recordstatu
 _STATES = (*_NOT, "rejected", "inprogress", "incomplete", "unfinished", "void")
 _SUMS = ("total", "totals", "sum", "sums", "grandtotal", "gesamt", "summe", "somme", "suma")
 """What a spreadsheet calls a row of sums."""
-_TRUE, _FALSE = ("true", "1", "yes", "y", "t"), ("false", "0", "no", "n", "f")
 
 
 def says_aside(name: str, value: object, named: Sequence[str] | None = None) -> bool:
@@ -43,18 +43,20 @@ def says_aside(name: str, value: object, named: Sequence[str] | None = None) -> 
     empty, no and the like."""
     said = plain(str(value)).removesuffix(".0")
     if named is not None:
-        return name in named and value is not None and said not in ("", *_FALSE)
+        return name in named and value is not None and said not in ("", *FALSE)
     called = plain(name).removeprefix("is").removeprefix("was")
     if called in _NOT:
-        return said in _TRUE
-    return said in (_FALSE if called in _ONLY else _STATES if called in _STATUS else ())
+        return said in TRUE
+    return said in (FALSE if called in _ONLY else _STATES if called in _STATUS else ())
 
 
 def why_aside(record: Mapping[str, object], named: Sequence[str] | None = None) -> str | None:
-    """Return why a record does not count, such as "was_cancelled: true"; None if it does."""
+    """Return why a record does not count, such as "was_cancelled: true", and how it would; None if it does.
+
+    `named`: the fields that say so, where the caller names them; ["none"] for none."""
     for name, value in record.items():
         if not isinstance(value, list | dict) and says_aside(name, value, named):
-            return f"{name}: {str(value).lower()}"
+            return f"{name}: {str(value).lower()}; --column {ASIDE}=none counts it"
     return None
 
 
@@ -73,7 +75,7 @@ def counted_rows(table: Table, columns: Mapping[str, Sequence[str]] | None) -> t
     for name in table.header:
         if name in used or not (aside is None or name in aside):
             continue
-        if aside is None and not any(says_aside(name, value) for value in (*_TRUE, *_FALSE, *_STATES)):
+        if aside is None and not any(says_aside(name, value) for value in (*TRUE, *FALSE, *_STATES)):
             continue
         [(values, codes)] = table.columns([name])
         off = np.array([says_aside(name, value, aside) for value in values], bool)
@@ -118,19 +120,13 @@ def item_rows(table: Table) -> list[dict[str, Any]]:
 def _is_sum(rows: Sequence[Mapping[str, object]]) -> bool:
     """Return whether the last of these rows has the sum of the others in each of at least two columns of numbers."""
     sums = 0
-    for name, cell in rows[-1].items():
-        values = [_value(row.get(name)) for row in rows]
-        if any(math.isnan(value) for value in values):
-            if _value(cell) == _value(cell):
+    for name in rows[-1]:
+        values = np.array([cell_number(row.get(name)) for row in rows], np.float64)  # None becomes NaN
+        if np.isnan(values).any():
+            if not np.isnan(values[-1]):
                 return False  # a number where others have none
             continue
-        if not math.isclose(values[-1], math.fsum(values[:-1]), rel_tol=1e-9) or not any(values):
+        if not math.isclose(values[-1], math.fsum(values[:-1]), rel_tol=1e-9) or not values.any():
             return False
         sums += 1
     return sums > 1
-
-
-def _value(cell: object) -> float:
-    """Return a cell as a number; NaN if it is none."""
-    number = number_in(cell.strip()) if isinstance(cell, str) else cell
-    return float(number) if isinstance(number, int | float) and not isinstance(number, bool) else math.nan

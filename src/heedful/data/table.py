@@ -12,11 +12,10 @@ import csv
 import io
 import re
 import shlex
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import compress, islice, pairwise
+from itertools import compress, islice, pairwise, zip_longest
 from operator import itemgetter
 from os import PathLike
 from pathlib import Path
@@ -29,8 +28,8 @@ import numpy.typing as npt
 from heedful.core.wording import count
 from heedful.data.files import cut_list, cut_repr, is_number, number_in, numbered_lines, open_uncompressed
 from heedful.data.frames import cell, index_of, is_index, warn_index, without_index
-from heedful.data.json_records import Located, read_json, read_parquet
-from heedful.data.written import Reading, decimal_mark, describe_readings
+from heedful.data.json_records import Located, open_parquet, read_json, read_parquet
+from heedful.data.written import MARKERS, Reading, decimal_mark, describe_readings, value_kind
 
 _OTHERS = (
     (b"PK\x03\x04", "a spreadsheet or a zip"),
@@ -42,8 +41,8 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _SURVEY = '{"ImportId"'
 """How the cells of the last of three headers begin that a survey writes."""
-_MARKS = (",", ";", "\t", "|", "::")
-"""What separates cells; of those that make as many cells, the first."""
+_MARKS = (";", "\t", "|", "::", ",")
+"""What separates cells; of those that make as many cells the first, as a comma may also be that of a number."""
 _UNIT = "\x1f"
 """What takes the place of a separator of two characters, since the csv module knows only those of one."""
 _AT_ONCE = 1_024
@@ -75,7 +74,7 @@ class Table(NamedTuple):
     columns: Callable[[Sequence[str]], list[CodedColumn]]
     """returns the columns with these names"""
     located: Callable[[], list[tuple[str, dict[str, Any]]]]
-    """returns (place for messages, row) of each row, as `read_located_rows` does"""
+    """returns (place, row) of each row: the place is "NAME:LINE" or, in a Parquet file, "NAME: row 3", for messages"""
     headed: bool = True
 
 
@@ -99,13 +98,6 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
     return [row for _, row in open_table(path).located()]
 
 
-def read_located_rows(path: str | PathLike[str], *, texts: bool = False) -> list[tuple[str, dict[str, Any]]]:
-    """Read the rows of a table as `read_table` does; return (place, {column: cell}) of each, where the place is
-    "NAME:LINE" or, in a Parquet file, "NAME: row 3". With `texts`, cells are what somebody wrote, and are not read as
-    numbers or lists."""
-    return open_table(path, texts=texts).located()
-
-
 def read_records(path: str | PathLike[str], inside: str = "data") -> Iterator[Located]:
     """Yield (place, record) of each record in the file at `path`, in order, with the texts in it as they are.
 
@@ -126,7 +118,7 @@ def read_records(path: str | PathLike[str], inside: str = "data") -> Iterator[Lo
     elif not first:
         raise ValueError(f"{path.name}: content: expected records, got an empty file")
     else:
-        found = iter(read_located_rows(path, texts=True))
+        found = iter(open_table(path, texts=True).located())
     none = True
     for each in found:
         none = False
@@ -268,21 +260,8 @@ def take_rows(table: Table, kept: npt.NDArray[np.bool_]) -> Table:
 
 
 def _parquet(path: Path) -> Table:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ModuleNotFoundError:
-        told = "reading Parquet needs pyarrow, which is not installed: pip install 'heedful[parquet]'"
-        raise ModuleNotFoundError(f"{path.name}: {told}", name="pyarrow") from None
-    with open_uncompressed(path) as file:
-        try:
-            table = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(file.read())).read()
-        except (pyarrow.ArrowException, OSError, EOFError, zlib.error) as error:
-            told = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise ValueError(f"{path.name}: content: expected a whole Parquet file, got {told}") from None
-    name, times = Counter(table.column_names).most_common(1)[0] if table.column_names else ("", 1)
-    if times > 1:
-        raise ValueError(f"{path.name}: columns: expected each name once, got {cut_repr(name)} {times} times")
+    with open_parquet(path) as file:
+        table = file.read()
     if table.num_rows == 0:
         raise ValueError(f"{path.name}: rows: expected at least one, got none")
 
@@ -338,11 +317,7 @@ def _csv(path: Path, texts: bool) -> Table:
         return [each.changes for each in readings.values()]
 
     def columns(names: Sequence[str]) -> list[CodedColumn]:
-        try:
-            coded = _columns(path, form, [form.at[form.header.index(name)] for name in names])
-        except (csv.Error, ValueError):
-            _rows(path, form)  # raises an error that says where
-            raise
+        coded = _columns(path, form, [form.at[form.header.index(name)] for name in names])
         changes = read({name: values for name, (values, _) in zip(names, coded)})
         return [CodedColumn([each.get(v, v) for v in values], codes) for (values, codes), each in zip(coded, changes)]
 
@@ -393,7 +368,7 @@ def _mark(path: Path) -> tuple[str, int]:
     for mark in _MARKS:
         with _text(path) as lines:
             first[mark] = len(next(filter(None, _reader(lines, mark, strict=False)), []))
-    return max(first, key=lambda mark: first[mark]), 0
+    return max(_MARKS, key=lambda mark: first[mark]) if max(first.values()) > 1 else ",", 0
 
 
 def _records(path: Path, mark: str, before: int) -> Iterator[tuple[int, list[str]]]:
@@ -427,6 +402,8 @@ def _form(path: Path) -> _Form:
         raise ValueError(f"{path.name}:{start}: header: expected names of columns, got {cut_repr(first[0])}")
     called, below = [cell.strip() for cell in first], [record for _, record in records[1:]]
     headed = not _is_row(called, below)
+    columns = zip(called, map(set, zip_longest(*(record for record in below if record != first))))
+    again = [name for name, values in columns if name and name in values]
     surveyed = [k for k, record in enumerate(below[:2], 1) if any(each.startswith(_SURVEY) for each in record)]
     skip = [record for _, record in records[: surveyed[-1] + 1]] if surveyed else [first][: int(headed)]
     dotted = [cell for record in below[:200] for cell in record if "," in cell or "." in cell]
@@ -438,43 +415,40 @@ def _form(path: Path) -> _Form:
         raise ValueError(f"{path.name}:{start}: header: expected each name once, got {cut_repr(name)} {times} times")
     form = _Form(mark, before, names, every, len(names), skip, headed, decimal, Counter())
     odd = [j for j in every if headed and (not called[j] or is_index(called[j]))]
-    if not odd:
-        return _said_form(path, form, surveyed)
-    try:
-        cells = dict(zip(odd, _columns(path, form, odd)))
-    except (csv.Error, ValueError):
-        _rows(path, form)  # raises an error that says where
-        raise
+    cells = dict(zip(odd, _columns(path, form, odd))) if odd else {}
     empty = [j for j in odd if not called[j] and not any(value.strip() for value in cells[j].values)]
-    left = index_of(called, lambda j: [cells[j].values[k] for k in cells[j].codes.tolist()])
+    left = index_of(called, lambda j: [cells[j].values[k] for k in cells[j].codes.tolist()]) if odd else []
     warn_index(path.name, [called[j] for j in left if j not in empty])
     kept = [j for j in every if j not in left and j not in empty]
-    return _said_form(path, form._replace(header=[names[j] for j in kept], at=kept), surveyed, len(empty))
-
-
-def _said_form(path: Path, form: _Form, surveyed: list[int], empty: int = 0) -> _Form:
-    """Return the `form`, and warn of what is unusual in it."""
-    if surveyed:
-        warn(f"{path.name}: {count(surveyed[-1], 'further header')} of a survey left out", stacklevel=5)
-    if empty:
-        warn(f"{path.name}: {count(empty, 'empty column')} left out", stacklevel=5)
-    if not form.headed:
-        warn(f"{path.name}: no line of names: its columns are called {cut_list(form.header)}", stacklevel=5)
-    return form
+    told = [f"{count(surveyed[-1], 'further header')} of a survey left out"] if surveyed else []
+    told += [f"{count(len(empty), 'empty column')} left out"] if empty else []
+    if not headed:
+        told.append(f"no line of names: its columns are called {cut_list(names)}")
+    elif again:
+        what = f"its first line is taken for names of columns, though {cut_list(again)} stand again below"
+        told.append(f"{what}: if it is a row, write a line of names above it")
+    for each in told:
+        warn(f"{path.name}: {each}", stacklevel=4)
+    return form._replace(header=[names[j] for j in kept], at=kept)
 
 
 def _is_row(called: list[str], below: list[list[str]]) -> bool:
-    """Return whether the first record of a CSV is a row and no header: where it has a number, all below it are numbers.
+    """Return whether the first record of a CSV is a row and no header: where it has a number or a date, so have all
+    below it.
 
     Numbers that follow each other, and years, may be names of columns."""
-    numbers = [j for j, cell in enumerate(called) if is_number(cell)]
-    values = [float(called[j]) for j in numbers]
-    row = all(number_in(record[j].strip()) is not None for j in numbers for record in below if j < len(record))
-    if not numbers or not row or (not below and len(numbers) < len(called)):
+    filled = {j: kind for j, cell in enumerate(called) if (kind := value_kind(cell))}
+    cells = ((kind, record[j].strip()) for record in below for j, kind in filled.items() if j < len(record))
+    if not filled or (not below and len(filled) < len(called)):
         return False
-    follow = len(values) > 1 and all(b - a == 1 for a, b in pairwise(values))
-    years = all(1900 <= value <= 2100 and not value % 1 for value in values)
-    return len(numbers) == len(called) or not (follow or years)
+    if any(value_kind(cell) != kind and cell.lower() not in MARKERS for kind, cell in cells):
+        return False
+    if len(filled) == len(called) or not all(is_number(called[j]) for j in filled):
+        return True
+    values = [float(called[j]) for j in filled]
+    counted = len(values) > 2 or values[0] == 0 == len(called[0]) or (len(values) > 1 and values[0] in (0, 1))
+    follow = counted and all(b - a == 1 for a, b in pairwise(values))
+    return not follow and not all(1900 <= value <= 2100 and not value % 1 for value in values)
 
 
 def _no_utf8(path: Path) -> Exception:
@@ -517,21 +491,25 @@ def _kept(part: list[list[str]], form: _Form) -> list[list[str]]:
 def _columns(path: Path, form: _Form, at: list[int]) -> list[CodedColumn]:
     """Return the columns of a CSV at the positions `at`, cells not stripped, reading a part at a time.
 
-    Raise csv.Error or UnicodeDecodeError, without its place, if the file is damaged, and csv.Error if it has no row."""
+    Raise ValueError, with the line, if the file is damaged or has no row."""
     coders, some = [_Coder() for _ in at], False
     form.left.clear()
     form.left["header"] = -len(form.skip)
-    with _text(path) as lines:
-        for _ in range(form.before):
-            lines.readline()
-        reader = _reader(lines, form.mark)
-        while part := list(islice(reader, _AT_ONCE)):
-            rows = _kept(part, form)
-            some = some or bool(rows)
-            for j, coder in zip(at, coders):
-                coder.add(list(map(itemgetter(j), rows)))
-    if not some:
-        raise csv.Error("no rows")
+    try:
+        with _text(path) as lines:
+            for _ in range(form.before):
+                lines.readline()
+            reader = _reader(lines, form.mark)
+            while part := list(islice(reader, _AT_ONCE)):
+                rows = _kept(part, form)
+                some = some or bool(rows)
+                for j, coder in zip(at, coders):
+                    coder.add(list(map(itemgetter(j), rows)))
+        if not some:
+            raise csv.Error("no rows")
+    except (csv.Error, ValueError):
+        _rows(path, form)  # raises an error that says where
+        raise
     return [coder.column() for coder in coders]
 
 

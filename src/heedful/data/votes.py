@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data.cells import number_of
-from heedful.data.choice_pairs import refuse
+from heedful.data.choice_pairs import of_models, refuse
 from heedful.data.choices import LoadedPairs, say_columns
 from heedful.data.comparisons import Bools, Ints, join_names
 from heedful.data.files import cut_list, cut_repr
-from heedful.data.roles import plain
 from heedful.data.table import CodedColumn
 
 Array = npt.NDArray[np.float64]
@@ -81,8 +80,7 @@ class Votes(NamedTuple):
 
 def is_arena(loaded: LoadedPairs) -> bool:
     """Return whether a table has the columns of an arena: model_a, model_b and winner, in any case and punctuation."""
-    at = loaded.at
-    return "answer" in at and (plain(at["first"][0]), plain(at["second"][0])) == ("modela", "modelb")
+    return "answer" in loaded.at and of_models(loaded.at)
 
 
 def votes_of(
@@ -112,6 +110,7 @@ def votes_of(
 
     if loaded.repeats.rows:
         left_out[f"rows that repeat a vote, by its {loaded.repeats.by}"] = loaded.repeats.rows
+    leave_out(columns.better == columns.worse, "rows in which a model meets itself", rows=True)
     leave_out(columns.times == 0, "rows that count 0 times", rows=True)
     leave_out(~columns.judged, "could not be judged")
     for name in without:

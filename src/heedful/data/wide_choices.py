@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 from warnings import warn
 
-from heedful.data.cells import name_in, times
+from heedful.data.cells import FALSE, TRUE, name_in, times
 from heedful.data.roles import fitting, plain
 from heedful.data.table import Table, table_of
 
@@ -24,7 +24,6 @@ _EQUAL = ("bothequal", "tie", "istie", "tied", "equal", "isequal", "draw")
 """Names of columns that say, true or false, whether two items are equally good."""
 _ORDINAL = re.compile(r"(\d{1,3})(?:st|nd|rd|th|\.)?", re.IGNORECASE)
 _BRACKETS = re.compile(r"[^\[]*\[(.+)\]\s*", re.DOTALL)
-_TRUE = ("true", "1", "yes", "wahr")
 
 
 def with_ties(table: Table) -> Table:
@@ -36,10 +35,10 @@ def with_ties(table: Table) -> Table:
     if not flags or not answers or not fitting("first", table.header) or not fitting("second", table.header):
         return table
     [column] = table.columns(flags[:1])
-    if not all(str(value).lower() in (*_TRUE, "false", "0", "no", "falsch", "none") for value in column.values):
+    if not all(str(value).lower() in (*TRUE, *FALSE, "none") for value in column.values):
         return table
     rows = [
-        (where, row | {answers[0]: "equal"} if str(row.get(flags[0])).lower() in _TRUE else row)
+        (where, row | {answers[0]: "equal"} if str(row.get(flags[0])).lower() in TRUE else row)
         for where, row in table.located()
     ]
     return table_of([(where, {k: v for k, v in row.items() if k != flags[0]}) for where, row in rows], table.name)
@@ -51,7 +50,8 @@ def as_answers(table: Table, named: Mapping[str, Sequence[str]]) -> Table | None
     `named`: the columns that the caller gives, by role; of those only person is taken into account."""
     if set(named) - {"person"}:
         return None
-    person = [*named.get("person", ()), *fitting("person", table.header)][:1]
+    person = named.get("person") or fitting("person", table.header)[:1]
+    person = [name for name in person if name in table.header]  # "none" is none
     for read in (_best_and_worst, _counted_pairs, _win_matrix, _option_columns):
         found = read(table, person)
         if found is not None:

@@ -41,6 +41,7 @@ _SURE = {
 """Numbers without units that have one decimal mark for certain."""
 _FORMULA = re.compile(r'="(.*)"')
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ]\d)|\d\d?[./]\d\d?[./]\d{4}(?:$| \d)")
 _FIRST = 50
 """So many of the texts of a column are looked at to find out that it is one of texts."""
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")
@@ -101,8 +102,15 @@ class Reading:
 def _is_text(text: str) -> bool:
     """Return whether a text that stands in a column makes it one of texts."""
     cell = _bare(text)
-    number = is_number(cell) or cell.lower() in MARKERS or _INFINITE.fullmatch(cell)
-    return not (number or cell[:1] == "[" or any(each.fullmatch(cell) for each in _WRITTEN.values()))
+    number = value_kind(cell) == "number" or cell.lower() in MARKERS or _INFINITE.fullmatch(cell)
+    return not (number or cell[:1] == "[")
+
+
+def value_kind(cell: str) -> str:
+    """Return "number" or "date" if a cell is one as people write it; "" otherwise, also if it is a missing one."""
+    if is_number(cell) or any(each.fullmatch(cell) for each in _WRITTEN.values()):
+        return "number"
+    return "date" if _DATE.match(cell) else ""
 
 
 def _bare(text: str) -> str:

@@ -110,7 +110,7 @@ class Leaderboard(NamedTuple):
     best: Array
     """(n,) P(the model is the best)"""
     better: Array
-    """(n - 1,) P(the model at a place of `order` is better than the one after it)"""
+    """(n - 1,) P(the model at a place of `order` is better than the one after it), NaN where these never met"""
     alike: tuple[tuple[int, int], ...]
     """runs of places (first, last), from 0, in which no two models can be told apart"""
     votes: Ints
@@ -194,6 +194,11 @@ class Leaderboard(NamedTuple):
         low, high = sorted((int(self.place[a]) - 1, int(self.place[b]) - 1))
         return not any(start <= low and high <= end for start, end in self.alike)
 
+    @property
+    def over_next(self) -> list[float | None]:
+        """P(the model at a place is better than the next), n of them; None for the last one, also of a part."""
+        return [*(None if math.isnan(sure) else sure for sure in self.better.tolist()), None]
+
     def alike_names(self) -> list[list[str]]:
         """Return groups of neighbours, best first, in which no model is better than another with probability
         `sure`."""
@@ -204,10 +209,9 @@ class Leaderboard(NamedTuple):
 
         Keys: place; item (its name); score on the Elo scale with its 90 % interval score_low, score_high and standard
         deviation score_sd; votes; best (P(it is the best)); place_low, place_high (first and last place of its 90 %
-        interval); better_than_next (P(it is better than the next one), None for the last); told_apart (whether that is
-        at least `sure`).
+        interval); better_than_next (P(it is better than the next one), None for the last, also of a part); told_apart
+        (whether that is at least `sure`).
         """
-        better: list[float | None] = [*self.better.tolist(), None]
         return [
             {
                 "place": int(self.place[i]),
@@ -223,7 +227,7 @@ class Leaderboard(NamedTuple):
                 "better_than_next": sure,
                 "told_apart": None if sure is None else sure >= self.sure,
             }
-            for i, sure in zip(self.order.tolist(), better)
+            for i, sure in zip(self.order.tolist(), self.over_next)
         ]
 
     def to_frame(self, package: str = "pandas") -> Frame:
@@ -350,7 +354,7 @@ def leaderboard(
 
     `votes`: the path of a table (CSV, JSON lines, Parquet) of pairs, such as model_a, model_b and winner, with the
     person as `judge` or `evaluation_session_id`; or a data frame, a list of rows, or `Votes`. `columns` and `words` are
-    as in `load_choices`.
+    as in `open_choices`.
 
     `adjust`: covariates of the answers, as in `votes_of`: scores are those at equal covariates. `side`: adjust for
     which answer was shown first, too. `by`: a column of categories, each of which gets a board of its own. `without`:
@@ -463,10 +467,14 @@ def _board(
     order = np.lexsort((-scores.mean.round(6), part))  # what differs by rounding is equal
     place, low, high = (np.empty(n, np.int64) for _ in range(3))
     best = np.empty(n)
-    for each in (order[part[order] == p] for p in range(int(part.max(initial=0)) + 1)):
+    better, level = np.full(n - 1, math.nan), list[tuple[int, int]]()
+    for p in range(int(part.max(initial=0)) + 1):
+        there = np.flatnonzero(part[order] == p)
+        each, before = order[there], int(there[0])
         place[each] = np.arange(1, each.size + 1)
         low[each], high[each], best[each] = _places(scores.draws[:, each])
-    better, level = _apart(scores.mean, scores.draws, scores.posterior, order, sure)
+        better[there[:-1]], runs_of_it = _apart(scores.mean, scores.draws, scores.posterior, each, sure)
+        level += [(start + before, end + before) for start, end in runs_of_it]
     effects = _effects(n, votes, found.tied, off, units, side)
     tied = plain.outcome == 1
     unfit = np.flatnonzero(np.bincount(votes.person, minlength=1) > 0).size
@@ -486,7 +494,7 @@ def _board(
         place_high=high,
         best=best,
         better=better,
-        alike=level,
+        alike=tuple(level),
         votes=np.bincount(np.concatenate([plain.first, plain.second]), np.tile(plain.weight, 2), n).astype(np.int64),
         total=votes.total,
         people=0 if people is None else unfit,

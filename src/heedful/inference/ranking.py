@@ -18,7 +18,7 @@ from heedful.core.notebooks import table
 from heedful.core.validation import describe, is_number
 from heedful.core.wording import share
 from heedful.data import comparisons
-from heedful.data.choices import LoadedChoices, choices_in, open_choices
+from heedful.data.choices import LoadedChoices, open_choices, pairs_in
 from heedful.data.comparisons import ComparisonTable
 from heedful.data.frames import Frame, frame_of, rows_in
 from heedful.data.repeats import Repeats
@@ -268,7 +268,7 @@ def rank(
     `choices`: a data frame (pandas, polars, or any that Arrow can read), a list of rows (dictionaries), the path of a
     file (`open_choices` lists the formats), or a `ComparisonTable`. Columns are found by their names: winner and loser;
     first, second and answer; rank 1, rank 2, ...; item and rank; or order; and besides them person and times. `columns`
-    and `words` say which columns and which words of answers mean what, as in `load_choices`.
+    and `words` say which columns and which words of answers mean what, as in `open_choices`.
 
     `items`: a table of all items with their features (a file, data frame or list of rows); items with similar features
     get similar utilities. `identifier`: the column of this table with the names of the items.
@@ -336,7 +336,7 @@ def rank_request(
         if isinstance(rows, Mapping) or not isinstance(rows, Sequence):
             expected = "a data frame, rows as objects, or a file"
             raise ValueError(f"choices: expected {expected}, got {describe(choices)}")
-        opened = choices_in(name, rows, named, words)
+        opened = pairs_in(name, rows, named, words).whole()
     read = _whose(opened.choices, pool, without, person)
     read, X = _with_features(read, items, identifier)
     fixed = _anchor_item(read, anchor)

@@ -49,6 +49,7 @@ class Format(NamedTuple):
 _TEXTS = {
     "text": "the column of an item that has its text",
     "prompt": "the field of a decision's context that has the prompt",
+    "aside": "the column that says which rows do not count; none: all do",
     "without-prompt": "yes: also rows of decisions without a prompt",
 }
 

@@ -33,6 +33,11 @@ _OTHER_CONTENT = "decision {} is in the log already, with other content: {}"
 _NOT_JOINED = "{0} {1} of this file was rejected, so its {2} is not joined to the {0} {1} in the log"
 _BEFORE = "given at {}, before decision {} was shown, at {}: is it about another one of this id?"
 
+_AGAIN = (
+    "decision {} had an answer before, and its line says neither whose it is nor when it was shown: is this answer "
+    "about another one of this id? Then give it another"
+)
+
 
 class Outcome(NamedTuple):
     """What became of one line of an import: `status` "applied", "duplicate" or "rejected", the last with the `reason`.
@@ -105,6 +110,9 @@ class Importer:
         self._history: dict[str, list[_Version]] | None = None
         self._reached: dict[str, int] = {}  # by item, the index in its history that its lines have reached
         self._undated = set[str]()  # ids of decisions that were shown nobody knows when
+        self._nameless = set[str]()  # ids of decisions that were shown nobody knows to whom and when
+        self._again = set[str]()  # those of these that were in the log before
+        self._answered: set[int] | None = None  # sequence numbers of decisions with feedback, if there are such
         self._rejected = set[tuple[str, str]]()  # (kind, id) of the last line of a decision or of feedback, if it was
 
     @property
@@ -137,6 +145,8 @@ class Importer:
         self._kinds.add(told.kind)
         if told.kind == "decision" and told.record.get("time") is None:
             self._undated.add(told.id)
+            if told.record.get("person") is None:
+                self._nameless.add(told.id)
         self._needed.update(told.about())
         self._fed_before = self._fed_before or told.kind == "feedback"
 
@@ -152,6 +162,8 @@ class Importer:
         if outcome.kind in ("decision", "feedback"):
             change = self._rejected.add if outcome.status == "rejected" else self._rejected.discard
             change((outcome.kind, outcome.id))
+        if outcome.kind == "decision" and outcome.status == "duplicate" and outcome.id in self._nameless:
+            self._again.add(outcome.id)
 
     def _flush(self) -> Iterator[Outcome]:
         waiting, self._waiting, self._needed, self._fed_before = self._waiting, [], set(), False
@@ -438,14 +450,29 @@ class Importer:
             {name: value for name, value in each.record.items() if name != "kind"} | {"time": time_of(each.record)}
             for each in told
         ]
+        doubtful = {each.line: self._is_again(each) for each in told}
         for each, answer in zip(told, self._loop.feedback_many(events) if events else ()):
             outcome = each.outcome(answer)
-            early = answer.status == "applied" and each.record.get("time") is not None and self._is_early(each)
+            early = answer.status == "applied" and (self._is_early(each) or doubtful[each.line])
             yield outcome._replace(reason=early) if early else outcome
+
+    def _is_again(self, told: EventLine) -> str:
+        """Return, in words, that the feedback in the line `told` is about a decision that had some before and may be
+        another one, of a log that numbers its lists anew; "" if nothing speaks for that."""
+        id = str(told.record["decision"])
+        if id not in self._again:
+            return ""
+        if self._answered is None:
+            events = self._loop.projection.log.events(kinds=["feedback"])
+            self._answered = {event.target for event in events if event.target is not None}
+        known = self._loop.projection.find_decision(id)
+        return _AGAIN.format(id) if known is not None and known.seq in self._answered else ""
 
     def _is_early(self, told: EventLine) -> str:
         """Return, in words, that the feedback in the line `told` is from before its decision was shown; "" if it is
         not, or if the file does not say when that was."""
+        if told.record.get("time") is None:
+            return ""
         known, when = self._loop.projection.find_decision(str(told.record["decision"])), time_of(told.record)
         if known is None or when >= known.since or known.id in self._undated:
             return ""

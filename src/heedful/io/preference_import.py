@@ -31,17 +31,19 @@ def read_pair_lines(
     """Yield the lines of an import that teach `loop` which of two answers is better, from `files` of pairs.
 
     A loop that knows its items by name alone gets an item for each text that it does not have; others get the texts
-    with each decision. `options` are `text`, the column of an item that has its text, and `prompt`, the field of the
-    context for the prompt. All files are read before the first line is yielded; `report` counts the rows. Raise
-    ValueError if a file is malformed, or if the loop cannot learn from pairs of texts."""
+    with each decision. `options` are `text`, the column of an item that has its text, `prompt`, the field of the
+    context for the prompt, and `aside`, that which says which rows do not count. All files are read before the first
+    line is yielded; `report` counts the rows. Raise ValueError if a file is malformed, or if the loop cannot learn from
+    pairs of texts."""
     column, prompt = text_column(loop, options.get("text")), options.get("prompt", "prompt")
     by_number = loop.projection.interaction.by_number
+    aside = [options["aside"]] if "aside" in options else None
     _check_taken(loop, "choice" if by_number else "better")
-    counting = _Answers(loop, "pair", (pair.row for file in files for pair in read_pairs(file, Report())))
+    counting = _Answers(loop, "pair", (pair.row for file in files for pair in read_pairs(file, Report(), aside)))
     names = _Names(loop, column) if by_number else None
     for file in files:
         counting.begin()
-        for pair in read_pairs(file, report):
+        for pair in read_pairs(file, report, aside):
             if (id := counting.id_of(pair.row, report, pair.chosen, pair.rejected)) is None:
                 continue
             if names is None:
@@ -71,12 +73,13 @@ def read_thumb_lines(
 
     The other arguments and the errors are those of `read_pair_lines`."""
     column, prompt = text_column(loop, options.get("text")), options.get("prompt", "prompt")
+    aside = [options["aside"]] if "aside" in options else None
     _check_taken(loop, "thumb")
-    counting = _Answers(loop, "label", (told.row for file in files for told in read_labelled(file, Report())))
+    counting = _Answers(loop, "label", (told.row for file in files for told in read_labelled(file, Report(), aside)))
     identifier = loop.manifest.encoding.identifier or "id"
     for file in files:
         counting.begin()
-        for told in read_labelled(file, report):
+        for told in read_labelled(file, report, aside):
             if (id := counting.id_of(told.row, report, told.completion, str(told.label))) is None:
                 continue
             yield _decision(id, told.row, [{identifier: "completion", column: told.completion}], ["completion"], prompt)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from heedful.data.files import cut_list, open_uncompressed
 from heedful.data.set_aside import item_rows
-from heedful.data.table import Table, open_table, read_located_rows
+from heedful.data.table import Table, open_table
 from heedful.io.line_schema import KINDS
 from heedful.loop import Loop
 
@@ -51,11 +51,11 @@ def read_import(
 ) -> TableImport:
     """Return what the table at `path` brings into `loop`.
 
-    `columns`, `worth` and `missing` are those of tables of ratings (`load_ratings`). Raise ValueError as the readers of
+    `columns`, `worth` and `missing` are those of tables of ratings (`read_ratings`). Raise ValueError as the readers of
     tables do, and if a table of items lacks the column that names them."""
     table = open_table(path)
     if "kind" in table.header and set(table.columns(["kind"])[0].values) <= set(KINDS):
-        return TableImport([row for _, row in read_located_rows(path, texts=True)], [], [])  # events as a list
+        return TableImport([row for _, row in open_table(path, texts=True).located()], [], [])  # events as a list
     lines = loop.projection.interaction.table_lines(table, columns, worth, missing, loop.items)
     if lines is not None:
         return TableImport(lines, [], [])

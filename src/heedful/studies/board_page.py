@@ -170,11 +170,10 @@ def board_section(
     order = found.order.tolist()[:top]
     low, high = ends or _ends(found, top)
     ticks = _ticks(low, high)
-    better = found.better.tolist()
-    rows = []
+    rows, better = [], found.over_next
     for row, i in enumerate(order):
         a, b = int(found.place_low[i]), int(found.place_high[i])
-        sure = better[row] if row < len(better) else None
+        sure = better[row]
         unsure = " unsure" if sure is not None and sure < found.sure else ""
         at = float(found.low[i]), float(found.score[i]), float(found.high[i])
         told = f"{at[1]:,.0f}, 90 % interval {at[0]:,.0f} to {at[2]:,.0f}"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from heedful.data.files import cut_list, cut_repr
 from heedful.data.messages import is_message, messages_in, says_more
 from heedful.data.spreadsheet import text_of
-from heedful.data.table import read_located_rows
+from heedful.data.table import open_table
 from heedful.studies.reading import LONGEST, TEXTS, LeftOut, read_file
 
 PROMPTS = "prompts"
@@ -149,7 +149,7 @@ Found = tuple[str, str, str | None, str]
 def _rows(path: Path, prompts: bool, left_out: list[LeftOut]) -> Iterator[Found]:
     """Yield the answers in a table; `prompts`: it is that of the prompts, which needs no answers. Answers that are no
     text go to `left_out`."""
-    placed = read_located_rows(path, texts=True)
+    placed = open_table(path, texts=True).located()
     header = list(dict.fromkeys(key for _, row in placed for key in row))
     at = {role: _column(header, role) for role in COLUMNS}
     needed = ["id", "prompt"] if prompts else ["answer"]

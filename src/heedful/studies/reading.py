@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from heedful.data.files import MISSING, cut_repr
 from heedful.data.preflib import SUFFIXES as PREFLIB
 from heedful.data.preflib import load_preflib
-from heedful.data.table import read_located_rows
+from heedful.data.table import open_table
 from heedful.features import Encoding, encode_names
 from heedful.studies.pictures import KINDS, MOST, picture_type
 from heedful.studies.pictures import SUFFIXES as PICTURES
@@ -63,7 +63,7 @@ def read_material(source: Path, identifier: str | None = None) -> Material:
     """Read the items of a study from `source`, a folder or a file.
 
     A folder is read as pictures, or as texts if there are more files of texts in it. A PrefLib file names the items as
-    its alternatives. Any other file is a table (see `read_located_rows`): the column `identifier` names its items. If
+    its alternatives. Any other file is a table (see `open_table`): the column `identifier` names its items. If
     that is None, a column such as id or name is looked for, and without one the rows are numbered.
 
     A file of a folder that is no complete picture, or no text, goes to `left_out`. Raise FileNotFoundError if `source`
@@ -82,7 +82,7 @@ def read_material(source: Path, identifier: str | None = None) -> Material:
         rows = [{"name": name} for name in load_preflib(source).items]
         found = Material("rows", rows, encode_names(rows, identifier="name"), {}, ())
     else:
-        found = _table(read_located_rows(source), identifier)
+        found = _table(open_table(source).located(), identifier)
     if len(found.rows) < 2:
         told = "".join(f"; {each.name}: {each.why}" for each in found.left_out[:5])
         told += f"; and {len(found.left_out) - 5} more" if len(found.left_out) > 5 else ""

@@ -12,6 +12,7 @@ from heedful.experiments.definitions.base import (
     GridExperiment,
     Option,
     PreparedExperiment,
+    check_keys,
     check_text,
     checksums,
     matching_files,
@@ -42,9 +43,14 @@ class Ordinal(GridExperiment):
     grid_help = (
         "Grades, without users, where regret is the rank loss: "
         'data = {ordinal = "films.csv", target = "rating", scale = "unit"}; a constant predictor is run for '
-        "comparison. There, too: order, map, without, missing."
+        "comparison. There, too: order, map, without, missing, "
+        'columns = {aside = "none"}.'
     )
-    keys: ClassVar[Mapping[str, type]] = {"ordinal": str} | {key: type(value) for key, value in DEFAULTS.items()}
+    keys: ClassVar[Mapping[str, type]] = {
+        "ordinal": str,
+        "columns": dict,
+        **{key: type(value) for key, value in DEFAULTS.items()},
+    }
     answers = "grades"
 
     def rules(self) -> tuple[str, ...]:
@@ -66,6 +72,10 @@ class Ordinal(GridExperiment):
         ] = "",
         without: Annotated[list[str], Option("Leave a column out. May be repeated.", metavar="COLUMN")] = [],  # noqa: B006
         missing: Annotated[str, Option("What to do with a missing feature: refuse it, or take the mean.")] = "refuse",
+        column: Annotated[
+            list[str],
+            Option("The column that says which rows do not count: aside; none: all do.", metavar="WHAT=COLUMN"),
+        ] = [],  # noqa: B006
         most_grades: Annotated[int, Option("How many different grades there may be.", least=2, most=1000)] = 100,
         float32: Float32 = False,
         *,
@@ -81,6 +91,7 @@ class Ordinal(GridExperiment):
         own: for them, --map intercept makes a difference.
         """
         from heedful.data.ordinal import load_ordinal
+        from heedful.data.roles import columns_of
         from heedful.experiments.ordinal import SCALES, ordinal_setting, unstable
 
         if scale not in SCALES:
@@ -92,6 +103,7 @@ class Ordinal(GridExperiment):
             most=most_grades,
             without=without,
             missing=_missing(missing),
+            columns=columns_of(column),
         )
         setting = ordinal_setting(
             data.X,
@@ -120,6 +132,9 @@ class Ordinal(GridExperiment):
         decided = DEFAULTS | {key: data[key] for key in DEFAULTS if key in data}
         for key in ("order", "without"):
             decided[key] = [check_text(where, key, value) for value in decided[key]]
+        if "columns" in data:
+            decided["columns"] = data["columns"]
+            check_keys(f"{where}: columns", decided["columns"], {"aside": str})
         return tuple(map(str, files)), {"kind": "ordinal", "sha256": checksums(files)} | decided
 
     def blank(self, decided: Mapping[str, object]) -> Setting:
@@ -133,8 +148,9 @@ class Ordinal(GridExperiment):
         from heedful.data.ordinal import load_ordinal
         from heedful.experiments.ordinal import ordinal_setting
 
-        how = {"order": decided["order"], "without": decided["without"], "missing": decided["missing"]}
-        found = load_ordinal(files[0], decided["target"], **how)
+        how = {name: decided[name] for name in ("order", "without", "missing")}
+        columns = {role: [name] for role, name in decided.get("columns", {}).items()}
+        found = load_ordinal(files[0], decided["target"], columns=columns, **how)
         features = decided["map"] or "as they are"
         scale = decided["scale"]
         return ordinal_setting(found.X, found.ranks, len(found.grades), scale=scale, features=features, seeds=seeds)

@@ -156,7 +156,9 @@ class Ratings(GridExperiment):
             if key != "ratings" and key not in decided:
                 raise ValueError(f"{where}: {key}: expected none with {name}, which is drawn")
         decided |= {key: data[key] for key in decided if key in data}
-        check_keys(f"{where}: columns", decided.get("columns", {}), {"person": str, "item": str, "rating": str})
+        check_keys(
+            f"{where}: columns", decided.get("columns", {}), dict.fromkeys(("person", "item", "rating", "aside"), str)
+        )
         for key, least in {"slate": 1, "warm": 0, "densest": 1}.items():
             if key in data and data[key] < least:
                 raise ValueError(f"{where}: {key}: expected a whole number, {least} or more, got {data[key]}")
