@@ -24,7 +24,13 @@ _GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 UNZIPPED, TIMES = 2**28, 300
-"""The most bytes of a gzip file: so many, or so many times as many as it has. Text takes a twentieth at best."""
+"""The most bytes that come of a compressed file: so many, or so many times as many as it has. Text takes a twentieth at
+best."""
+
+
+def most_unpacked(path: Path) -> int:
+    """Return the most bytes that come of the compressed file at `path`, if somebody wrote what is in it."""
+    return max(UNZIPPED, TIMES * path.stat().st_size)
 
 
 class _Unzipped(gzip.GzipFile):
@@ -32,14 +38,14 @@ class _Unzipped(gzip.GzipFile):
 
     def __init__(self, file: io.BufferedReader, path: Path) -> None:
         super().__init__(fileobj=file)
-        self._path, self._size = path, path.stat().st_size
+        self._path, self._most = path, most_unpacked(path)
 
     def read(self, size: int | None = -1) -> bytes:
         """Return up to `size` bytes; raise ValueError, with the file's name, where too many came."""
         found = super().read(size)
-        if self.tell() > max(UNZIPPED, TIMES * self._size):
-            told = f"expected at most {TIMES} times the {self._size:,} bytes of the file, got more"
-            raise ValueError(f"{self._path.name}: gzip: {told}: if it is meant, gunzip it first")
+        if self.tell() > self._most:
+            told = f"expected at most {self._most:,} bytes of it, got more: if it is meant, gunzip it first"
+            raise ValueError(f"{self._path.name}: gzip: {told}")
         return found
 
 

@@ -12,7 +12,6 @@ import csv
 import io
 import re
 import shlex
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,7 +28,7 @@ import numpy.typing as npt
 from heedful.core.wording import count
 from heedful.data.files import cut_list, cut_repr, is_number, number_in, numbered_lines, open_uncompressed
 from heedful.data.frames import cell, index_of, is_index, warn_index, without_index
-from heedful.data.json_records import Located, read_json, read_parquet
+from heedful.data.json_records import Located, read_batches, read_json, read_parquet
 from heedful.data.written import Reading, decimal_mark, describe_readings
 
 _OTHERS = (
@@ -268,23 +267,10 @@ def take_rows(table: Table, kept: npt.NDArray[np.bool_]) -> Table:
 
 
 def _parquet(path: Path) -> Table:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ModuleNotFoundError:
-        told = "reading Parquet needs pyarrow, which is not installed: pip install 'heedful[parquet]'"
-        raise ModuleNotFoundError(f"{path.name}: {told}", name="pyarrow") from None
-    with open_uncompressed(path) as file:
-        try:
-            table = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(file.read())).read()
-        except (pyarrow.ArrowException, OSError, EOFError, zlib.error) as error:
-            told = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise ValueError(f"{path.name}: content: expected a whole Parquet file, got {told}") from None
-    name, times = Counter(table.column_names).most_common(1)[0] if table.column_names else ("", 1)
-    if times > 1:
-        raise ValueError(f"{path.name}: columns: expected each name once, got {cut_repr(name)} {times} times")
-    if table.num_rows == 0:
-        raise ValueError(f"{path.name}: rows: expected at least one, got none")
+    batches = list(read_batches(path))
+    import pyarrow
+
+    table = pyarrow.Table.from_batches(batches)
 
     def cells(name: str) -> list[Any]:
         return [cell(value) for value in table.column(name).to_pylist()]
