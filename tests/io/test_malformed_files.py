@@ -364,7 +364,7 @@ def tables() -> list[tuple[str, dict[str, Any], str]]:
     answer, in_answer = f": row 1: chosen: {ANSWER}", f": row 1: chosen[0]: {MESSAGE}"
     day = datetime.datetime(2026, 1, 31)
     return [
-        ("no rows", dict.fromkeys(("prompt", "chosen", "rejected"), nothing), ": rows: expected at least one, got none"),
+        ("no rows", dict.fromkeys(pair(), nothing), ": rows: expected at least one, got none"),
         ("no chosen", without(pair(), "chosen"), f"{missing}prompt, rejected"),
         ("no rejected", without(pair(), "rejected"), f"{missing}prompt, chosen"),
         ("other columns", {"q": two, "a": two}, f"{missing}q, a"),

@@ -386,3 +386,26 @@ def test_a_request_that_cannot_be_read_is_answered_and_so_is_the_next(
         assert chosen["result"]["structuredContent"]["decision"] == "d1"
         requests.close()
         serving.join()
+
+
+@pytest.mark.parametrize(
+    ("line", "id"),
+    [
+        ('{"id": "a", "params": [', "a"),
+        ('{"params": {"id": 1}, "id" : -2}', -2),
+        ('{"params": ' + "[" * 100_000, None),
+        ('{"params": ' + "[" * 100_000 + "]" * 100_000 + ', "id": 7}', 7),
+        ('{"params": "\\"id\\": 3 {", "id": 4}', 4),
+        ('{"a": "\\"id\\": 3' + '\\"' * 100_000, None),
+        ('{"id": "\\ud800"}', None),
+        ('{"id": "\ud800"}', None),
+        ('{"id": ' + "9" * 5_000, None),
+        ('[{"id": 3}]', None),
+        ('{"method": "id", "x": 1.', None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_the_id_of_a_request_is_found_in_lines_that_cannot_be_read(line: str, id: object) -> None:
+    from heedful.server.agent_tools import _id_in
+
+    assert _id_in(line) == id
