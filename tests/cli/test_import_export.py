@@ -473,7 +473,6 @@ def test_what_a_killed_export_left_is_named_and_goes_with_the_next(monkeypatch: 
     assert "did not end" not in heedful("doctor cars").out
 
 
-
 # ---------------------------------------------------------------------------- validate
 
 

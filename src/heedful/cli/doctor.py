@@ -103,7 +103,7 @@ def _inspect(folder: Place, own: Sequence[str] | None) -> Iterator[Finding]:
         return
     with loop:
         known = set[str]()
-        for look in (_log, _segments, _snapshots, _learners, _incoming, _arms, _settings):
+        for look in (_log, _segments, _snapshots, _learners, _incoming, _exports, _arms, _settings):
             try:
                 for finding in look(loop):
                     known.add(finding.told)
@@ -376,6 +376,16 @@ class _Counts:
             yield Finding("clock", "warning", told, hint)
         if not self.early and not self.backwards:
             yield Finding("clock", "ok", "time never ran backwards")
+
+
+def _exports(loop: Loop) -> Iterator[Finding]:
+    """Yield the files that exports left that were killed."""
+    from heedful.data.files import find_unfinished
+
+    for path in loop.exports():
+        for left in find_unfinished(Path(path)):
+            hint = "Remove it, unless the export is running: it may hold what was forgotten since."
+            yield Finding("exports", "warning", f"an export that did not end left {left}", hint)
 
 
 def _arms(loop: Loop) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ import re
 import shlex
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # A decimal number and nothing else: `float` would also take nan, inf, 1_0 and the digits of other scripts.
@@ -23,6 +23,8 @@ MISSING = frozenset({"", "na", "nan", "null"})
 _GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
+TEMPORARY = 86_400.0
+"""After how many seconds an unfinished file counts as left by a process that was killed."""
 UNZIPPED, TIMES = 2**28, 300
 """The most bytes that come of a compressed file: so many, or so many times as many as it has. Text takes a twentieth at
 best."""
@@ -92,6 +94,16 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
         except UnicodeDecodeError as error:
             got = f"byte 0x{error.object[error.start]:02x} at byte {error.start + 1} of the line"
             raise ValueError(f"{path.name}:{number}: text: expected UTF-8, got {got}") from None
+
+
+def find_unfinished(path: Path) -> list[Path]:
+    """Return the files next to `path`, or where it points, that were written to take its place and did not: `mkstemp`
+    named them, and their process ended before it could remove them, or has not ended yet."""
+    target = path.resolve()
+    named = re.compile(re.escape(target.name) + r"[a-z0-9_]{8}\.tmp")
+    with suppress(OSError):
+        return sorted(each for each in target.parent.iterdir() if named.fullmatch(each.name))
+    return []
 
 
 def is_number(text: str) -> bool:
