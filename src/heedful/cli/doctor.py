@@ -162,6 +162,8 @@ def _log(loop: Loop) -> Iterator[Finding]:
         yield Finding("log", "problem", problem, _restore(loop.path))
     if not problems:
         yield Finding("log", "ok", "whole, append-only, and refuses to be changed")
+    if (lease := loop.projection.log.store.lease_problem()) is not None:
+        yield Finding("lease", "problem", *lease)
     wrong = [problem for problem in loop.verify() if problem not in problems]
     for problem in wrong:
         yield Finding(

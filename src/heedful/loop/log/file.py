@@ -339,6 +339,9 @@ class LogFile:
             found.append(f"journal mode: expected wal, got {mode}")
         return found
 
+    def lease_problem(self) -> None:
+        """Return None: whoever commits next is the owner meanwhile."""
+
 
 def is_outdated(path: Path) -> bool:
     """Return whether an older heedful wrote the log file at `path`, which is brought up when it is opened; read from
