@@ -27,6 +27,11 @@ _MARKS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "problem": "[red]✗
 ROOM = 2**30
 """The least number of bytes that should be free on the disk."""
 SECOND = 1_000_000
+APART = 60 * SECOND
+"""By how many microseconds the clocks of servers that own a loop in turn may differ.
+
+Clocks that are set over the network differ by far less, and one that nobody sets is wrong by a minute after two weeks or
+more. Times only decide whether feedback is late, which is asked in hours."""
 
 
 class Finding(NamedTuple):
@@ -261,6 +266,8 @@ class _Counts:
     """Counts of the events of a loop's log, made in one pass over it."""
 
     def __init__(self, loop: Loop) -> None:
+        from heedful.storage import Address
+
         self.loop = loop
         self.kinds = Counter[str]()
         self.unknown = Counter[str]()
@@ -270,6 +277,7 @@ class _Counts:
         self.answered = set[int]()
         self.late = self.early = self.backwards = self.again = 0
         self.clock = 0
+        self.apart = APART if isinstance(loop.path, Address) else SECOND  # a file has one machine's clock
         self._seen = set[tuple[int | None, str, bytes | None]]()
         self._times: dict[int, int] = {}
         for event in loop.projection.log.events():
@@ -291,7 +299,7 @@ class _Counts:
         elif event.kind == "feedback":
             decided = self._times.get(event.target or 0, event.time)
             self.late += event.time - decided > self.loop.settings.late_after * SECOND
-            self.early += decided - event.time > SECOND
+            self.early += decided - event.time > self.apart
             self.answered.add(event.target or 0)
             content = event.target, event.payload, event.arrays
             self.again += content in self._seen
@@ -299,8 +307,9 @@ class _Counts:
             return
         elif event.kind in ("activate", "undo", "style"):
             return
-        self.backwards += self.clock - event.time > SECOND
-        self.clock = max(self.clock, event.time)
+        ran_back = self.clock - event.time > self.apart
+        self.backwards += ran_back
+        self.clock = event.time if ran_back else max(self.clock, event.time)
 
     def _encode(self, known: LoggedDecision) -> None:
         manifest, record = self.loop.manifest, known.record
