@@ -30,8 +30,8 @@ SECOND = 1_000_000
 APART = 60 * SECOND
 """By how many microseconds the clocks of servers that own a loop in turn may differ.
 
-Clocks that are set over the network differ by far less, and one that nobody sets is wrong by a minute after two weeks or
-more. Times only decide whether feedback is late, which is asked in hours."""
+Clocks that are set over the network differ by far less, and one that nobody sets is wrong by a minute after two weeks
+or more. Times only decide whether feedback is late, which is asked in hours."""
 
 
 class Finding(NamedTuple):

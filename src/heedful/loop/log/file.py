@@ -69,6 +69,8 @@ class LogFile:
             if outdated:
                 self._migrate(create)
             self.secret = self._salt()
+            with self._errors():
+                self._database.shrink_write_ahead(self._writer)
             self._note_opened("-wal", "-shm")  # they were made, or found, when the log was read
         except BaseException:
             self.close()
