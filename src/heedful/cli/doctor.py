@@ -1,4 +1,6 @@
-"""`heedful doctor`: check a loop, and say what to do about each problem."""
+"""`heedful doctor`: check a loop, and say what to do about each problem.
+
+The file is long because there is a function for each thing that can be wrong."""
 
 from __future__ import annotations
 

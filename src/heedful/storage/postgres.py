@@ -15,7 +15,6 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any, TypeVar
 
-from heedful.core.validation import describe
 from heedful.storage.address import Address
 from heedful.storage.errors import Closed, Damaged, Newer, Unreachable
 
@@ -134,7 +133,7 @@ class Server:
         rows = connection.execute(f"SELECT {column} FROM {SCHEMA}.version").fetchall()
         if len(rows) == 1 and type(rows[0][0]) is int and rows[0][0] >= least:
             return int(rows[0][0])
-        got = describe(rows[0][0]) if len(rows) == 1 else f"{len(rows)} rows"
+        got = f"{rows[0][0]!r:.40}" if len(rows) == 1 else f"{len(rows)} rows"
         expected = f"expected one row with a whole number from {least} on in {column}, got {got}"
         raise Damaged(f"{self.address}: {SCHEMA}.version: {expected}: restore a back-up")
 
