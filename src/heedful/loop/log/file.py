@@ -191,10 +191,12 @@ class LogFile:
         return (f"{kept.name} next to the log, and the copies that Litestream makes of it",) if kept.exists() else ()
 
     def rewrite(self) -> None:
-        """Write the file anew and empty the write-ahead file, so that the bytes of deleted events are gone."""
+        """Write the file anew, empty the write-ahead file and remove what is left of a copy that was not finished, so
+        that the bytes of deleted events are gone."""
         # Readers go on meanwhile: SQLite waits until each has finished. It does not wait for another process that is
         # running a checkpoint at this moment, so this loop does.
         until, busy = time.monotonic() + self._database.wait, True
+        self._beside(f"{KEPT}.part").unlink(missing_ok=True)
         with self._lock, self._errors():
             self._writer.execute("VACUUM")
             while busy:
