@@ -14,8 +14,10 @@ import pytest
 from command import heedful
 
 from heedful import Loop, Settings
+from heedful.cli.doctor import _inspect
 from heedful.core.serialization import read_arrays, write_arrays
 from heedful.features import infer
+from heedful.storage import Address, Place
 from loops import rows, set_clock, small_loop
 
 
@@ -212,7 +214,7 @@ def test_feedback_that_is_older_than_its_decision(loop: Path) -> None:
 def test_time_that_ran_backwards(loop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Loop.open(loop) as one:
         decided = when(one)
-        for later in (60, 59.5, 0, 70):
+        for later in (60, 59.5, 0, 1, 2, 70):
             set_clock(monkeypatch, lambda later=later: decided + int(later * 1e6))
             one.decide()
     monkeypatch.undo()
@@ -220,6 +222,27 @@ def test_time_that_ran_backwards(loop: Path, monkeypatch: pytest.MonkeyPatch) ->
     found = looked()
     assert statuses(found) == {"clock": "warning"}
     assert found["clock"][0]["told"] == "time ran backwards 1 time"
+
+
+def test_servers_of_a_database_whose_clocks_differ_are_not_time_that_ran_backwards(
+    home: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file has one machine's clock; a database has that of each server that owned the loop in turn."""
+    with small_loop(home / "two.heedful") as two:
+        two.decide(id="d2")
+        decided = when(two)
+        for later in (100, 60, 61, 110):  # the second server's clock is 40 s behind
+            set_clock(monkeypatch, lambda later=later: decided + int(later * 1e6))
+            d = two.decide(id=f"at {later}")
+        two.feedback(d.id, clicks=[d.shown[2]], time=decided + 70_000_000)
+        found = {each.check: (each.status, each.told) for each in _inspect(two.path, None)}
+        assert found["clock"][0] == ("ok" if isinstance(home, Address) else "warning")
+        for later in (200, 139):
+            set_clock(monkeypatch, lambda later=later: decided + int(later * 1e6))
+            two.decide()
+        told = [(each.status, each.told) for each in _inspect(two.path, None) if each.check == "clock"]
+        ran = "1 time" if isinstance(home, Address) else "2 times"
+        assert ("warning", f"time ran backwards {ran}") in told
 
 
 def test_an_import_is_not_time_that_ran_backwards(loop: Path) -> None:

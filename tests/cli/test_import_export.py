@@ -438,6 +438,41 @@ def test_an_export_that_stops_half_way_leaves_what_was_there(monkeypatch: pytest
     assert sorted(file.name for file in Path().iterdir()) == ["cars.heedful", "good.jsonl", "out.jsonl"]
 
 
+def test_what_a_killed_export_left_is_named_and_goes_with_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is killed removes nothing: its file is put back as it was before it got its name."""
+    made, replace = dict[str, bytes](), os.replace
+
+    def put_in_place(aside: str, path: Path) -> None:
+        made[aside] = Path(aside).read_bytes()
+        replace(aside, path)
+
+    with Loop.open("cars.heedful") as loop:
+        loop.decide(person="ann", id="of-ann")
+    monkeypatch.setattr("heedful.cli.export.os.replace", put_in_place)
+    os.symlink("sub/real.jsonl", "out.jsonl")
+    Path("sub").mkdir()
+    assert heedful("export cars out.jsonl").code == 0
+    [(left, content)] = made.items()
+    assert b"of-ann" in content
+    assert "did not end" not in heedful("doctor cars").out
+    Path(left).write_bytes(content)
+    [found] = [each for each in heedful("doctor cars --json").json if each["check"] == "exports"]
+    assert (found["status"], Path(found["told"].partition(" left ")[2])) == ("warning", Path(left))
+    gone = heedful("forget cars ann --yes --json").json
+    assert [Path(each) for each in gone["exports"]] == [Path("out.jsonl").absolute(), Path(left)]
+    assert heedful("export cars out.jsonl").code == 0
+    assert Path(left).exists()  # one that is running writes to it
+    os.utime(left, (0, 0))
+    others = [Path("sub/real.jsonl.tmp"), Path("sub/real.jsonl-of-1999.tmp")]
+    for each in others:
+        each.touch()
+        os.utime(each, (0, 0))
+    assert heedful("export cars out.jsonl").code == 0
+    assert not Path(left).exists()
+    assert all(each.exists() for each in others)
+    assert "did not end" not in heedful("doctor cars").out
+
+
 # ---------------------------------------------------------------------------- validate
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import logging
@@ -335,6 +336,10 @@ FAULTS = {
         "expected decision 'd1', got 'd2'",
     ),
     "cut off": (faulty.cut, "cut off"),
+    "compressed, though nobody asked for it": (
+        faulty.with_(Response(200, gzip.compress(b"[" * 1_000_000), {"Content-Encoding": "gzip"})),
+        "Content-Encoding: expected none, got 'gzip'",
+    ),
 }
 
 
@@ -750,6 +755,14 @@ def test_events_of_a_server_that_is_gone_or_refuses(connect: Connected, server: 
     server.otherwise = faulty.with_(Response(200, b"id: 1\ndata: <html>\n\n", {"Content-Type": "text/event-stream"}))
     with pytest.raises(ConnectionError, match="events: expected JSON"):
         next(cars.events())
+
+
+def test_a_compressed_stream_of_events_is_not_read(connect: Connected, server: Faulty) -> None:
+    server.otherwise = faulty.with_(Response(200, gzip.compress(b"\n" * 1_000_000), {"Content-Encoding": "gzip"}))
+    client = connect(server.url, patience=5.0)
+    Clock(client)
+    with pytest.raises(ConnectionError, match="Content-Encoding: expected none, got 'gzip'"):
+        next(client.loop("cars").events(follow=False))
 
 
 def test_a_page_is_no_stream_of_events(connect: Connected, server: Faulty) -> None:

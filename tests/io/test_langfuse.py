@@ -453,10 +453,13 @@ def reader(url: str, seconds: float = 5.0) -> Langfuse:
 def test_hostile_servers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "MOST_BYTES", 10_000)
     monkeypatch.setattr(client, "MOST_PAGES", 50)
+    monkeypatch.setattr(client, "MOST_VALUES", 3_000)
     count = iter(range(10**9))
     other = "http://127.0.0.1:9/api/public/v3/scores"
     cases: list[tuple[Reply | Callable[[], Reply], str]] = [
         ((200, {}, b"x" * 20_000), "at most 10,000 bytes"),
+        (page([{}] * 2_000), "at most 3,000 values"),
+        (page([{"id": [[[]]] * 1_200}]), "at most 3,000 values"),
         (page([], "again"), "leads nowhere"),
         (page([SCORES[0]], "again"), "leads nowhere"),
         (lambda: page([SCORES[0]], f"c{next(count)}"), "at most 50 pages"),

@@ -342,6 +342,7 @@ def damaged(good: bytes) -> list[tuple[str, bytes, str]]:
         ("an encrypted footer", good[:-4] + b"PARE", f"{whole}"),
         ("more behind it", good + b"x", f"{whole}Parquet magic bytes not found in footer"),
         ("pages of other bytes", good[:4] + b"\xff" * 60 + good[64:], f"{whole}"),
+        ("compressed as a whole, and cut off", gzip.compress(good)[:-20], ": gzip: expected a whole stream, got"),
     ]
 
 
@@ -363,7 +364,7 @@ def tables() -> list[tuple[str, dict[str, Any], str]]:
     answer, in_answer = f": row 1: chosen: {ANSWER}", f": row 1: chosen[0]: {MESSAGE}"
     day = datetime.datetime(2026, 1, 31)
     return [
-        ("no rows", dict.fromkeys(("prompt", "chosen", "rejected"), nothing), ": content: expected records, got none"),
+        ("no rows", dict.fromkeys(pair(), nothing), ": rows: expected at least one, got none"),
         ("no chosen", without(pair(), "chosen"), f"{missing}prompt, rejected"),
         ("no rejected", without(pair(), "rejected"), f"{missing}prompt, chosen"),
         ("other columns", {"q": two, "a": two}, f"{missing}q, a"),

@@ -470,6 +470,15 @@ def test_exports_are_named(home: Place) -> None:
         assert loop.forget("annemarie").exports == ()
 
 
+def test_what_a_process_left_that_was_killed_while_it_kept_the_log_goes(tmp_path: Path) -> None:
+    """Such a file begins to be written where a part of an open log was removed."""
+    with small_loop(tmp_path / "loop", control=0.0) as loop:
+        decided(loop, ["annemarie", "bob"])
+        (tmp_path / "loop" / "log.db-kept.part").write_bytes((tmp_path / "loop" / "log.db-wal").read_bytes())
+        loop.forget("annemarie")
+        assert not [path.name for path in loop.path.iterdir() if b"annemarie" in path.read_bytes()]
+
+
 def test_snapshots_go(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", shrink=2.0, control=0.0, snapshot_every=2) as loop:
         decided(loop, ["annemarie", "bob"])

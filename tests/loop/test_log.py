@@ -7,6 +7,7 @@ import linecache
 import multiprocessing
 import os
 import random
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -672,3 +673,38 @@ def test_what_another_process_appends_just_before_the_log_is_folded_anew_counts_
         assert one.projection.model.shared.t == 2
         assert bits(one) == bits_from_scratch(one)
         assert one.version == came[0]
+
+
+def test_the_write_ahead_file_does_not_grow_from_crash_to_crash(tmp_path: Path) -> None:
+    """A process that is killed leaves what its files were before it closed them."""
+    path, most, n = tmp_path / "0" / "log.db", 0, 8
+    path.parent.mkdir()
+    Log(path, create=True).close()
+    for i in range(1, n + 1):
+        with closing(Log(path)) as log:
+            with log.writing():
+                log.append([Event(i, "export", f"x{i}", 0, None, None, 0, f'{{"path":"{i:2000000}"}}')])
+            most = max(most, os.path.getsize(f"{path}-wal"))
+            killed = shutil.copytree(path.parent, tmp_path / str(i))
+        path = killed / "log.db"
+    assert 2_000_000 < most < 8_000_000
+    with closing(Log(path)) as log:
+        assert [event.id for event in log.events()] == [f"x{i}" for i in range(1, n + 1)]
+
+
+def test_a_long_write_ahead_file_that_another_process_reads_stays_until_it_may_go(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with closing(Log(path, create=True)) as log:
+        with log.writing():
+            log.append([Event(1, "export", "x", 0, None, None, 0, f'{{"path":"{1:6000000}"}}')])
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN")
+            other.execute("SELECT * FROM event").fetchall()
+            with closing(Log(path, wait=60.0)) as another:
+                assert [event.id for event in another.events()] == ["x"]
+        with closing(Log(path)) as another:
+            assert os.path.getsize(f"{path}-wal") < 1_000_000
+            assert [event.id for event in another.events()] == ["x"]
+        with log.writing():
+            log.append([Event(2, "export", "y", 0, None, None, 0, '{"path":"-"}')])
+        assert [event.id for event in log.events()] == ["x", "y"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,9 +15,11 @@ import psycopg
 import pytest
 
 from heedful import Loop
+from heedful.cli.doctor import _inspect
 from heedful.loop.log import Event, Log
 from heedful.loop.log.table import Directory, LogTable
 from heedful.loop.loop import Unerased
+from heedful.server.tables import Tables
 from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Place, Unreachable
 from heedful.storage.postgres import Connection
 from loops import bits, bits_from_scratch, small_loop
@@ -153,6 +156,46 @@ def test_a_newer_heedful_is_refused(address: Address, db: psycopg.Connection[Any
         db.execute("UPDATE heedful.version SET number = number - 1")
 
 
+VERSIONS = {
+    "no row": "DELETE FROM heedful.version",
+    "two rows": "INSERT INTO heedful.version SELECT * FROM heedful.version",
+    "NULL": "ALTER TABLE heedful.version ALTER number DROP NOT NULL; UPDATE heedful.version SET number = NULL",
+    "negative": "UPDATE heedful.version SET number = -1",
+    "none at all": "UPDATE heedful.version SET number = 0",
+    "text": "ALTER TABLE heedful.version ALTER number TYPE text USING 'two'",
+    "a number of thirty digits": "ALTER TABLE heedful.version ALTER number TYPE numeric USING 1e30",
+}
+
+
+@pytest.mark.parametrize("change", VERSIONS.values(), ids=VERSIONS)
+def test_a_damaged_version_is_said_at_every_door(address: Address, db: psycopg.Connection[Any], change: str) -> None:
+    before = db.execute("SELECT count(*) FROM heedful.event").fetchall()
+    db.execute(change)
+    told = r"heedful\.version: expected one row with a whole number .* restore a back-up"
+    with pytest.raises(Damaged, match=told):
+        Loop.open(address)
+    with pytest.raises(Damaged, match=told):
+        small_loop(Address(address.url, new_name()))
+    tables = Tables(Address(address.url))
+    with pytest.raises(Damaged, match=told), tables.reading():
+        pass
+    tables.close()
+    [found] = _inspect(address, None)
+    assert (found.check, found.status) == ("log", "problem")
+    assert re.search(told, found.told)
+    assert db.execute("SELECT count(*) FROM heedful.event").fetchall() == before
+
+
+def test_a_damaged_count_of_changes_is_said(address: Address, db: psycopg.Connection[Any]) -> None:
+    tables = Tables(Address(address.url))
+    db.execute("ALTER TABLE heedful.version ALTER changes DROP NOT NULL; UPDATE heedful.version SET changes = NULL")
+    with tables.reading() as connection:
+        assert connection is not None
+        with pytest.raises(Damaged, match=r"heedful\.version: expected one row .* in changes, got None: restore"):
+            tables.changes(connection)
+    tables.close()
+
+
 @pytest.mark.slow
 def test_neither_heedful_nor_a_server_of_a_folder_imports_psycopg_or_ray(tmp_path: Path) -> None:
     program = """
@@ -225,6 +268,49 @@ def test_an_owner_keeps_others_out_until_its_lease_ends(address: Address, db: ps
         two.close()  # which gives it back
         append(one, "c")
         assert ids(one) == ["a", "b", "c"]
+
+
+def leases_of(address: Address) -> dict[str, str]:
+    """What doctor finds of who owns a loop: what it says, and what to do."""
+    return {found.told: found.next for found in _inspect(address, None) if found.check == "lease"}
+
+
+def test_a_lease_that_is_missing_is_named_and_made_again(address: Address, db: psycopg.Connection[Any]) -> None:
+    assert leases_of(address) == {}
+    db.execute("DELETE FROM heedful.lease")
+    [(told, hint)] = leases_of(address).items()
+    assert told == "missing: the database does not have the row that says who owns the loop"
+    assert hint == "Nothing is lost: the next decision or feedback makes it again."
+    with closing(Log(address)) as one, closing(Log(address)) as two:
+        one.store.keep_owning(600.0, "http://one")
+        append(one, "a")
+        two.store.keep_owning(600.0, "http://two")
+        with pytest.raises(Owned):
+            append(two, "b")
+        db.execute("DELETE FROM heedful.lease")
+        append(two, "b")  # whoever is first
+        with pytest.raises(Owned):
+            append(one, "c")
+        assert ids(one) == ["a", "b"]
+    assert leases_of(address) == {}
+
+
+@pytest.mark.parametrize("expires", ["'infinity'", "clock_timestamp() + interval '10 years'"])
+def test_a_lease_without_an_end_is_named_with_what_to_do(
+    address: Address, db: psycopg.Connection[Any], expires: str
+) -> None:
+    db.execute(f"UPDATE heedful.lease SET owner = 'x', address = 'http://x', expires = {expires}")
+    [(told, hint)] = leases_of(address).items()
+    assert told.startswith("another process, at http://x, owns the loop until ")
+    statement = hint.partition(": ")[2]
+    assert statement.startswith("UPDATE heedful.lease SET expires = ")
+    with closing(Log(address)) as log:
+        log.store.keep_owning(600.0, "http://one")
+        with pytest.raises(Owned):
+            append(log, "a")
+        db.execute(statement)
+        append(log, "a")
+    assert leases_of(address) == {}
 
 
 def expiries(db: psycopg.Connection[Any]) -> dict[int, Any]:

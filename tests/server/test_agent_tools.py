@@ -7,7 +7,9 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -344,3 +346,66 @@ def test_the_command_says_what_is_missing_and_imports_nothing_before(tmp_path: P
     lacking = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (lacking.returncode, lacking.stdout) == (1, "")
     assert "pip install 'heedful[mcp]'" in lacking.stderr
+
+
+LEVELS = 900
+UNREADABLE = {
+    "nested too deep": "[" * LEVELS + "]" * LEVELS,
+    "half a surrogate pair": '"\\ud800"',
+    "a number that ends early": "1.",
+    "an id that is another's": '{"id": 3}, "more": 1.',
+}
+
+
+@pytest.mark.parametrize("value", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_request_that_cannot_be_read_is_answered_and_so_is_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    def send(id: int, method: str, **parameters: Any) -> str:
+        told = {"jsonrpc": "2.0", "id": id, "method": method, "params": parameters}
+        requests.write(json.dumps(told).replace('"VALUE"', value) + "\n")
+        requests.flush()
+        return answers.readline()
+
+    ends = [os.pipe(), os.pipe()]
+    with Loop.open(cars(tmp_path)) as loop, ExitStack() as stack:
+        stdin, requests, answers, stdout = [
+            stack.enter_context(os.fdopen(end, mode)) for pair in ends for end, mode in zip(pair, "rw")
+        ]
+        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "stdout", stdout)
+        serving = threading.Thread(target=agent_server(loop, "cars").run, args=["stdio"], daemon=True)
+        serving.start()
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        assert "serverInfo" in send(1, "initialize", **about)
+        refusal = json.loads(send(2, "tools/call", name="choose", arguments={"context": "VALUE"}))
+        assert refusal["id"] == 2
+        assert refusal["error"]["code"] == -32700
+        assert refusal["error"]["message"].startswith("request: expected a line of JSON, got one that ")
+        chosen = json.loads(send(3, "tools/call", name="choose", arguments={"id": "d1"}))
+        assert chosen["result"]["structuredContent"]["decision"] == "d1"
+        requests.close()
+        serving.join()
+
+
+@pytest.mark.parametrize(
+    ("line", "id"),
+    [
+        ('{"id": "a", "params": [', "a"),
+        ('{"params": {"id": 1}, "id" : -2}', -2),
+        ('{"params": ' + "[" * 100_000, None),
+        ('{"params": ' + "[" * 100_000 + "]" * 100_000 + ', "id": 7}', 7),
+        ('{"params": "\\"id\\": 3 {", "id": 4}', 4),
+        ('{"a": "\\"id\\": 3' + '\\"' * 100_000, None),
+        ('{"id": "\\ud800"}', None),
+        ('{"id": "\ud800"}', None),
+        ('{"id": ' + "9" * 5_000, None),
+        ('[{"id": 3}]', None),
+        ('{"method": "id", "x": 1.', None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_the_id_of_a_request_is_found_in_lines_that_cannot_be_read(line: str, id: object) -> None:
+    from heedful.server.agent_tools import _id_in
+
+    assert _id_in(line) == id

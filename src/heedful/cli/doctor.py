@@ -1,4 +1,6 @@
-"""`heedful doctor`: check a loop, and say what to do about each problem."""
+"""`heedful doctor`: check a loop, and say what to do about each problem.
+
+The file is long because there is a function for each thing that can be wrong."""
 
 from __future__ import annotations
 
@@ -27,6 +29,11 @@ _MARKS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "problem": "[red]✗
 ROOM = 2**30
 """The least number of bytes that should be free on the disk."""
 SECOND = 1_000_000
+APART = 60 * SECOND
+"""By how many microseconds the clocks of servers that own a loop in turn may differ.
+
+Clocks that are set over the network differ by far less, and one that nobody sets is wrong by a minute after two weeks
+or more. Times only decide whether feedback is late, which is asked in hours."""
 
 
 class Finding(NamedTuple):
@@ -103,7 +110,7 @@ def _inspect(folder: Place, own: Sequence[str] | None) -> Iterator[Finding]:
         return
     with loop:
         known = set[str]()
-        for look in (_log, _segments, _snapshots, _learners, _incoming, _arms, _settings):
+        for look in (_log, _segments, _snapshots, _learners, _incoming, _exports, _arms, _settings):
             try:
                 for finding in look(loop):
                     known.add(finding.told)
@@ -162,6 +169,8 @@ def _log(loop: Loop) -> Iterator[Finding]:
         yield Finding("log", "problem", problem, _restore(loop.path))
     if not problems:
         yield Finding("log", "ok", "whole, append-only, and refuses to be changed")
+    if (lease := loop.projection.log.store.lease_problem()) is not None:
+        yield Finding("lease", "problem", *lease)
     wrong = [problem for problem in loop.verify() if problem not in problems]
     for problem in wrong:
         yield Finding(
@@ -259,6 +268,8 @@ class _Counts:
     """Counts of the events of a loop's log, made in one pass over it."""
 
     def __init__(self, loop: Loop) -> None:
+        from heedful.storage import Address
+
         self.loop = loop
         self.kinds = Counter[str]()
         self.unknown = Counter[str]()
@@ -268,6 +279,7 @@ class _Counts:
         self.answered = set[int]()
         self.late = self.early = self.backwards = self.again = 0
         self.clock = 0
+        self.apart = APART if isinstance(loop.path, Address) else SECOND  # a file has one machine's clock
         self._seen = set[tuple[int | None, str, bytes | None]]()
         self._times: dict[int, int] = {}
         for event in loop.projection.log.events():
@@ -289,7 +301,7 @@ class _Counts:
         elif event.kind == "feedback":
             decided = self._times.get(event.target or 0, event.time)
             self.late += event.time - decided > self.loop.settings.late_after * SECOND
-            self.early += decided - event.time > SECOND
+            self.early += decided - event.time > self.apart
             self.answered.add(event.target or 0)
             content = event.target, event.payload, event.arrays
             self.again += content in self._seen
@@ -297,8 +309,9 @@ class _Counts:
             return
         elif event.kind in ("activate", "undo", "style"):
             return
-        self.backwards += self.clock - event.time > SECOND
-        self.clock = max(self.clock, event.time)
+        ran_back = self.clock - event.time > self.apart
+        self.backwards += ran_back
+        self.clock = event.time if ran_back else max(self.clock, event.time)
 
     def _encode(self, known: LoggedDecision) -> None:
         manifest, record = self.loop.manifest, known.record
@@ -376,6 +389,16 @@ class _Counts:
             yield Finding("clock", "warning", told, hint)
         if not self.early and not self.backwards:
             yield Finding("clock", "ok", "time never ran backwards")
+
+
+def _exports(loop: Loop) -> Iterator[Finding]:
+    """Yield the files that exports left that were killed."""
+    from heedful.data.files import find_unfinished
+
+    for path in loop.exports():
+        for left in find_unfinished(Path(path)):
+            hint = "Remove it, unless the export is running: it may hold what was forgotten since."
+            yield Finding("exports", "warning", f"an export that did not end left {left}", hint)
 
 
 def _arms(loop: Loop) -> Iterator[Finding]:

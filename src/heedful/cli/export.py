@@ -6,6 +6,7 @@ import gzip
 import os
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from heedful.cli.common import As, Json, Name, Options, Own, asking, note_alike,
 from heedful.cli.console import BadInput, Failure, check_extra, console, note, print_json
 from heedful.cli.import_summary import report_json, show_report
 from heedful.core.wording import count
+from heedful.data.files import TEMPORARY, find_unfinished
 
 if TYPE_CHECKING:
     from heedful.data.row_report import Report
@@ -204,6 +206,9 @@ def _write_whole(path: Path, *, zipped: bool) -> Iterator[IO[bytes]]:
 
     If `zipped`, what is written is compressed with gzip.
     """
+    for left in find_unfinished(path):
+        if time.time() - left.stat().st_mtime > TEMPORARY:  # it has people's events, too
+            left.unlink()
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -23,8 +23,10 @@ from urllib.parse import urlencode, urlsplit
 from heedful import __version__
 from heedful.data.json_records import Located, parse_document
 
-MOST_BYTES = 64 * 2**20
+MOST_BYTES = 16 * 2**20
 """The most bytes of an answer; Langfuse's own limit is 5 MB."""
+MOST_VALUES = 1_000_000
+"""The most values in an answer, counted by its commas and brackets; each may take 200 bytes of memory."""
 MOST_PAGES = 1_000_000
 """The most pages of scores; a page has up to 100."""
 MOST_EMPTY = 3
@@ -173,6 +175,8 @@ class Langfuse:
         raise LangfuseError(f"{self._host}: {path}: expected an answer, got {told}")
 
     def _object(self, body: bytes) -> dict[str, Any]:
+        if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:
+            raise LangfuseError(f"{self._host}: json: expected at most {MOST_VALUES:,} values in an answer, got more")
         try:
             found = parse_document(self._host, body)
         except ValueError as error:

@@ -144,6 +144,12 @@ class _Transport:
             f"no connection to {call.server or self.url}: {error}" if not sent else f"cut off: {error}", False, sent
         )
 
+    def check_plain(self, response: httpx.Response) -> None:
+        """Raise httpx.DecodingError if the body of `response`, of which nothing was read, is compressed: nobody asked
+        for that, and a little may become far too much."""
+        if (coding := response.headers.get("content-encoding", "identity")) != "identity":
+            raise self.httpx.DecodingError(f"Content-Encoding: expected none, got {describe(coding)}")
+
     def silent(self, call: Call) -> dict[str, float]:
         """Return the timeouts of a stream of events: `call.timeout` is the most seconds of each silence, not of the
         whole."""
@@ -212,6 +218,7 @@ class Transport(_Transport):
         try:
             response = self.http.send(self.request(call, left), stream=True)
             try:
+                self.check_plain(response)
                 length = int(response.headers.get("content-length", 1 << 60))
                 body = b""
                 for chunk in response.iter_bytes():
@@ -234,6 +241,7 @@ class Transport(_Transport):
             try:
                 response = self.http.send(self.request(call, self.silent(call)), stream=True)
                 try:
+                    self.check_plain(response)
                     if response.status_code == 200:
                         following.start(response.headers.get("content-type", ""))
                         for chunk in response.iter_bytes():
@@ -283,6 +291,7 @@ class AsyncTransport(_Transport):
                 connect = {} if call.connect is None else {"connect": call.connect, "pool": call.connect}
                 response = await self.http.send(self.request(call, connect), stream=True)
                 try:
+                    self.check_plain(response)
                     body = b"".join([chunk async for chunk in response.aiter_bytes()])
                 finally:
                     await response.aclose()
@@ -300,6 +309,7 @@ class AsyncTransport(_Transport):
             try:
                 response = await self.http.send(self.request(call, self.silent(call)), stream=True)
                 try:
+                    self.check_plain(response)
                     if response.status_code == 200:
                         following.start(response.headers.get("content-type", ""))
                         async for chunk in response.aiter_bytes():

@@ -7,7 +7,7 @@ import re
 import shlex
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # A decimal number and nothing else: `float` would also take nan, inf, 1_0 and the digits of other scripts.
@@ -23,8 +23,16 @@ MISSING = frozenset({"", "na", "nan", "null"})
 _GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
+TEMPORARY = 86_400.0
+"""After how many seconds an unfinished file counts as left by a process that was killed."""
 UNZIPPED, TIMES = 2**28, 300
-"""The most bytes of a gzip file: so many, or so many times as many as it has. Text takes a twentieth at best."""
+"""The most bytes that come of a compressed file: so many, or so many times as many as it has. Text takes a twentieth at
+best."""
+
+
+def most_unpacked(path: Path) -> int:
+    """Return the most bytes that come of the compressed file at `path`, if somebody wrote what is in it."""
+    return max(UNZIPPED, TIMES * path.stat().st_size)
 
 
 class _Unzipped(gzip.GzipFile):
@@ -32,14 +40,14 @@ class _Unzipped(gzip.GzipFile):
 
     def __init__(self, file: io.BufferedReader, path: Path) -> None:
         super().__init__(fileobj=file)
-        self._path, self._size = path, path.stat().st_size
+        self._path, self._most = path, most_unpacked(path)
 
     def read(self, size: int | None = -1) -> bytes:
         """Return up to `size` bytes; raise ValueError, with the file's name, where too many came."""
         found = super().read(size)
-        if self.tell() > max(UNZIPPED, TIMES * self._size):
-            told = f"expected at most {TIMES} times the {self._size:,} bytes of the file, got more"
-            raise ValueError(f"{self._path.name}: gzip: {told}: if it is meant, gunzip it first")
+        if self.tell() > self._most:
+            told = f"expected at most {self._most:,} bytes of it, got more: if it is meant, gunzip it first"
+            raise ValueError(f"{self._path.name}: gzip: {told}")
         return found
 
 
@@ -86,6 +94,16 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
         except UnicodeDecodeError as error:
             got = f"byte 0x{error.object[error.start]:02x} at byte {error.start + 1} of the line"
             raise ValueError(f"{path.name}:{number}: text: expected UTF-8, got {got}") from None
+
+
+def find_unfinished(path: Path) -> list[Path]:
+    """Return the files next to `path`, or where it points, that were written to take its place and did not: `mkstemp`
+    named them, and their process ended before it could remove them, or has not ended yet."""
+    target = path.resolve()
+    named = re.compile(re.escape(target.name) + r"[a-z0-9_]{8}\.tmp")
+    with suppress(OSError):
+        return sorted(each for each in target.parent.iterdir() if named.fullmatch(each.name))
+    return []
 
 
 def is_number(text: str) -> bool:

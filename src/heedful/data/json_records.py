@@ -1,25 +1,23 @@
 """Reader of records in JSON, one object each: JSON lines, a JSON list, or an object with a list in it; or in Parquet, a
 part at a time. Plain or gzip."""
 
-import io
+import gzip
 import json
-import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
-from heedful.data.files import cut_list, cut_repr, open_uncompressed
+from heedful.data.files import cut_list, cut_repr, most_unpacked, open_uncompressed
 from heedful.data.jsonl import AT_BYTE, json_fault, once, read_lines
 
 MOST_BYTES = 2**30
 """The most bytes of a JSON list, or of an object with a list in it, which is read as a whole."""
 LISTS = ("data", "rows", "records", "items", "results")
 """Fields of a JSON document in which its records may stand."""
-AT_ONCE = 1000
+AT_ONCE = 4000
 """How many rows of a Parquet file are read at a time."""
 
 Located: TypeAlias = tuple[str, dict[str, Any]]
@@ -132,37 +130,50 @@ def _line_of(text: bytes, at: int) -> int:
     return text.count(b"\n", 0, at) + 1
 
 
-@contextmanager
-def open_parquet(path: Path) -> Iterator[Any]:
-    """Open a Parquet file, plain or gzip, as one of pyarrow; a context manager. Errors are those of `read_records`."""
+def read_parquet(path: Path) -> Iterator[Located]:
+    """Yield (place, record) of each row of a Parquet file, a part at a time. Errors are those of `read_batches`."""
+    i = 0
+    for batch in read_batches(path):
+        for row in _rows(path.name, batch, i):
+            i += 1
+            yield f"{path.name}: row {i}", row
+
+
+def read_batches(path: Path) -> Iterator[Any]:
+    """Yield the rows of a Parquet file, plain or gzip, as record batches of pyarrow.
+
+    Raise ModuleNotFoundError, with the command that installs it, if pyarrow is missing, and ValueError, with the file's
+    name, if it is damaged, has a name twice or no rows, or if far more comes of it than anybody writes into so small a
+    file."""
     try:
         import pyarrow
         import pyarrow.parquet
     except ModuleNotFoundError:
         told = "reading Parquet needs pyarrow, which is not installed: pip install 'heedful[parquet]'"
         raise ModuleNotFoundError(f"{path.name}: {told}", name="pyarrow") from None
+    with open_uncompressed(path) as file:
+        zipped = isinstance(file.raw, gzip.GzipFile)
+        source = pyarrow.BufferReader(file.read()) if zipped else path
+    most, unpacked = most_unpacked(path), 0
+    too_much = f"{path.name}: content: expected at most {most:,} bytes of it, got more"
     try:
-        with open_uncompressed(path) as bytes:
-            plain = isinstance(bytes.raw, io.FileIO)
-            with pyarrow.parquet.ParquetFile(path if plain else pyarrow.BufferReader(bytes.read())) as file:
-                name, times = Counter(file.schema_arrow.names).most_common(1)[0] if file.schema_arrow.names else ("", 1)
-                if times > 1:
-                    expected = f"expected each name once, got {cut_repr(name)} {times} times"
-                    raise ValueError(f"{path.name}: columns: {expected}")
-                yield file
-    except (pyarrow.ArrowException, OSError, EOFError, zlib.error) as error:
+        with pyarrow.parquet.ParquetFile(source) as found:
+            name, times = Counter(found.schema_arrow.names).most_common(1)[0] if found.schema_arrow.names else ("", 1)
+            if times > 1:
+                raise ValueError(f"{path.name}: columns: expected each name once, got {cut_repr(name)} {times} times")
+            about = found.metadata
+            if about.num_rows == 0:
+                raise ValueError(f"{path.name}: rows: expected at least one, got none")
+            if sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups)) > most:
+                raise ValueError(too_much)
+            for batch in found.iter_batches(AT_ONCE):
+                unpacked += batch.nbytes  # cells that repeat take room here, not in the file
+                if unpacked > most:
+                    raise ValueError(too_much)
+                yield batch
+    except (pyarrow.ArrowException, OSError) as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(f"{path.name}: content: expected a whole Parquet file, got {told}") from None
-
-
-def read_parquet(path: Path) -> Iterator[Located]:
-    """Yield (place, record) of each row of a Parquet file, a part at a time. Errors are those of `read_records`."""
-    i = 0
-    with open_parquet(path) as file:
-        for batch in file.iter_batches(batch_size=AT_ONCE):
-            for row in _rows(path.name, batch, i):
-                i += 1
-                yield f"{path.name}: row {i}", row
 
 
 def _rows(name: str, batch: Any, before: int) -> list[dict[str, Any]]:

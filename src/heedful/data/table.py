@@ -28,7 +28,7 @@ import numpy.typing as npt
 from heedful.core.wording import count
 from heedful.data.files import cut_list, cut_repr, is_number, number_in, numbered_lines, open_uncompressed
 from heedful.data.frames import cell, index_of, is_index, warn_index, without_index
-from heedful.data.json_records import Located, open_parquet, read_json, read_parquet
+from heedful.data.json_records import Located, read_batches, read_json, read_parquet
 from heedful.data.written import MARKERS, Reading, decimal_mark, describe_readings, value_kind
 
 _OTHERS = (
@@ -260,10 +260,10 @@ def take_rows(table: Table, kept: npt.NDArray[np.bool_]) -> Table:
 
 
 def _parquet(path: Path) -> Table:
-    with open_parquet(path) as file:
-        table = file.read()
-    if table.num_rows == 0:
-        raise ValueError(f"{path.name}: rows: expected at least one, got none")
+    batches = list(read_batches(path))
+    import pyarrow
+
+    table = pyarrow.Table.from_batches(batches)
 
     def cells(name: str) -> list[Any]:
         return [cell(value) for value in table.column(name).to_pylist()]

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import check_between, check_count, describe
 from heedful.core.wording import count, spelling
+from heedful.data.files import find_unfinished
 from heedful.data.frames import Frame
 from heedful.features.encoding import UNSEEN, Encoding
 from heedful.loop import records, segments, snapshots
@@ -69,7 +70,8 @@ T = TypeVar("T")
 class Forgotten(NamedTuple):
     """The result of `Loop.forget`: what was erased of a person, and what could not be.
 
-    `events` counts the erased events; `exports` are paths of files written earlier that may still hold some of them;
+    `events` counts the erased events; `exports` are paths of files written earlier that may still hold some of them,
+    those that killed exports left included;
     `version` is that of the model without the person. `erased` is False while another process is reading, so that bytes
     are left in the loop's files; `unreached` says in words what the loop cannot erase (of a database: its write-ahead
     log, archive and standbys; of a folder: the files of Litestream). `alike` are other people whose names are spelt
@@ -79,8 +81,8 @@ class Forgotten(NamedTuple):
     """how many events were erased: decisions for the person, feedback on them, corrections of their style, and undos of
     either"""
     exports: tuple[str, ...]
-    """paths of files that exports wrote earlier; they may still hold the person's events, and the loop cannot change
-    them"""
+    """paths of files that exports wrote earlier, or left when killed; they may still hold the person's events, and the
+    loop cannot change them"""
     version: int
     """the version of the model without the person"""
     erased: bool = True
@@ -708,7 +710,7 @@ class Loop:
         projection = self.projection
         with projection.turn:
             projection.catch_up()
-            exports = tuple(records.decode_export(e.payload).path for e in projection.log.events(kinds=["export"]))
+            exports = tuple(str(each) for path in self.exports() for each in (path, *find_unfinished(Path(path))))
 
             def event(count: int) -> Event:
                 digest = projection.log.digest("person", person)
@@ -1107,6 +1109,11 @@ class Loop:
         self.projection.submit(
             [PendingEvent(Event(0, "export", records.new_id(), now(), None, None, self.version, payload))]
         )
+
+    def exports(self) -> list[str]:
+        """Return the paths of the files that exports wrote, each once, in the order of the log; "-" is stdout."""
+        noted = self.projection.log.events(kinds=["export"])
+        return list(dict.fromkeys(records.decode_export(event.payload).path for event in noted))
 
     def verify(self) -> list[str]:
         """Return what is wrong with the log and the model, a sentence each; [] if nothing is.

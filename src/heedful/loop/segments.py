@@ -24,6 +24,7 @@ import numpy as np
 
 from heedful.core.fold import coerce, copy_arrays
 from heedful.core.serialization import arrays_of
+from heedful.data.files import TEMPORARY
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop import records
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, Ragged, Single, below, lengths
@@ -44,8 +45,6 @@ NONE, EMPTY, ENCODED, ALONE = range(4)
 is in columns; it is learned by itself, from the log."""
 PAGE = 500
 """How many events are read from the log at a time, of those that are in no column."""
-TEMPORARY = 86_400.0
-"""After how many seconds an unfinished file counts as left by a process that was killed."""
 NUMBERS = 4_000_000
 """The most numbers that the candidates of a block have, one list after the other, and the most, about, that different
 candidates of several blocks have before they are written anew."""

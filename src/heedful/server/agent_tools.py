@@ -8,6 +8,8 @@ text, the SDK reads a text such as "null" or "[1]" as JSON.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import getdoc, signature
@@ -20,6 +22,7 @@ from heedful.loop.records import Answer, plain
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
+    from mcp.shared.message import SessionMessage
 
     from heedful.loop import Loop
     from heedful.loop.interactions.telling import Part
@@ -50,13 +53,32 @@ def agent_server(loop: Loop, name: str) -> MCPServer[Any]:
     `name`.
 
     Raise ModuleNotFoundError if the SDK, package mcp of the extra `mcp`, is missing."""
+    import anyio
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+    from mcp.server.stdio import stdio_server
     from mcp.types import ToolAnnotations
     from pydantic import ValidationError
 
     class Server(MCPServer[Any]):
-        """A server that refuses arguments in the words of heedful, those that a tool does not have included."""
+        """A server that refuses arguments in the words of heedful, those that a tool does not have included, and that
+        answers requests that cannot be read, which the SDK only logs."""
+
+        async def run_stdio_async(self) -> None:
+            served, requests = anyio.create_memory_object_stream[Any](0)
+            lower = self._lowlevel_server
+
+            async def read() -> None:
+                async with served:
+                    async for message in messages:
+                        if isinstance(message, Exception):
+                            await answers.send(_unreadable(message))
+                        else:
+                            await served.send(message)
+
+            async with stdio_server() as (messages, answers), anyio.create_task_group() as tasks:
+                tasks.start_soon(read)
+                await lower.run(requests, answers, lower.create_initialization_options())
 
         async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
             known = accepted.get(name)
@@ -206,6 +228,38 @@ def _refusing() -> Iterator[None]:
         raise
     except (ValueError, LookupError, TimeoutError, OSError) as error:
         raise ToolError(str(error)) from None
+
+
+def _unreadable(error: Exception) -> SessionMessage:
+    """Return the answer to a request of which the SDK made only this `error`."""
+    from mcp.shared.message import SessionMessage
+    from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError
+    from pydantic import ValidationError
+
+    told, line = str(error), ""
+    if isinstance(error, ValidationError):
+        told, line = error.errors()[0]["msg"], str(error.errors()[0]["input"])
+    told = f"request: expected a line of JSON, got one that cannot be read: {told}"
+    problem = ErrorData(code=PARSE_ERROR, message=told)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=_id_in(line), error=problem))
+
+
+def _id_in(line: str) -> int | str | None:
+    """Return the id of a request in JSON that need not be whole, and may be nested without end; None if it has none."""
+    level = 0
+    for part in _PARTS.finditer(line):
+        if part["id"] is not None and level == 1:
+            id = json.loads(part["id"])
+            return id if isinstance(id, int) or id.isprintable() else None
+        level += (part["opens"] is not None) - (part["closes"] is not None)
+    return None
+
+
+_TEXT = r'"(?:[^"\\]|\\.)*(?:"|\\?$)'
+_PARTS = re.compile(
+    rf'"id"\s*:\s*(?P<id>"[^"\\\0-\x1f]*"|-?\d{{1,18}}(?!\d))|{_TEXT}|(?P<opens>[\[{{])|(?P<closes>[\]}}])', re.DOTALL
+)
+"""What counts in a line that may be no JSON: an id, texts, of which nothing counts, and where levels open and close."""
 
 
 def _refused_argument(found: Mapping[str, Any]) -> str:

@@ -83,8 +83,7 @@ class Tables:
 
     def changes(self, connection: Connection) -> int:
         """Return the number of the last change of the tables, which grows whenever something is written."""
-        [[found]] = connection.execute("SELECT changes FROM heedful.version").fetchall()
-        return int(found)
+        return self._server.counted(connection, "changes")
 
     def close(self) -> None:
         """Close the connection."""

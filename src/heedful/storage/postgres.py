@@ -125,10 +125,17 @@ class Server:
     def version(self, connection: Connection) -> int:
         """Return how many of the migration steps the database has had; 0 if it has none of heedful's tables."""
         [[there]] = connection.execute(f"SELECT to_regclass('{SCHEMA}.version') IS NOT NULL").fetchall()
-        if not there:
-            return 0
-        [[found]] = connection.execute(f"SELECT number FROM {SCHEMA}.version").fetchall()
-        return int(found)
+        return self.counted(connection, "number", least=1) if there else 0
+
+    def counted(self, connection: Connection, column: str, *, least: int = 0) -> int:
+        """Return the number in a `column` of the only row of the table of versions. Raise Damaged unless there is one
+        of `least` or more."""
+        rows = connection.execute(f"SELECT {column} FROM {SCHEMA}.version").fetchall()
+        if len(rows) == 1 and type(rows[0][0]) is int and rows[0][0] >= least:
+            return int(rows[0][0])
+        got = f"{rows[0][0]!r:.40}" if len(rows) == 1 else f"{len(rows)} rows"
+        expected = f"expected one row with a whole number from {least} on in {column}, got {got}"
+        raise Damaged(f"{self.address}: {SCHEMA}.version: {expected}: restore a back-up")
 
     def check(self, connection: Connection) -> bool:
         """Return whether heedful's tables are there, of the newest version. Raise Newer if a newer heedful made

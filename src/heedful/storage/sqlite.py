@@ -21,6 +21,9 @@ from heedful.storage.errors import Busy, Closed, Damaged, Newer
 WAIT = 5.0
 """Seconds to wait for another process that is writing."""
 
+LONG = 4_000_000
+"""Bytes of a write-ahead file that is emptied when a file is opened; SQLite begins to move it then by default."""
+
 Connection = sqlite3.Connection
 """A connection to an open file. Code outside this package only executes SQL with it, and closes it."""
 
@@ -223,6 +226,20 @@ class Database:
             os.fsync(file)
         finally:
             os.close(file)
+
+    def shrink_write_ahead(self, connection: Connection) -> None:
+        """Move what is in a write-ahead file of more than `LONG` bytes, such as one that processes left that were
+        killed, into the database file, and empty it.
+
+        Nobody is waited for: if others read or write, or the file cannot be written, it stays as long as it is."""
+        try:
+            if os.stat(f"{self.path}-wal").st_size > LONG:
+                connection.execute("PRAGMA busy_timeout = 0")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except (FileNotFoundError, sqlite3.OperationalError):
+            pass
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
 
     # ------------------------------------------------------------------------ errors
 

@@ -69,6 +69,8 @@ class LogFile:
             if outdated:
                 self._migrate(create)
             self.secret = self._salt()
+            with self._errors():
+                self._database.shrink_write_ahead(self._writer)
             self._note_opened("-wal", "-shm")  # they were made, or found, when the log was read
         except BaseException:
             self.close()
@@ -189,10 +191,12 @@ class LogFile:
         return (f"{kept.name} next to the log, and the copies that Litestream makes of it",) if kept.exists() else ()
 
     def rewrite(self) -> None:
-        """Write the file anew and empty the write-ahead file, so that the bytes of deleted events are gone."""
+        """Write the file anew, empty the write-ahead file and remove what is left of a copy that was not finished, so
+        that the bytes of deleted events are gone."""
         # Readers go on meanwhile: SQLite waits until each has finished. It does not wait for another process that is
         # running a checkpoint at this moment, so this loop does.
         until, busy = time.monotonic() + self._database.wait, True
+        self._beside(f"{KEPT}.part").unlink(missing_ok=True)
         with self._lock, self._errors():
             self._writer.execute("VACUUM")
             while busy:
@@ -338,6 +342,9 @@ class LogFile:
         if mode != "wal":
             found.append(f"journal mode: expected wal, got {mode}")
         return found
+
+    def lease_problem(self) -> None:
+        """Return None: whoever commits next is the owner meanwhile."""
 
 
 def is_outdated(path: Path) -> bool:

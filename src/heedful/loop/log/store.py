@@ -131,6 +131,9 @@ class Store(Protocol):
     def problems(self) -> list[str]:
         """Return what is wrong with the database, a sentence each; [] if nothing is."""
 
+    def lease_problem(self) -> tuple[str, str] | None:
+        """Return what is wrong with what says who owns the loop, and what to do about it; None if nothing is."""
+
     # ------------------------------------------------------------------------ the place itself
 
     def is_there(self) -> bool:

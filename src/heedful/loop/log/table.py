@@ -30,6 +30,8 @@ ASK_AGAIN = 0.05
 """Seconds between two looks at a lease that another process holds."""
 LARGEST = 2**29
 """Bytes of the largest snapshot that is kept in the database."""
+LONGEST = 3_600.0
+"""Seconds for which no process asks to own a loop after a commit: `heedful serve` asks for 600 at most."""
 _RENEW = "UPDATE heedful.lease SET expires = clock_timestamp() + make_interval(secs => ?)"
 _TABLE = re.compile(r"\b(FROM|JOIN) (event|forgotten)\b(?: ([a-z]+)\b)?")
 _PLUS = re.compile(r"\+(?=(?:[a-z]\.)?(?:kind|seq)\b)")
@@ -271,17 +273,22 @@ class LogTable:
         db = self._connection(patient)
         if self._gone:
             raise Moved(f"{self.path}: the loop was deleted while it was open; nothing was written")
+        held = "SELECT epoch, owner, address, expires > clock_timestamp() FROM heedful.lease"
+        lease = f"{held} WHERE loop = {self.number} FOR UPDATE"
         try:
             cursor = db.script(
                 f"{self._server.settings(seconds if patient else self._wait, durable, idle=self.hold or None)}; "
-                "SELECT epoch, owner, address, expires > clock_timestamp() FROM heedful.lease "
-                f"WHERE loop = {self.number} FOR UPDATE{'' if patient else ' NOWAIT'}; "
+                f"{lease}{'' if patient else ' NOWAIT'}; "
                 f"SELECT coalesce(max(seq), 0) FROM heedful.event WHERE loop = {self.number}"
             )
             answers = [cursor.fetchall() if cursor.description else []]
             while cursor.nextset():
                 answers.append(cursor.fetchall() if cursor.description else [])
             leases, [[self._head]] = answers[-2:]
+            if not leases:  # whoever removed it may have removed the loop, or not
+                made = "SELECT number, '', '', 0, '-infinity' FROM heedful.loop WHERE number = ? ON CONFLICT DO NOTHING"
+                db.execute(f"INSERT INTO heedful.lease {made}", [self.number])
+                leases = db.execute(lease).fetchall()
             if not leases:
                 self._gone = True
                 raise Moved(f"{self.path}: the loop was deleted while it was open; nothing was written")
@@ -538,6 +545,20 @@ class LogTable:
                 f"fsync: expected on, got {mode}: a crash of the database's machine may lose what was answered"
             )
         return found
+
+    def lease_problem(self) -> tuple[str, str] | None:
+        """Return what is wrong with the row that says who owns the loop, and what to do; None if nothing is."""
+        query = "SELECT address, expires::text, expires > clock_timestamp() + make_interval(secs => ?) "
+        rows = self._scanner.rows(f"{query} FROM heedful.lease WHERE loop = ?", [LONGEST, self.number])
+        if not rows:
+            told = "missing: the database does not have the row that says who owns the loop"
+            return told, "Nothing is lost: the next decision or feedback makes it again."
+        [[address, expires, forever]] = rows
+        if not forever:
+            return None
+        told = f"another process{f', at {address},' if address else ''} owns the loop until {expires}"
+        ended = f"UPDATE heedful.lease SET expires = clock_timestamp() WHERE loop = {self.number}"
+        return told, f"Nobody asks for so long. If the database's clock is right, let others write to it: {ended}"
 
     # ------------------------------------------------------------------------ the place itself
 
