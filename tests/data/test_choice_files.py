@@ -87,6 +87,25 @@ def test_words_of_ones_own(tmp_path: Path) -> None:
         open_choices(told(tmp_path, "winner,loser\na,b\n"), words={"0": "first"})
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl"])
+def test_true_and_false_are_answers(tmp_path: Path, name: str) -> None:
+    """What they mean is in the name of the column, or is asked, with what to type; that works when it is typed."""
+
+    def table(column: str) -> Path:
+        rows = [{"left": "a", "right": "b", column: True}, {"left": "b", "right": "c", column: False}]
+        cells = [",".join(["left", "right", column]), "a,b,TRUE", "b,c,False"]
+        return told(tmp_path, "\n".join(map(json.dumps, rows) if name.endswith("l") else cells), name)
+
+    first = [Comparison("", (("a",), ("b",)), 1, "a"), Comparison("", (("c",), ("b",)), 1, "b")]
+    second = [Comparison("", (("b",), ("a",)), 1, "a"), Comparison("", (("b",), ("c",)), 1, "b")]
+    assert read(table("left_won")) == read(table("Left is better")) == read(table("a wins")) == first
+    assert read(table("right_preferred")) == second
+    with pytest.raises(ValueError, match=r"--answer true=first --answer false=second, or words=\{'true': 'first', .*"):
+        load_choices(table("answer"))
+    assert read(table("answer"), words={"true": "first", "false": "second"}) == first
+    assert read(table("left_won"), words={"true": "second", "false": "first"}) == second
+
+
 @pytest.mark.parametrize(("answer", "words"), [("-1", {}), ("1", {"0": "first"}), ("2", {"1": "second"})])
 def test_a_number_that_may_mean_something_else_has_to_be_told(
     tmp_path: Path, answer: str, words: dict[str, str]

@@ -180,9 +180,9 @@ def test_a_person_counts_once_however_often_they_come() -> None:
 
 
 def test_a_log_that_cannot_tell_says_why_and_what_would_help() -> None:
-    few = estimate(*[part[:20] for part in draw(20, 4)[:2]])
-    assert isinstance(few, Refusal)
-    assert "it takes 30" in few.reason
+    never = estimate(np.zeros((20, K)), draw(20, 4)[1])  # too few rows to say that it is not in the log
+    assert isinstance(never, Refusal)
+    assert never.reason == "the effective sample size is 0, which leaves any value possible"
     weights, rewards, _ = draw(500, 5)
     other = estimate(weights * 0.4, rewards)
     assert isinstance(other, Refusal)
@@ -191,6 +191,21 @@ def test_a_log_that_cannot_tell_says_why_and_what_would_help() -> None:
     assert isinstance(deterministic, Refusal)
     assert deterministic.reason == "100 % of what it would show is not in the log"
     assert "Exploration" in deterministic.remedy
+
+
+@pytest.mark.parametrize("most", [None, 50.0])
+def test_few_large_weights_have_an_interval_that_holds_and_a_word_that_the_value_is_rough(most: float | None) -> None:
+    """Two actions, shown with .02 and .98: of 1,000 rows about 20 show the target, each with the weight 50."""
+    rng, truth, runs, missed = np.random.default_rng(12), 0.6, 15, 0
+    for _ in range(runs):
+        shown = rng.random((1000, 1)) < 0.02
+        found = estimate(shown / 0.02, (rng.random((1000, 1)) < np.where(shown, truth, 0.2)) * 1.0, most=most)
+        assert isinstance(found, Estimate)
+        assert 0.0 < found.low < found.value <= 1.0
+        assert found.effective == pytest.approx(shown.sum())
+        assert ("the value is rough" in found.warning) == (shown.sum() < 30)
+        missed += not found.low <= truth <= found.high
+    assert missed / runs <= 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / runs)
 
 
 @pytest.mark.parametrize(

@@ -202,6 +202,13 @@ def test_two_models_are_shown_to_choose_between(tmp_path: Path) -> None:
         assert loop.report().learned.answered == 0  # choices teach, and have no value of their own
 
 
+def test_a_report_names_the_model_that_it_compares_with_and_says_what_compares_with_each(tmp_path: Path) -> None:
+    with make(tmp_path / "r", control=0.2) as loop:
+        notes = " ".join(loop.projection.interaction.findings(loop.report()).notes)
+    assert "The control is small, the first of your table" in notes
+    assert "which need not be the best: heedful evaluate says what each model alone would be worth" in notes
+
+
 @pytest.mark.slow
 def test_evaluate_says_what_policies_are_worth_and_what_they_cost(tmp_path: Path) -> None:
     """The value of a policy that was never shown: thumbs less cost, within its interval; costs follow exactly."""

@@ -10,7 +10,7 @@ from heedful.core.wording import count
 from heedful.data.cells import BAD, WORDS, name_in, times, word
 from heedful.data.comparisons import Bools, ComparisonColumns, Ints
 from heedful.data.files import cut_repr, is_number
-from heedful.data.roles import plain_role
+from heedful.data.roles import plain_role, winning_side
 from heedful.data.table import CodedColumn, Table
 
 Check = tuple[Bools, Callable[[str, int], object]]
@@ -45,6 +45,7 @@ class NameColumn:
         wrong = np.zeros(len(coded.values), bool)
         for k, value in enumerate(coded.values):
             try:
+                value = str(value).lower() if isinstance(value, bool) and empty is not None else value
                 text = empty if empty is not None and value is None else name_in("", field, value)
             except ValueError:
                 wrong[k], text = True, ""
@@ -94,6 +95,8 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
     numbered = any(map(is_number, words))
     known = {word(at[side][0]): side for side in ("first", "second")}  # a column's own name is an answer
     known |= {word(said): meaning for meaning, several in WORDS.items() for said in several}
+    if side := winning_side(column):
+        known |= {"true": side, "false": "second" if side == "first" else "first"}
     means = {said: meaning for said, meaning in known.items() if not (numbered and is_number(said))} | dict(words)
     spoken = [word(text) for text in answer.texts]
     said = np.array([_SAID.get(means.get(each, ""), 0) if each else _SAID["unsure"] for each in spoken], np.int64)
@@ -110,7 +113,9 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
         sides = (first.field, second.field)
         usual = f"{', '.join(sides)}, tie, both_bad, skip" if of_models(at) else ", ".join(WORDS)
         expected, text = f"{usual}, or the name of one of the two", answer.texts[answer.codes[i]]
-        hint = f"say what it means, such as --answer {text}=unsure, or words={{{text!r}: 'unsure'}} in Python"
+        told = {"true": "first", "false": "second"} if word(text) in ("true", "false") else {text: "unsure"}
+        typed = " ".join(f"--answer {each}={meaning}" for each, meaning in told.items())
+        hint = f"say what it means, such as {typed}, or words={told} in Python"
         raise ValueError(f"{where}: {column}: expected {expected}, got {cut_repr(text)}; {hint}")
 
     refuse(table, [((named > 0) & (said > 0) & (named != said) & ~by_item, both)])

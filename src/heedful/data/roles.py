@@ -52,6 +52,7 @@ FORMS = (
 )
 
 _RANKED = re.compile(r"(?:rank|place|position|choice|pick)?([0-9]{1,4})(?:st|nd|rd|th)?(?:rank|place|position|choice)?")
+_WINS = re.compile(r"(?:won|wins|(?:is)?(?:better|preferred|chosen|winner))$")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
@@ -173,9 +174,18 @@ def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> d
     raise ValueError(f"{file}: columns: expected {FORMS} (and person, times), or {typed}, got {cut_list(header)}")
 
 
+def winning_side(column: str) -> str:
+    """Return "first" or "second" if the name of a `column` says that this one won where it is true, such as "left_won"
+    or "b is better"; else ""."""
+    stem = _WINS.sub("", word := plain(column))
+    return next((side for side in ("first", "second") if stem != word and stem in NAMES[side]), "")
+
+
 def plain_role(name: str, role: str) -> str:
     """Return the name of a column in the form in which NAMES has those of this `role`: "modela" for "Model A name"."""
     word = plain(name)
+    if role == "answer" and winning_side(name):
+        return NAMES[role][-1]  # a column whose name is one of these is likelier
     if role == "rating" and word.endswith("rating") and not word.startswith(("average", "avg", "mean", "parent")):
         return "rating"
     return word if word in NAMES[role] else word.removesuffix("id").removesuffix("name")

@@ -28,6 +28,7 @@ MOST_UNSUPPORTED.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -143,7 +144,7 @@ def doubly_robust(weights: Array, rewards: Array, predicted: Array, expected: Ar
 
 
 LEAST = 30.0
-"""The least effective sample size with which a value is estimated."""
+"""The effective sample size below which a value is said to be rough."""
 MOST_UNSUPPORTED = 0.2
 """The greatest unsupported mass with which a value is estimated."""
 LEVEL = 1e-3
@@ -190,10 +191,11 @@ def estimate(
       rewards are rare; never the greatest that was seen
     - `alpha`: the error probability of the interval
 
-    Return a `Refusal` if the mean weight differs from 1 by more than chance, which a sound log has with probability
-    .001 (LEVEL) at most; if it says that more than 0.2 (MOST_UNSUPPORTED) of what the ranker shows is not in the log;
-    or if the effective sample size is below 30 (LEAST), or a weight is above 1e100 (GREATEST). Raise ValueError, naming
-    the argument, if the shapes differ or rewards lie outside `span`.
+    The interval holds however few and large weights are; with an effective sample size below 30 (LEAST) the warning
+    says that the value is rough. Return a `Refusal` if the mean weight differs from 1 by more than chance, which a
+    sound log has with probability .001 (LEVEL) at most; if it says that more than 0.2 (MOST_UNSUPPORTED) of what the
+    ranker shows is not in the log; if the interval would be all of `span`; or if a weight is above 1e100 (GREATEST).
+    Raise ValueError, naming the argument, if the shapes differ or rewards lie outside `span`.
     """
     weights, rewards = _check_tables(weights, rewards, span)
     n, k = rewards.shape
@@ -210,17 +212,22 @@ def estimate(
         return Refusal(told, EXPLORATION if lacks else RIGHT)
     total = (weights**2).sum(axis=0)
     effective = float((weights.sum(axis=0) ** 2 / np.where(total > 0.0, total, 1.0)).min())
-    if effective < LEAST:
-        few = f"the effective sample size is {effective:.0f}, and it takes {LEAST:.0f}"
-        return Refusal(few, "More decisions, or a larger share of them drawn at random.")
     who = np.arange(n) if people is None else _numbers(people)
     size = np.bincount(who)
-    found = value(weights, rewards, share=1.0 / (size[who] * size.size), normalise=normalise)
     low, high = _ends(weights, rewards, span, who, None if mass > 0.0 else most, alpha)
+    if effective < LEAST and (low, high) == span:
+        few = f"the effective sample size is {effective:.0f}, which leaves any value possible"
+        return Refusal(few, "More decisions, or a larger share of them drawn at random.")
+    found = value(weights, rewards, share=1.0 / (size[who] * size.size), normalise=normalise)
+    found = min(max(found, k * span[0]), k * span[1])
     # An interval that the value is outside of, as by an early run of chance, is made wider by that.
     low, high = max(min(low, found / k), span[0]), min(max(high, found / k), span[1])
-    warning = f"{told}; the interval allows for what is not there" if mass > 0.0 else ""
-    return Estimate(found, k * low, k * high, float(weights.mean()), effective, mass, warning)
+    warnings = [f"{told}; the interval allows for what is not there"] if mass > 0.0 else []
+    if effective < LEAST:
+        many = f"about {math.ceil(n * LEAST / effective):,} decisions like these would make it {LEAST:.0f}"
+        warnings.append(f"the effective sample size is {effective:.0f}, so the value is rough; the interval allows for "
+                        f"that, and {many}")  # fmt: skip
+    return Estimate(found, k * low, k * high, float(weights.mean()), effective, mass, "; ".join(warnings))
 
 
 def _ends(
@@ -237,7 +244,7 @@ def _ends(
     if np.isfinite(wide := greatest - least):
         gains, losses = by_person(rewards - least) / wide, by_person(greatest - rewards) / wide
         low, high = limits(gains, losses, most, alpha)
-        return least + wide * low, least + wide * high
+        return least + wide * low, greatest - wide * (1.0 - high)
     return (
         least + lower_limit(by_person(rewards - least), alpha) if np.isfinite(least) else least,
         greatest - lower_limit(by_person(greatest - rewards), alpha) if np.isfinite(greatest) else greatest,

@@ -270,6 +270,8 @@ class Routing(Coactive):
         notes = (
             "A thumb up counts 1, a thumb down 0, an edit the share of the answer that it left; less the cost of the "
             "model times the cost weight of the request. Choices between two answers teach, and are not counted.",
+            f"The control is {self._models[0]}, the first of your table (of the candidates, where a request names "
+            "them), which need not be the best: heedful evaluate says what each model alone would be worth.",
         )
         told = compare_arms(found, self.describe(), self.manifest.settings.control, self.span(), notes)
         return told if found.prediction is None else told.with_section(prediction_section(found.prediction))
