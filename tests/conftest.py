@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,3 +107,21 @@ def vault(home: Place) -> Place:
             connection.execute("DROP SCHEMA IF EXISTS heedful CASCADE")
         return Address(home.url)
     return home
+
+
+@pytest.fixture
+def nobody() -> Iterator[Path]:
+    """A folder of one's own, as somebody whom permissions bind: they do not bind the administrator."""
+    folder = Path(tempfile.mkdtemp(prefix="heedful"))
+    was = os.geteuid()
+    if was == 0:
+        os.chown(folder, 65534, 65534)
+        os.seteuid(65534)
+    try:
+        yield folder
+    finally:
+        if was == 0:
+            os.seteuid(0)
+        for inside in (folder, *folder.rglob("*")):
+            os.chmod(inside, 0o700)
+        shutil.rmtree(folder)

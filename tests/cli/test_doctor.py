@@ -346,3 +346,36 @@ def test_who_was_promoted_and_who_is_tried() -> None:
     with Loop.open("cars.heedful") as loop:
         loop.rollback(begun - 1)
     assert {"promotion", "experiment"}.isdisjoint(looked())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line",
+    ["doctor", "report", "health", "show d1", "explain d1", "why d1", "evaluate perceptron", "export -", "export {}"],
+)
+@pytest.mark.parametrize("line_ends", ["killed", "closed"])
+def test_what_reads_reads_where_nothing_can_be_written(
+    nobody: Path, monkeypatch: pytest.MonkeyPatch, line: str, line_ends: str
+) -> None:
+    """Also the events that are in a write-ahead file alone, as after a crash."""
+    monkeypatch.chdir(nobody)
+    with small_loop("other.heedful", "fair-pairs", control=0.0) as one:
+        for n in range(3):
+            one.feedback(one.decide(id=f"d{n}", person="ann").id, clicks=["i3"])
+        shutil.copytree("other.heedful", "cars.heedful")
+    if line_ends == "closed":
+        shutil.rmtree("cars.heedful")
+        os.rename("other.heedful", "cars.heedful")
+    loop = nobody / "cars.heedful"
+    before = {file.name: file.read_bytes() for file in loop.iterdir()}
+    os.chmod(loop, 0o500)
+    words = line.split()
+    got = heedful(" ".join([words[0], "cars", *words[1:]]), *([nobody / "out.jsonl"] if "{}" in line else []))
+    assert got.code == 0, got
+    assert {file.name: file.read_bytes() for file in loop.iterdir()} == before
+    if words[0] == "export":
+        lines = (nobody / "out.jsonl").read_text() if "{}" in line else got.out
+        assert sum('"kind":"feedback"' in each.replace(" ", "") for each in lines.splitlines()) == 3
+        assert "forget does not name it" in got.err
+    else:
+        assert got.err == ""
