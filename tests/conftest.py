@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import postgres as postgresql
 from budget import FACTOR
 from heedful.storage import Address, Place
 from quick import QuickRule, Run, is_quick
+from unprivileged import unprivileged
 
 if FACTOR == 1:  # before numpy starts them: the threads of two workers wait for each other, three times as long
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -111,17 +110,6 @@ def vault(home: Place) -> Place:
 
 @pytest.fixture
 def nobody() -> Iterator[Path]:
-    """A folder of one's own, as somebody whom permissions bind: they do not bind the administrator."""
-    folder = Path(tempfile.mkdtemp(prefix="heedful"))
-    was = os.geteuid()
-    if was == 0:
-        os.chown(folder, 65534, 65534)
-        os.seteuid(65534)
-    try:
+    """A folder of one's own, as somebody whom permissions bind."""
+    with unprivileged() as folder:
         yield folder
-    finally:
-        if was == 0:
-            os.seteuid(0)
-        for inside in (folder, *folder.rglob("*")):
-            os.chmod(inside, 0o700)
-        shutil.rmtree(folder)

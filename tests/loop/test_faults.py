@@ -11,7 +11,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import textwrap
 import threading
 from collections.abc import Callable, Iterator

@@ -6,38 +6,56 @@ import errno
 import os
 from pathlib import Path
 
+import httpx
 import pytest
 
 from heedful.server.context import as_problem
 from loops import small_loop
 from processes import here, problem, taught
+from unprivileged import unprivileged
+
+
+def served(folder: Path) -> Path:
+    """A folder with a loop, of which a server was asked for something."""
+    small_loop(folder / "a.heedful", control=0.0).close()
+    with here(folder) as (_, client):
+        taught(client, "a", range(3))
+        look(client)
+    return folder / "a.heedful"
+
+
+def look(client: httpx.Client) -> None:
+    for route in ("", "/weights", "/report", "/decisions/d1/explanation"):
+        assert client.get(f"/v1/loops/a{route}").status_code == 200, route
+    for page in ("/", "/loops/a/learned", "/loops/a/proof", "/loops/a/health", "/loops/a/why?decision=d1"):
+        assert client.get(page).status_code == 200, page
+    assert client.get("/v1/loops/a/events?follow=false").text.count('"kind":"feedback"') == 3
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["the folder of the loop", "all folders"])
-def test_a_folder_that_is_read_only_is_served_for_reading(nobody: Path, what: str) -> None:
-    path = nobody / "a.heedful"
-    small_loop(path, control=0.0).close()
-    with here(nobody) as (_, client):
-        taught(client, "a", range(3))
-    for each in (path, *([nobody] if what == "all folders" else [])):
-        os.chmod(each, 0o500)
-    with here(nobody) as (_, client):
-        for route in ("", "/weights", "/report", "/events?follow=false", "/decisions/d1/explanation"):
-            assert client.get(f"/v1/loops/a{route}").status_code == 200, route
-        for page in ("/", "/loops/a", "/loops/a/learned"):
-            assert client.get(page).status_code == 200, page
-        assert len(client.get("/v1/loops/a/events?follow=false").text.splitlines()) > 6
-        for route, body in (
-            ("decisions", {}),
-            ("feedback", {"decision": "d0", "clicks": ["i3"]}),
-            ("feedback", [{"decision": "d0", "clicks": ["i3"]}]),
-        ):
-            detail = problem(client.post(f"/v1/loops/a/{route}", json=body), 503, "unavailable")["detail"]
-            assert "cannot be written" in detail
-        assert client.get("/v1/loops/a/weights").status_code == 200
-        os.chmod(path, 0o700)
-        assert client.post("/v1/loops/a/decisions", json={}).status_code == 200  # without a restart
+def test_a_folder_that_is_read_only_is_served_for_reading(tmp_path: Path, what: str) -> None:
+    served(tmp_path)  # which imports modules that only the administrator may read
+    with unprivileged() as folder:
+        path = served(folder)
+        for each in (path, *([folder] if what == "all folders" else [])):
+            os.chmod(each, 0o500)
+        with here(folder) as (_, client):
+            look(client)
+            for route, body in (
+                ("decisions", {}),
+                ("feedback", {"decision": "d0", "clicks": ["i3"]}),
+                ("feedback", [{"decision": "d0", "clicks": ["i3"]}]),
+            ):
+                detail = problem(client.post(f"/v1/loops/a/{route}", json=body), 503, "unavailable")["detail"]
+                assert "cannot be written" in detail
+            page = client.get("/loops/a")  # to teach on, for which something is decided
+            assert (page.status_code, "cannot be written" in page.text) == (503, True)
+            assert client.get("/v1/loops/a/weights").status_code == 200
+            os.chmod(folder, 0o700)
+            os.chmod(path, 0o700)
+            again = [client.post("/v1/loops/a/decisions", json={}).status_code for _ in range(2)]
+            assert again == [503, 200]  # without a restart
 
 
 @pytest.mark.parametrize(

@@ -77,19 +77,12 @@ def _show(finding: Finding) -> None:
 
 def _inspect(folder: Place, own: Sequence[str] | None) -> Iterator[Finding]:
     from heedful.loop import Loop
-    from heedful.loop.log.file import is_outdated
     from heedful.storage import Newer
 
     if isinstance(folder, Path):
         yield from _files(folder)
-        if is_outdated(folder / "log.db"):
-            older = "older than this heedful: what opens it first brings it up, and only this one reads it then"
-            yield Finding(
-                "log", "warning", older, f"Copy {folder} aside first, or look with the heedful that wrote it."
-            )
-            return
     try:
-        loop = Loop.open(folder, learner=own)
+        loop = Loop.open(folder, learner=own, read_only=True)
     except (KeyError, IndexError):
         raise
     except LookupError as error:
@@ -97,9 +90,10 @@ def _inspect(folder: Place, own: Sequence[str] | None) -> Iterator[Finding]:
     except (ValueError, OSError) as error:
         if own is not None and isinstance(error, ValueError) and str(error).startswith("learner:"):
             raise BadInput(str(error)) from error
-        newer = isinstance(error, Newer)
-        told = f"newer than this heedful: {error}" if newer else str(error)
-        yield Finding("log", "problem", told, "Upgrade heedful: the log is whole." if newer else _restore(folder))
+        told, hint = str(error), _restore(folder) if isinstance(error, ValueError) else "The log itself may be whole."
+        if isinstance(error, Newer):
+            told, hint = f"newer than this heedful: {error}", "Upgrade heedful: the log is whole."
+        yield Finding("log", "problem", told, hint)
         return
     with loop:
         known = set[str]()
@@ -133,7 +127,8 @@ def _files(folder: Path) -> Iterator[Finding]:
             yield Finding("permissions", "ok", "nobody else can read it")
     locked = [str(path) for path in (folder, *files) if not os.access(path, os.W_OK)]
     if locked:
-        yield Finding("writing", "problem", f"cannot be written: {', '.join(locked)}", "Give this user the right to.")
+        told = f"cannot be written by this user: {', '.join(locked)}"
+        yield Finding("writing", "warning", told, "It is read; give the right to who decides and takes answers.")
     size = sum(path.stat().st_size for path in files)
     free = shutil.disk_usage(folder).free
     told = f"{_bytes(free)} free, the loop takes {_bytes(size)}"

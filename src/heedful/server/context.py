@@ -34,6 +34,18 @@ PATIENCE = 5.0
 REST = 2.0
 """After a large body was decoded, the next one waits this many times as long, so that other requests have a turn."""
 
+_FULL, _LOCKED = "the disk is full", "a file of the server cannot be written, and is only read"
+_OF_THE_DISK = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: "a file of the server may not grow any more",
+    errno.EACCES: _LOCKED,
+    errno.EPERM: _LOCKED,
+    errno.EROFS: _LOCKED,
+    errno.EIO: "a file of the server cannot be read or written: a full or broken disk, or one that is read-only",
+}
+"""What the system says of a file, in words for answers: nothing is damaged, and it may pass."""
+
 log = logging.getLogger("heedful.server")
 
 
@@ -200,9 +212,11 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
         log.error("no more files may be opened: %s", error)
         told = "the server has as many files open as it may; nothing was changed: send it again"
         return Problem("unavailable", told, headers={"Retry-After": "1"})
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        log.error("the disk is full: %s", error)
-        return Problem("unavailable", "the disk is full; nothing was changed", headers={"Retry-After": "60"})
+    if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+        log.error("%s: %s", _OF_THE_DISK[error.errno], error)
+        return Problem(
+            "unavailable", f"{_OF_THE_DISK[error.errno]}; nothing was changed", headers={"Retry-After": "60"}
+        )
     if isinstance(error, Moved):  # the next request gets what is in its place
         log.warning("%s", error)
         told = "the loop's folder was moved or replaced; nothing was changed: send it again"

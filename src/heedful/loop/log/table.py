@@ -20,7 +20,7 @@ from typing import Any
 
 from heedful.core.serialization import pack_arrays, unpack_arrays
 from heedful.loop.log.event import COLUMNS
-from heedful.loop.log.store import Run
+from heedful.loop.log.store import Run, unwritable
 from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Unreachable
 from heedful.storage.postgres import Connection, Reader, Server, plain
 from heedful.storage.sqlite import WAIT
@@ -58,15 +58,17 @@ class LogTable:
 
     locks_readers = lists_segments = False
 
-    def __init__(self, address: Address, *, create: bool = False, wait: float = WAIT) -> None:
-        """Open the log of the loop at `address`; with `create` True, make a new one there, and the tables if there are
-        none.
+    def __init__(
+        self, address: Address, *, create: bool = False, wait: float = WAIT, read_only: bool = False
+    ) -> None:
+        """Open the log of the loop at `address`, with `read_only` for reading only; with `create` True, make a new one
+        there, and the tables if there are none.
 
         A writer waits up to `wait` seconds for others. Raise FileExistsError if the loop is to be made and is there,
         FileNotFoundError if it is to be opened and is not, and ValueError for a name that no server can serve."""
         if create:
             address.check_name()
-        self.path, self._wait = address, wait
+        self.path, self._wait, self.read_only = address, wait, read_only
         self.hold, self.address = 0.0, ""
         self.unmoved = 0
         self._server = Server(address, STEPS, wait=wait)
@@ -159,7 +161,7 @@ class LogTable:
     def owns(self) -> bool:
         """True if this process owns the loop, as far as it knows; also if it takes ownership anew for each write, as
         it does before `keep_owning` was called (then `hold`, the seconds for which it stays the owner, is 0)"""
-        return self.hold == 0.0 or self._epoch >= 0
+        return not self.read_only and (self.hold == 0.0 or self._epoch >= 0)
 
     def keep_owning(self, seconds: float, address: str) -> None:
         """Make this process stay the owner of the loop for `seconds` after each commit or `Directory.renew`.
@@ -197,6 +199,8 @@ class LogTable:
 
         Raise Owned, a TimeoutError, if another process owns the loop, and Unreachable if the connection is lost; a
         commit whose answer did not come is looked up."""
+        if self.read_only:
+            raise unwritable(self.path, "was opened for reading only")
         if not self._lock.acquire(blocking=patient):
             raise Busy(f"{self.path}: a thread is writing")
         try:
