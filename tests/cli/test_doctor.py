@@ -354,9 +354,7 @@ def test_who_was_promoted_and_who_is_tried() -> None:
     ["doctor", "report", "health", "explain d1", "why d1 i3", "export -", "export {}"],
 )
 @pytest.mark.parametrize("line_ends", ["killed", "closed"])
-def test_what_reads_reads_where_nothing_can_be_written(
-    tmp_path: Path, line: str, line_ends: str
-) -> None:
+def test_what_reads_reads_where_nothing_can_be_written(tmp_path: Path, line: str, line_ends: str) -> None:
     """Also the events that are in a write-ahead file alone, as after a crash."""
     words = line.replace("{}", "out.jsonl").split()
     command = " ".join([words[0], "cars", *words[1:]])

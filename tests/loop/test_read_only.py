@@ -91,9 +91,7 @@ def test_a_log_that_cannot_be_written_is_read(
 
 
 @pytest.mark.parametrize("made", [closed, killed])
-def test_who_only_reads_changes_nothing_where_all_may_be_written(
-    tmp_path: Path, made: Callable[[Path], Path]
-) -> None:
+def test_who_only_reads_changes_nothing_where_all_may_be_written(tmp_path: Path, made: Callable[[Path], Path]) -> None:
     path = made(tmp_path)
     before = files(path)
     with Loop.open(path, read_only=True) as loop:

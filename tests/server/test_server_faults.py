@@ -527,7 +527,9 @@ def test_a_stream_ends_where_the_folder_went(
 
 
 @pytest.mark.parametrize("pages", [0, 1])
-@pytest.mark.parametrize("error", [Unreachable("the database cannot be reached"), OSError(5, "the disk is ill"), Damaged("a page of it")])
+@pytest.mark.parametrize(
+    "error", [Unreachable("the database cannot be reached"), OSError(5, "the disk is ill"), Damaged("a page of it")]
+)
 def test_who_copies_a_log_that_cannot_be_read_does_not_take_it_for_a_short_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int, error: Exception
 ) -> None:

@@ -58,9 +58,7 @@ def test_a_folder_that_is_read_only_is_served_for_reading(tmp_path: Path, what: 
             assert again == [503, 200]  # without a restart
 
 
-@pytest.mark.parametrize(
-    "number", ["EACCES", "EDQUOT", "EFBIG", "EIO", "ENOSPC", "EPERM", "EROFS"]
-)
+@pytest.mark.parametrize("number", ["EACCES", "EDQUOT", "EFBIG", "EIO", "ENOSPC", "EPERM", "EROFS"])
 def test_what_the_disk_refuses_is_not_damage(number: str) -> None:
     told = as_problem(OSError(getattr(errno, number), "something", "/srv/loops/a.heedful/log.db"))
     assert (told.status, told.kind) == (503, "unavailable")

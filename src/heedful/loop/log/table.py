@@ -58,9 +58,7 @@ class LogTable:
 
     locks_readers = lists_segments = False
 
-    def __init__(
-        self, address: Address, *, create: bool = False, wait: float = WAIT, read_only: bool = False
-    ) -> None:
+    def __init__(self, address: Address, *, create: bool = False, wait: float = WAIT, read_only: bool = False) -> None:
         """Open the log of the loop at `address`, with `read_only` for reading only; with `create` True, make a new one
         there, and the tables if there are none.
 
