@@ -10,6 +10,8 @@ import httpx
 import pytest
 
 from heedful.server.context import as_problem
+from heedful.storage import Address, OutOfConnections
+from heedful.storage.postgres import Server
 from loops import small_loop
 from processes import here, problem, taught
 from unprivileged import unprivileged
@@ -64,3 +66,33 @@ def test_what_the_disk_refuses_is_not_damage(number: str) -> None:
     assert (told.status, told.kind) == (503, "unavailable")
     assert int(told.headers["Retry-After"]) >= 1
     assert "log.db" not in str(told)
+
+
+def test_one_cause_is_logged_once_in_a_while_with_a_count(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("heedful.server.context.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("heedful.server.context._TOLD", {})
+    full, out = OSError(errno.ENOSPC, "the disk is full", "log.db"), OutOfConnections("no connection left")
+    for _ in range(500):
+        assert as_problem(full).status == as_problem(out).status == 503
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
+    now[0] += 61
+    as_problem(full)
+    assert "499 more" in caplog.records[-1].getMessage()
+    assert len(caplog.records) == 3
+
+
+def test_a_database_without_a_connection_left_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    import psycopg
+
+    def refused(*_: object, **__: object) -> None:
+        raise psycopg.OperationalError("connection failed: FATAL:  sorry, too many clients already")
+
+    monkeypatch.setattr(psycopg, "connect", refused)
+    with pytest.raises(OutOfConnections, match=r"no connection left.*max_connections.*--most-open") as raised:
+        Server(Address("postgresql://h/d"), ()).connect()
+    told = as_problem(raised.value)
+    assert (told.status, told.kind) == (503, "unavailable")
+    assert "no connection left" in str(told)
