@@ -1,4 +1,6 @@
-"""`heedful doctor`: check a loop, and say what to do about each problem."""
+"""`heedful doctor`: check a loop, and say what to do about each problem.
+
+The file is long because each thing that may be wrong has a check of its own."""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ import shutil
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -15,6 +18,7 @@ import typer
 from heedful.cli.common import Json, Name, Own, find_loop
 from heedful.cli.console import BadInput, console, print_json
 from heedful.core.wording import count, percent
+from heedful.storage.address import Address
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -95,6 +99,8 @@ def _inspect(folder: Place, own: Sequence[str] | None) -> Iterator[Finding]:
             told, hint = f"newer than this heedful: {error}", "Upgrade heedful: the log is whole."
         yield Finding("log", "problem", told, hint)
         return
+    if isinstance(folder, Address):
+        yield from _role(folder)
     with loop:
         known = set[str]()
         for look in (_log, _segments, _snapshots, _learners, _incoming, _arms, _settings):
@@ -146,6 +152,16 @@ def _bytes(size: float) -> str:
             return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:.3g} {unit}"
         size /= 1024
     return f"{size:,.1f} TB"
+
+
+def _role(address: Address) -> Iterator[Finding]:
+    """Yield what the role of the database may not do, if there is anything."""
+    from heedful.loop.log.table import Directory
+
+    with closing(Directory(address)) as directory:
+        for told in directory.lacks(0):
+            said, _, grant = told.rpartition(": ")
+            yield Finding("role", "warning", said, grant)
 
 
 # ---------------------------------------------------------------------------- log, model, snapshots

@@ -211,6 +211,12 @@ class Loops:
         It also reads the logs of loops that other servers own, so that this server can take over at once."""
         following = asyncio.ensure_future(self._follow())
         aio = asyncio.get_running_loop()
+        if self._directory is not None:
+            try:
+                for told in await aio.run_in_executor(self._pool, self._directory.lacks, self.most_open):
+                    log.warning("%s", told)
+            except Exception as error:
+                log.warning("what the database allows is not known: %s", error)
         try:
             while True:
                 await asyncio.sleep(self._lease / 4)

@@ -29,7 +29,7 @@ CONNECT = 3
 """Seconds that one attempt to connect may take."""
 ENCODING = "in a password write % as %25, @ as %40, / as %2F, ? as %3F, # as %23 and a blank as %20"
 _NONE_LEFT = re.compile(r"too many (clients|connections)|remaining connection slots|no more connections allowed")
-"""What PostgreSQL and PgBouncer say where they take no more connections: psycopg has no code of an error of connecting."""
+"""What PostgreSQL and PgBouncer say where they take no more connections: an error of connecting has no code."""
 _INSTALLING = 0x68656564
 """The number of the advisory lock, for a transaction, under which the tables are created."""
 

@@ -565,6 +565,24 @@ class Directory:
         """Return the names of all loops, NAME or TENANT/NAME, sorted; [] if there are no tables."""
         return [name for [name] in self._read("SELECT name FROM heedful.loop ORDER BY name")]
 
+    def lacks(self, most_open: int) -> list[str]:
+        """Return, a sentence each, what the database and its role do not allow: to remove the bytes of forgotten
+        people, and three connections for each of `most_open` loops; [] if there is nothing, or no tables yet."""
+        found = [
+            f"the role {role} may not write {count} tables of heedful anew, so forget does not remove what it deletes "
+            f'from the disk: GRANT "{owner}" TO "{role}"'
+            for role, owner, count in self._read(
+                "SELECT current_user, min(tableowner), count(*) FROM pg_tables WHERE schemaname = 'heedful' "
+                "AND NOT pg_has_role(current_user, tableowner, 'USAGE') HAVING count(*) > 0"
+            )
+        ]
+        for [most] in self._read("SELECT current_setting('max_connections')::int"):
+            if 3 * most_open > most:
+                told = f"{most_open:,} open loops may need {3 * most_open:,} connections"
+                told += f", and max_connections is {most:,}: with no pooler in front, raise it, or lower --most-open"
+                found.append(told)
+        return found
+
     def last_of_owned(self) -> dict[str, int]:
         """Return {name: sequence number of its last event, 0 if there is none} of the loops that a process, this one or
         another, owns now."""
