@@ -1,6 +1,7 @@
 """A log in a SQLite file, a `Store`: opening it, transactions, erasing, and its write-ahead file.
 
-It is in WAL mode with full synchronisation, so a commit is on the disk before anybody is told.
+It is in WAL mode with full synchronisation, so a commit is on the disk before anybody is told. The file is long because
+`LogFile` has a method for each thing that a log asks of its database.
 """
 
 from __future__ import annotations
