@@ -556,6 +556,30 @@ def test_who_copies_a_log_that_cannot_be_read_does_not_take_it_for_a_short_one(
         assert answer.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.parametrize("ended", ["the server stops", "the key is revoked"])
+def test_who_copies_a_log_while_that_is_ended_does_not_take_it_for_a_short_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: str
+) -> None:
+    monkeypatch.setattr("heedful.server.events.AT_ONCE", 5)
+    folder = made(tmp_path / "served", "a")
+    with here(folder) as (app, client):
+        taught(client, "a", range(3))
+        [worker] = app.service.loops.workers.values()
+        events = worker.loop.projection.log.events
+
+        def some(*args: Any, **more: Any) -> Any:
+            if ended == "the server stops":
+                monkeypatch.setattr(app.service.stopping, "is_set", lambda: True)
+            else:
+                monkeypatch.setattr(app.service.authenticator, "holds", lambda *_: False)
+            return events(*args, **more)
+
+        monkeypatch.setattr(worker.loop.projection.log, "events", some)
+        with pytest.raises(httpx.RemoteProtocolError):
+            client.get("/v1/loops/a/events?follow=false")
+        monkeypatch.undo()
+
+
 def test_a_loop_is_not_made_where_the_folder_went(tmp_path: Path) -> None:
     folder = made(tmp_path / "served", "a")
     with here(folder) as (_, client):
