@@ -152,8 +152,8 @@ async def _parts(
                 return
             new = came
     if not follow:  # who copies the log would take this for its end
-        told = "the log was not read to its end: the server ends, or the key was revoked; read the rest"
-        raise Problem("unavailable", told, headers={"Retry-After": "1"})
+        why = "the log was not read to its end: the server ends, or the key was revoked; read the rest"
+        raise Problem("unavailable", why, headers={"Retry-After": "1"})
 
 
 class Round(NamedTuple):
