@@ -14,6 +14,7 @@ import postgres as postgresql
 from budget import FACTOR
 from heedful.storage import Address, Place
 from quick import QuickRule, Run, is_quick
+from unprivileged import unprivileged
 
 if FACTOR == 1:  # before numpy starts them: the threads of two workers wait for each other, three times as long
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -105,3 +106,10 @@ def vault(home: Place) -> Place:
             connection.execute("DROP SCHEMA IF EXISTS heedful CASCADE")
         return Address(home.url)
     return home
+
+
+@pytest.fixture
+def nobody() -> Iterator[Path]:
+    """A folder of one's own, as somebody whom permissions bind."""
+    with unprivileged() as folder:
+        yield folder

@@ -267,7 +267,7 @@ def test_an_older_version_refuses_a_newer_log_and_leaves_it_alone(tmp_path: Path
     before = log.read_bytes()
     with served(tmp_path) as url:
         answer = httpx.get(f"{url}/v1/loops/cars")
-    assert answer.status_code == 500
+    assert answer.status_code == 503
     code, told = doctor(tmp_path / "cars.heedful")
     page = " ".join(PAGE.split())
     quoted = f"expected a log of schema {newer - 1} or older, got {newer}: a newer heedful wrote it"

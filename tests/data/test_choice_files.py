@@ -101,7 +101,7 @@ def test_true_and_false_are_answers(tmp_path: Path, name: str) -> None:
     assert read(table("left_won")) == read(table("Left is better")) == read(table("a wins")) == first
     assert read(table("right_preferred")) == second
     with pytest.raises(ValueError, match=r"--answer true=first --answer false=second, or words=\{'true': 'first', .*"):
-        load_choices(table("answer"))
+        read(table("answer"))
     assert read(table("answer"), words={"true": "first", "false": "second"}) == first
     assert read(table("left_won"), words={"true": "second", "false": "first"}) == second
 

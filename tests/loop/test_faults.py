@@ -11,7 +11,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
@@ -913,23 +912,6 @@ def test_a_failure_does_not_spread_in_its_group(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------------------- folders, closing
-
-
-@pytest.fixture
-def nobody() -> Iterator[Path]:
-    """A folder of one's own, as somebody whom permissions bind: they do not bind the administrator."""
-    folder = Path(tempfile.mkdtemp(prefix="heedful"))
-    was = os.geteuid()
-    if was == 0:
-        os.chown(folder, 65534, 65534)
-        os.seteuid(65534)
-    try:
-        yield folder
-    finally:
-        os.chmod(folder / "loop", 0o700)
-        if was == 0:
-            os.seteuid(0)
-        shutil.rmtree(folder)
 
 
 def test_a_folder_that_is_read_only(nobody: Path) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from command import heedful
 
 from heedful import Loop
 from heedful.cli.doctor import _inspect
@@ -711,9 +712,30 @@ def test_a_role_that_may_not_write_tables_anew_erases_nothing_and_says_so(
     parts = urlsplit(postgres)
     limited = parts._replace(netloc=f"{role}@{parts.netloc.rpartition('@')[2]}").geturl()
     try:
+        for url, lacks in ((postgres, False), (limited, True)):
+            directory = Directory(Address(url))
+            told = [each for each in directory.lacks(0) if "GRANT" in each]
+            directory.close()
+            assert len(told) == lacks, told
+        assert f'TO "{role}"' in told[0]
+        got = heedful("doctor {} --json", f"{limited}#{name}")
+        [finding] = [each for each in got.json if each["check"] == "role"]
+        assert (got.code, finding["status"]) == (0, "warning")
+        assert "forget" in finding["told"]
         with Loop.open(Address(limited, name)) as loop, pytest.raises(Unerased, match="may not write") as error:
             loop.forget("annemarie")
         assert (error.value.forgotten.events, error.value.forgotten.erased) == (1, False)
     finally:
         db.execute(f"DROP OWNED BY {role}")
         db.execute(f"DROP ROLE {role}")
+
+
+def test_more_loops_than_the_database_has_connections_for_are_told(postgres: str, db: psycopg.Connection[Any]) -> None:
+    with small_loop(Address(postgres, new_name())):
+        directory = Directory(Address(postgres))
+        [[most]] = db.execute("SELECT current_setting('max_connections')::int").fetchall()
+        assert directory.lacks(1) == []
+        [told] = directory.lacks(most)
+        assert f"{most:,} open loops" in told
+        assert f"max_connections is {most:,}" in told
+        directory.close()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 import logging
 import os
 import random
@@ -25,11 +23,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful import Loop
-from heedful.server import database
 from heedful.server.database import SCHEMA
 from heedful.server.keys import SCOPES, SHAPE, Key, Keys, in_order, tenant_name
-from heedful.server.links import Links
-from heedful.server.sessions import Sessions
 from heedful.storage import Place
 from heedful.storage.sqlite import Database
 from loops import small_loop
@@ -450,118 +445,13 @@ def test_what_changed_is_seen_and_nothing_else(keys: Keys, tmp_path: Path) -> No
 # ---------------------------------------------------------------------------- schema
 
 
-GOLDENS = Path(__file__).resolve().parents[1] / "goldens" / "server"
-TEXTS = json.loads((GOLDENS / "keys.json").read_text())
-FOURTH = "server.db"
-"""What alembic left when it was last used, at 0004; `000N.db` is what it left before."""
-
-
-def golden(name: str) -> bytes:
-    return gzip.decompress((GOLDENS / f"{name}.gz").read_bytes())
-
-
-@pytest.mark.parametrize("name", ["0001.db", "0002.db", "0003.db", FOURTH])
-def test_a_database_that_alembic_made_is_taken_over(tmp_path: Path, name: str) -> None:
-    (tmp_path / "server.db").write_bytes(golden(name))
-    before = {
-        table: sql(tmp_path, f"SELECT * FROM {table}")
-        for [table] in sql(tmp_path, "SELECT name FROM sqlite_master WHERE type = 'table'")
-    }
-    assert len(before) == {"0001.db": 2, "0002.db": 3, "0003.db": 4, FOURTH: 4}[name]
-    with closing(Keys(tmp_path)) as keys:
-        found = {key.name: key for key in keys.all()}
-        for each, text in TEXTS.items():
-            assert found[each].digest == hashlib.sha256(text.encode()).digest()
-        assert found["read"].scopes == {"read"}
-        assert [key.name for key in found.values() if key.revoked] == ["ended"]
-        made, _ = keys.create("new")
-        assert keys.all()[-1] == made
-    # Everything that was kept is there still; what is new is empty.
-    assert sql(tmp_path, "SELECT * FROM keys")[:-1] == before["keys"]
-    assert sql(tmp_path, "SELECT * FROM sessions") == before.get("sessions", [])
-    assert [row[:-1] for row in sql(tmp_path, "SELECT * FROM links")] == before.get("links", [])
-    # And it is the file that this heedful makes.
-    (tmp_path / "other").mkdir()
-    with closing(Keys(tmp_path / "other")) as keys:
-        keys.create("first")
-    written = "SELECT name, tbl_name, sql FROM sqlite_master ORDER BY name"
-    even = [
-        [(name, table, sql and " ".join(sql.split())) for name, table, sql in sql(folder, written)]
-        for folder in (tmp_path, tmp_path / "other")
-    ]
-    assert even[0] == even[1]
-    assert {table for _, table, _ in even[0]} == {"keys", "sessions", "links"}
-    for folder in (tmp_path, tmp_path / "other"):
-        assert sql(folder, "PRAGMA user_version") == [(SCHEMA.newest,)]
-        assert sql(folder, "PRAGMA integrity_check") == [("ok",)]
-
-
-def test_who_signed_in_and_what_was_linked_before_holds(tmp_path: Path) -> None:
-    (tmp_path / "server.db").write_bytes(golden("0003.db"))
-    token, link = "golden-session-token-of-forty-three-letters", "golden-link-token-which-has-43-letters-too-"
-    assert Sessions(tmp_path).prefix_of(token) == TEXTS["all"][:11]
-    found = Links(tmp_path).at(link)
-    assert found is not None
-    assert (found.handle, found.segment, found.most, found.begun, found.shows) == (
-        "golden01", "customers", 1000, 3, False
-    )  # fmt: skip
-
-
-def test_taking_over_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = golden("0002.db")
-    (tmp_path / "server.db").write_bytes(before)
-    with monkeypatch.context() as patched:
-        patched.setattr(database, "SCHEMA", SCHEMA._replace(steps=(*SCHEMA.steps, ("CREATE TABLE a (b)", "NONSENSE"))))
-        with pytest.raises(ValueError, match="NONSENSE"):
-            Keys(tmp_path)
-    assert (tmp_path / "server.db").read_bytes() == before
-    with closing(Keys(tmp_path)) as keys:
-        assert len(keys.all()) == 3
-
-
-@pytest.mark.slow
-def test_processes_that_take_over_at_once(tmp_path: Path) -> None:
-    (tmp_path / "server.db").write_bytes(golden("0001.db"))
-    program = "import sys; from pathlib import Path; from heedful.server.keys import Keys\n"
-    program += "sys.stdin.readline(); print(len(Keys(Path(sys.argv[1])).all()))"
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(4)
-    ]
-    assert [each.communicate("go\n", timeout=60)[0] for each in running] == ["3\n"] * 4
-    assert sql(tmp_path, "PRAGMA user_version") == [(SCHEMA.newest,)]
-
-
-def test_an_older_schema_under_a_server_that_runs_is_refused(keys: Keys, tmp_path: Path) -> None:
-    """An old back-up was restored: opening it migrates it, looking at it does not."""
+def test_a_newer_schema_is_refused(keys: Keys, tmp_path: Path) -> None:
     keys.create("ci")
-    links, sessions = Links(tmp_path), Sessions(tmp_path)
-    (tmp_path / "server.db").write_bytes(golden(FOURTH))
-    asking: list[Callable[[], object]] = [keys.all, keys.exist, lambda: keys.since(None)]
-    asking += [lambda: links.at("x" * 43), lambda: sessions.prefix_of("x" * 43)]
-    for ask in asking:
-        with pytest.raises(ValueError, match="expected a database of keys of schema 5, got 4: open it again"):
-            ask()
-    assert (tmp_path / "server.db").read_bytes() == golden(FOURTH)
-    with closing(Keys(tmp_path)) as again:
-        assert len(again.all()) == 3
-    assert len(keys.all()) == 3
-
-
-@pytest.mark.parametrize("alembic", [False, True])
-def test_a_newer_schema_is_refused(keys: Keys, tmp_path: Path, alembic: bool) -> None:
-    keys.create("ci")
-    if alembic:
-        (tmp_path / "server.db").write_bytes(golden(FOURTH))
-        sql(tmp_path, "UPDATE alembic_version SET version_num = '0099'")
-    else:
-        sql(tmp_path, "PRAGMA user_version = 99")
+    sql(tmp_path, "PRAGMA user_version = 99")
     before = (tmp_path / "server.db").read_bytes()
     asking = (lambda: Keys(tmp_path), keys.all, lambda: keys.create("x"), keys.exist, lambda: keys.since(None))
     for ask in asking:
-        told = "expected a database of keys of schema 5 or older, got 99: a newer heedful wrote it; upgrade heedful"
+        told = "expected a database of keys of schema 1 or older, got 99: a newer heedful wrote it; upgrade heedful"
         with pytest.raises(ValueError, match=told):
             ask()
     assert (tmp_path / "server.db").read_bytes() == before
@@ -586,16 +476,6 @@ def no_version(file: Path) -> None:
     with closing(Keys(file.parent)) as keys:
         keys.create("ci")
     sql(file.parent, "PRAGMA user_version = 0")
-
-
-def alembic(versions: str) -> Callable[[Path], None]:
-    """A file whose alembic says something else than a version."""
-
-    def make(file: Path) -> None:
-        file.write_bytes(golden("server.db"))
-        sql(file.parent, "DELETE FROM alembic_version", f"INSERT INTO alembic_version VALUES {versions}")
-
-    return make
 
 
 def a_view(file: Path) -> None:
@@ -632,10 +512,6 @@ def cut_short(file: Path) -> None:
         log_of_a_loop,
         another_table,
         no_version,
-        alembic("('first')"),
-        alembic("('0002')"),
-        alembic("('0003'), ('0004')"),
-        alembic("('00000000000000000004')"),
         a_view,
         a_trigger,
         no_table,

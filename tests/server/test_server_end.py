@@ -16,7 +16,7 @@ from asking import NO_TLS
 
 from heedful import Loop
 from heedful.server.context import Options
-from heedful.server.main import served
+from heedful.server.main import config, served
 from processes import Asker, Process, check, here, made, taught, until
 
 
@@ -158,3 +158,18 @@ def test_who_never_read_and_went_away_is_forgotten(tmp_path: Path) -> None:
             each.close()
         until(lambda: not app.service.loops.workers)  # nobody uses it any more: it is closed
         assert client.get("/v1/loops/a").status_code == 200
+
+
+def test_what_was_half_sent_when_it_was_told_to_end_is_no_error_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("processes.config", lambda app: config(app, timeout_graceful_shutdown=0))
+    folder = made(tmp_path / "served", "a")
+    with here(folder) as (_, client):
+        half = socket.create_connection((client.base_url.host, client.base_url.port or 0))
+        head = b"POST /v1/loops/a/feedback HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        half.sendall(head + b"content-length: 100\r\n\r\n{")
+        assert client.get("/v1/loops/a").status_code == 200
+    with half:
+        answer = half.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 503 ") or not answer, answer

@@ -24,7 +24,7 @@ from heedful.loop.log import Event, Log
 from heedful.server import loop_worker as workers
 from heedful.server.context import Options
 from heedful.server.keys import Keys
-from heedful.storage import Unreachable
+from heedful.storage import Damaged, Unreachable
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
 from processes import Asker, Process, check, here, made, problem, taught, until
 
@@ -81,7 +81,7 @@ def test_files_that_may_not_grow(tmp_path: Path) -> None:
                 reply = client.post("/v1/loops/a/feedback", json=event)
                 if reply.status_code != 200:
                     refused += 1
-                    assert reply.status_code in (500, 503)
+                    problem(reply, 503, "unavailable")
                     break
                 told.append((event["id"], reply.json()["seq"]))
             assert client.get("/healthz").status_code == 200
@@ -133,7 +133,6 @@ SPOILT: dict[str, Callable[[Path], None]] = {
     "text": lambda path: path.write_text("this is no log" * 100),
     "zeros after the header": lambda path: path.write_bytes(path.read_bytes()[:100] + bytes(40_000)),
     "changed rows": lambda path: path.write_bytes(path.read_bytes().replace(b'"shown":[', b'"shown":}')),
-    "a newer schema": with_version,
     "no manifest": without_founding,
     "a manifest that is none": with_founding("{}"),
     "a manifest that is no JSON": with_founding("/secret/path: {"),
@@ -167,6 +166,22 @@ def test_a_damaged_log_is_its_own_loops_affair(tmp_path: Path, spoil: Callable[[
         assert client.post("/v1/loops/a/feedback", json=lesson).json()["status"] == "applied"
     check(folder / "b.heedful", told, 5)
     check(folder / "a.heedful", [], 2)
+
+
+def test_a_newer_log_is_not_damaged(tmp_path: Path) -> None:
+    """As in an upgrade, server by server: who is not there yet says so, and the log stays as it is."""
+    folder = made(tmp_path / "served", "a", "b")
+    with_version(folder / "a.heedful" / "log.db")
+    with here(folder) as (_, client):
+        for reply in (
+            client.post("/v1/loops/a/decisions", json={}),
+            client.post("/v1/loops/a/feedback", json={"decision": "d", "clicks": ["i3"]}),
+            client.get("/v1/loops/a"),
+            client.get("/v1/loops/a/events"),
+        ):
+            assert "newer heedful" in problem(reply, 503, "unavailable")["detail"]
+        assert client.get("/loops/a/learned").status_code == 503
+        taught(client, "b", range(2))
 
 
 def test_a_decision_that_was_damaged_meanwhile(tmp_path: Path) -> None:
@@ -512,7 +527,9 @@ def test_a_stream_ends_where_the_folder_went(
 
 
 @pytest.mark.parametrize("pages", [0, 1])
-@pytest.mark.parametrize("error", [Unreachable("the database cannot be reached"), OSError(5, "the disk is ill")])
+@pytest.mark.parametrize(
+    "error", [Unreachable("the database cannot be reached"), OSError(5, "the disk is ill"), Damaged("a page of it")]
+)
 def test_who_copies_a_log_that_cannot_be_read_does_not_take_it_for_a_short_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int, error: Exception
 ) -> None:
@@ -535,8 +552,32 @@ def test_who_copies_a_log_that_cannot_be_read_does_not_take_it_for_a_short_one(
                 client.get("/v1/loops/a/events?follow=false")
             return
         answer = client.get("/v1/loops/a/events?follow=false")
-        assert answer.status_code == (503 if isinstance(error, Unreachable) else 500)
+        assert answer.status_code == (500 if isinstance(error, Damaged) else 503)
         assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("ended", ["the server stops", "the key is revoked"])
+def test_who_copies_a_log_while_that_is_ended_does_not_take_it_for_a_short_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: str
+) -> None:
+    monkeypatch.setattr("heedful.server.events.AT_ONCE", 5)
+    folder = made(tmp_path / "served", "a")
+    with here(folder) as (app, client):
+        taught(client, "a", range(3))
+        [worker] = app.service.loops.workers.values()
+        events = worker.loop.projection.log.events
+
+        def some(*args: Any, **more: Any) -> Any:
+            if ended == "the server stops":
+                monkeypatch.setattr(app.service.stopping, "is_set", lambda: True)
+            else:
+                monkeypatch.setattr(app.service.authenticator, "holds", lambda *_: False)
+            return events(*args, **more)
+
+        monkeypatch.setattr(worker.loop.projection.log, "events", some)
+        with pytest.raises(httpx.RemoteProtocolError):
+            client.get("/v1/loops/a/events?follow=false")
+        monkeypatch.undo()
 
 
 def test_a_loop_is_not_made_where_the_folder_went(tmp_path: Path) -> None:

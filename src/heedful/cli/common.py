@@ -116,12 +116,15 @@ def asking() -> Iterator[None]:
 
 
 @contextmanager
-def open_loop(name: str, own: Sequence[str] | None, *, rehearse_only: bool = False) -> Iterator[Loop]:
+def open_loop(
+    name: str, own: Sequence[str] | None, *, rehearse_only: bool = False, read_only: bool = False
+) -> Iterator[Loop]:
     """Open the loop `name` for the block, and close it afterwards; print the loop's warnings on stderr.
 
     `own` names those of the loop's learners that are the user's own (FILE.py:Class), so that their code may run. With
-    `rehearse_only` the loop does all that it is asked, but nothing is written (`heedful.io.rehearse`). Raise BadInput
-    if there is no such loop or learner, and Failure if the loop cannot be opened.
+    `rehearse_only` the loop does all that it is asked, but nothing is written (`heedful.io.rehearse`); with `read_only`
+    what would write is refused. Raise BadInput if there is no such loop or learner, and Failure if the loop cannot be
+    opened.
     """
     folder = find_loop(name)
     from heedful.loop import Loop
@@ -132,7 +135,7 @@ def open_loop(name: str, own: Sequence[str] | None, *, rehearse_only: bool = Fal
 
             loop = rehearse(folder, learner=own)
         else:
-            loop = Loop.open(folder, learner=own)
+            loop = Loop.open(folder, learner=own, read_only=read_only)
     except (KeyError, IndexError):
         raise
     except (FileNotFoundError, ModuleNotFoundError) as error:

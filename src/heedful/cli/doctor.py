@@ -1,6 +1,6 @@
 """`heedful doctor`: check a loop, and say what to do about each problem.
 
-The file is long because there is a function for each thing that can be wrong."""
+The file is long because each thing that may be wrong has a check of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shutil
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -17,6 +18,7 @@ import typer
 from heedful.cli.common import Json, Name, Own, find_loop
 from heedful.cli.console import BadInput, console, print_json
 from heedful.core.wording import count, percent
+from heedful.storage.address import Address
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -84,19 +86,12 @@ def _show(finding: Finding) -> None:
 
 def _inspect(folder: Place, own: Sequence[str] | None) -> Iterator[Finding]:
     from heedful.loop import Loop
-    from heedful.loop.log.file import is_outdated
     from heedful.storage import Newer
 
     if isinstance(folder, Path):
         yield from _files(folder)
-        if is_outdated(folder / "log.db"):
-            older = "older than this heedful: what opens it first brings it up, and only this one reads it then"
-            yield Finding(
-                "log", "warning", older, f"Copy {folder} aside first, or look with the heedful that wrote it."
-            )
-            return
     try:
-        loop = Loop.open(folder, learner=own)
+        loop = Loop.open(folder, learner=own, read_only=True)
     except (KeyError, IndexError):
         raise
     except LookupError as error:
@@ -104,10 +99,13 @@ def _inspect(folder: Place, own: Sequence[str] | None) -> Iterator[Finding]:
     except (ValueError, OSError) as error:
         if own is not None and isinstance(error, ValueError) and str(error).startswith("learner:"):
             raise BadInput(str(error)) from error
-        newer = isinstance(error, Newer)
-        told = f"newer than this heedful: {error}" if newer else str(error)
-        yield Finding("log", "problem", told, "Upgrade heedful: the log is whole." if newer else _restore(folder))
+        told, hint = str(error), _restore(folder) if isinstance(error, ValueError) else "The log itself may be whole."
+        if isinstance(error, Newer):
+            told, hint = f"newer than this heedful: {error}", "Upgrade heedful: the log is whole."
+        yield Finding("log", "problem", told, hint)
         return
+    if isinstance(folder, Address):
+        yield from _role(folder)
     with loop:
         known = set[str]()
         for look in (_log, _segments, _snapshots, _learners, _incoming, _exports, _arms, _settings):
@@ -140,7 +138,8 @@ def _files(folder: Path) -> Iterator[Finding]:
             yield Finding("permissions", "ok", "nobody else can read it")
     locked = [str(path) for path in (folder, *files) if not os.access(path, os.W_OK)]
     if locked:
-        yield Finding("writing", "problem", f"cannot be written: {', '.join(locked)}", "Give this user the right to.")
+        told = f"cannot be written by this user: {', '.join(locked)}"
+        yield Finding("writing", "warning", told, "It is read; give the right to who decides and takes answers.")
     size = sum(path.stat().st_size for path in files)
     free = shutil.disk_usage(folder).free
     told = f"{_bytes(free)} free, the loop takes {_bytes(size)}"
@@ -158,6 +157,16 @@ def _bytes(size: float) -> str:
             return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:.3g} {unit}"
         size /= 1024
     return f"{size:,.1f} TB"
+
+
+def _role(address: Address) -> Iterator[Finding]:
+    """Yield what the role of the database may not do, if there is anything."""
+    from heedful.loop.log.table import Directory
+
+    with closing(Directory(address)) as directory:
+        for told in directory.lacks(0):
+            said, _, grant = told.rpartition(": ")
+            yield Finding("role", "warning", said, grant)
 
 
 # ---------------------------------------------------------------------------- log, model, snapshots

@@ -201,7 +201,7 @@ def _of_loop(name: str, own: Own, learners: Sequence[str], alpha: float) -> tupl
 
     `own` names the loop's learner again if it is one of the user's own; an interval misses with probability `alpha`.
     """
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own, read_only=True) as loop, asking():
         found = loop.evaluate(*learners, alpha=alpha)
         return found, loop.projection.interaction.tell_evaluation(found)
 

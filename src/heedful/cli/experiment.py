@@ -84,7 +84,7 @@ def experiment(
             others = {"--frozen": "--start", "--days": "--plan"}.get(option, "--start or --plan")
             raise BadInput(f"{option}: expected only with {others}")
     alpha = 0.05 if alpha is None else alpha
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own, read_only=start is None and not stop) as loop, asking():
         if start is not None:
             print_answers([loop.start_experiment(start, share=share or 0.0, frozen=frozen, alpha=alpha)], json)
             if not json:
@@ -137,7 +137,7 @@ def promote(
     for option, given in (("--learner", learner is not None), ("--force", force), ("--by", by), ("--reason", reason)):
         if listed and given:
             raise BadInput(f"{option}: expected none with --list, which promotes nobody")
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own, read_only=listed) as loop, asking():
         if listed:
             found = loop.promotions()
             if json:

@@ -21,7 +21,7 @@ def explain(
 
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as a decision that is not in the log.
     """
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own, read_only=True) as loop, asking():
         told = loop.explain(decision)
         if json:
             from heedful.loop.records import plain

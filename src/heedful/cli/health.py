@@ -31,7 +31,7 @@ def health(
 
     Exit codes: 0 no alarm; 1 an alarm, or the loop cannot be read; 2 bad input.
     """
-    with open_loop(name, own) as loop:
+    with open_loop(name, own, read_only=True) as loop:
         with asking():
             found = loop.health(alpha)
         if json:

@@ -46,7 +46,7 @@ def report(
         check_path("--plot", plot, (".png", ".pdf", ".svg"))
     if plot is not None:
         check_extra("matplotlib", "plot", "--plot")
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own, read_only=True) as loop, asking():
         found, title = loop.report(last), str(loop.path)
         told = loop.projection.interaction.findings(found)
         if json:

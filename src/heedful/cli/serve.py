@@ -116,8 +116,8 @@ def serve(
     if isinstance(home, Path) and (home / "log.db").is_file():
         raise BadInput(f"DIR: expected the folder that loops are in, got one of them: {str(folder)!r}")
     if isinstance(home, Path) and not os.access(home, os.W_OK):
-        told = "expected a folder that this user may write to: keys, decisions and answers are kept there"
-        raise Failure(f"{shown_path(home)}: {told}")
+        told = "this user may not write to it: what is there is read, decisions, answers, keys and logins are refused"
+        note(f"{shown_path(home)}: {told} (503)")
     if folder is not None and (there := database()) is not None:
         told = f"the loops in {shown_path(folder)} are served, and not those in {there}"
         note(f"{told}, which HEEDFUL_DATABASE or --database names: leave out {shown_path(folder)} to serve these")

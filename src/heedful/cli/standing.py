@@ -43,7 +43,7 @@ def standing(
     from heedful.studies.study import study_of
     from heedful.studies.things import labels
 
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own, read_only=True) as loop, asking():
         found = loop.standing(person, without=without or ())
         before = loop.standing(person) if without else found
         title, arena = str(loop.path), outputs_of(loop.path) is not None

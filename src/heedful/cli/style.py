@@ -44,7 +44,7 @@ def style(
 
     Exit codes: 0 said, or corrected; 1 the loop cannot be read; 2 bad input.
     """
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own, read_only=deny is None and always is None) as loop, asking():
         if deny is not None or always is not None:
             if prompt:
                 raise BadInput("--prompt: expected without --deny and --always")

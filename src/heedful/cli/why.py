@@ -36,7 +36,7 @@ def why(
 
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as an item that was not a candidate.
     """
-    with open_loop(name, own) as loop, asking():
+    with open_loop(name, own, read_only=True) as loop, asking():
         told = loop.why(decision, item, top, budget=budget)
         if json:
             from heedful.loop.records import plain

@@ -22,7 +22,7 @@ def rehearse(path: str | Path | Address, *, learner: str | Sequence[str] | None 
     Events that it would have written are held in memory, so later lines find them; nothing is learned from them.
     `learner` is needed only if a learner of the loop is your own, a class in a Python file: its name "FILE.py:Class",
     or several, as in `Loop.open`. The errors are those of `Loop.open`."""
-    loop = Loop.open(path, learner=learner)
+    loop = Loop.open(path, learner=learner, read_only=True)
     loop.rest_on(_Rehearsal(loop.projection))
     return loop
 

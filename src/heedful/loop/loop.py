@@ -222,19 +222,29 @@ class Loop:
         return loop
 
     @classmethod
-    def open(cls, path: str | Path | Address, *, learner: str | Sequence[str] | None = None) -> Loop:
+    def open(
+        cls,
+        path: str | Path | Address,
+        *,
+        learner: str | Sequence[str] | None = None,
+        read_only: bool = False,
+    ) -> Loop:
         """Open the loop in the folder `path`, or at "postgresql://HOST/DATABASE#NAME" in a PostgreSQL database.
+
+        With `read_only`, and where nothing can be written, nothing is changed: what would write raises PermissionError.
 
         `learner` is needed only if a learner of the loop is your own, a class in a Python file: its name
         "FILE.py:Class", such as "mine.py:Ranker", or several: that of the loop, those to be tried in an experiment, and
         one that was promoted. They have to be named each time, as a log does not say what code to run. Raise
         LookupError if the one that serves is your own and not named, FileNotFoundError if there is no loop, and
         ValueError if the log is damaged."""
-        return cls(path, learner)
+        return cls(path, learner, read_only)
 
-    def __init__(self, path: str | Path | Address, learner: str | Sequence[str] | None = None) -> None:
+    def __init__(
+        self, path: str | Path | Address, learner: str | Sequence[str] | None = None, read_only: bool = False
+    ) -> None:
         self.path = place_of(path)
-        self.rest_on(Projection(self.path, learner))
+        self.rest_on(Projection(self.path, learner, read_only))
 
     def rest_on(self, projection: Projection) -> None:
         """Replace the log and model behind this loop: from now on it reads and writes through `projection`.
@@ -745,7 +755,7 @@ class Loop:
         Raise TimeoutError if another process is reading the log."""
         projection = self.projection
         with projection.turn:
-            if projection.log.unfinished():
+            if projection.log.unfinished() and not projection.log.store.read_only:
                 if left := projection.forget_derived():
                     told = "cannot be removed, and what was forgotten is still in it: remove it and open the loop again"
                     raise TimeoutError(f"{', '.join(left)}: {told}")
@@ -1104,11 +1114,13 @@ class Loop:
 
     def note_export(self, path: str | Path) -> None:
         """Note in the log that its events were written to the file `path` ("-" for stdout): forgetting a person cannot
-        reach it."""
+        reach it. Where the log cannot be written, `notes` says so."""
         payload = records.encode({"path": "-" if str(path) == "-" else str(Path(path).absolute())})
-        self.projection.submit(
-            [PendingEvent(Event(0, "export", records.new_id(), now(), None, None, self.version, payload))]
-        )
+        event = Event(0, "export", records.new_id(), now(), None, None, self.version, payload)
+        try:
+            self.projection.submit([PendingEvent(event)])
+        except PermissionError as error:
+            self.projection.note(f"the export is not noted in the log, so forget does not name it: {error.strerror}")
 
     def exports(self) -> list[str]:
         """Return the paths of the files that exports wrote, each once, in the order of the log; "-" is stdout."""

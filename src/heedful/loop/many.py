@@ -80,8 +80,8 @@ def map_loops(
     jobs: int | None = None,
     tell: Tell = lambda told: None,
 ) -> Iterable[Outcome]:
-    """Call `function(loop, *arguments)` on the open loop at each of `places`, and yield the outcome of each call as
-    soon as it is done.
+    """Call `function(loop, *arguments)` on the loop at each of `places`, open for reading only, and yield the outcome
+    of each call as soon as it is done.
 
     An outcome is (index in `places`, result, error), where the error is None unless the call failed. The function,
     arguments and results must be picklable for engines that distribute; the other arguments are those of
@@ -102,10 +102,14 @@ def in_order(outcomes: Iterable[Outcome]) -> list[Any]:
     return [found[number] for number in sorted(found)]
 
 
+def _open(place: Where, own: str | Sequence[str] | None) -> Loop:
+    return Loop.open(place if isinstance(place, Address) else os.fspath(place), learner=own, read_only=True)
+
+
 def _with_loop(
     function: Callable[..., object], arguments: tuple[object, ...], own: str | Sequence[str] | None, place: Where
 ) -> Any:
-    with Loop.open(place if isinstance(place, Address) else os.fspath(place), learner=own) as loop:
+    with _open(place, own) as loop:
         return function(loop, *arguments)
 
 
@@ -139,7 +143,7 @@ def replay_loop(
     and `heedful.core.engine.TaskError` if a piece of feedback teaches something that depends on the weights, as a thumb
     does."""
     check_count("events", events)
-    with Loop.open(place if isinstance(place, Address) else os.fspath(place), learner=own) as loop:
+    with _open(place, own) as loop:
         projection = loop.projection
         head, spec = projection.log.last()[0], projection.manifest.learner if learner is None else learner
         model = projection.interaction.find_candidate(spec)
@@ -159,7 +163,7 @@ def replay_loop(
 def _directions(place: Where, own: str | Sequence[str] | None, spec: str, span: tuple[int, int]) -> Array:
     """Return the update directions (n, N) of the n pieces of feedback, among the events after span[0] up to span[1],
     that teach the learner `spec` anything, for N features."""
-    with Loop.open(place if isinstance(place, Address) else os.fspath(place), learner=own) as loop:
+    with _open(place, own) as loop:
         projection = loop.projection
         interaction = projection.interaction
         model: Any = interaction.candidate(spec)

@@ -166,9 +166,9 @@ class Projection:
     Any number of threads may call it, and other processes may write to the same log: what they wrote is taken in before
     every commit."""
 
-    def __init__(self, path: Place, named: str | Sequence[str] | None) -> None:
+    def __init__(self, path: Place, named: str | Sequence[str] | None, read_only: bool = False) -> None:
         """Open the loop at `path`, a folder or an address in a database: its model is the newest snapshot that can be
-        used, and learns the feedback after that.
+        used, and learns the feedback after that. If it is `read_only`, nothing is ever written.
 
         `named` is needed only if a learner of the loop is the user's own, a class in a Python file: "FILE.py:Class",
         such as "mine.py:Ranker", or several of them, for learners that are tried in an experiment or were promoted. The
@@ -178,7 +178,7 @@ class Projection:
         self.path = path
         self.notes: list[str] = []
         """warnings for the person who runs the loop, each once"""
-        self.log = Log(path if isinstance(path, Address) else path / snapshots.LOG)
+        self.log = Log(path if isinstance(path, Address) else path / snapshots.LOG, read_only=read_only)
         self.shelf = snapshots.shelf_of(self.log)
         """where its snapshots are"""
         try:
@@ -220,7 +220,7 @@ class Projection:
         self._head = self._version = 0
         self.failed: dict[int, str] = {}
         """feedback that the learner failed on and the model leaves out: sequence number -> what went wrong, in words"""
-        if self.log.unfinished():
+        if self.log.unfinished() and not self.log.store.read_only:
             with suppress(Owned):  # the owner of the loop finishes that
                 if left := self.forget_derived():
                     self.note(f"{', '.join(left)}: cannot be removed, and what was forgotten is still in it: remove it")

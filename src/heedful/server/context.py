@@ -21,7 +21,7 @@ from heedful.server.metrics import Metrics, Texts
 from heedful.server.problems import Problem, bad_input, out_of_files
 from heedful.server.sessions import Sessions
 from heedful.server.threads import Threads, Turns
-from heedful.storage import Closed, Damaged, Moved, Newer, Owned, Place, Unreachable
+from heedful.storage import Closed, Damaged, Moved, Newer, OutOfConnections, Owned, Place, Unreachable
 
 T = TypeVar("T")
 
@@ -33,6 +33,22 @@ PATIENCE = 5.0
 
 REST = 2.0
 """After a large body was decoded, the next one waits this many times as long, so that other requests have a turn."""
+
+_FULL, _LOCKED = "the disk is full", "a file of the server cannot be written, and is only read"
+_OF_THE_DISK = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: "a file of the server may not grow any more",
+    errno.EACCES: _LOCKED,
+    errno.EPERM: _LOCKED,
+    errno.EROFS: _LOCKED,
+    errno.EIO: "a file of the server cannot be read or written: a full or broken disk, or one that is read-only",
+}
+"""What the system says of a file, in words for answers: nothing is damaged, and it may pass."""
+
+QUIET = 60.0
+"""Seconds in which errors of one cause are logged once."""
+_TOLD: dict[str, tuple[float, int]] = {}  # cause -> (when it was logged, how many came since)
 
 log = logging.getLogger("heedful.server")
 
@@ -170,6 +186,16 @@ class ServerContext:
                 log.exception("loops that nobody uses could not be closed")
 
 
+def _log_now_and_then(cause: str, error: Exception) -> None:
+    """Log an error of the `cause`, unless one was logged within `QUIET` seconds: it counts in the next line then."""
+    at, more = _TOLD.get(cause, (-QUIET, 0))
+    if time.monotonic() - at < QUIET:
+        _TOLD[cause] = at, more + 1
+    else:
+        log.error("%s: %s%s", cause, error, f" (and {more:,} more since the last such line)" if more else "")
+        _TOLD[cause] = time.monotonic(), 0
+
+
 def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
     """Return the Problem that answers an error; a LookupError becomes one of the kind `lookup`.
 
@@ -187,9 +213,13 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
             "unavailable", told, headers={"Retry-After": "1"}, **({"owner": error.owner} if error.owner else {})
         )
     if isinstance(error, Newer):
-        log.error("%s", error)
+        _log_now_and_then("a log of another version", error)
         told = "a newer heedful has written the log of this loop; nothing was changed: ask a server of that version"
         return Problem("unavailable", told, headers={"Retry-After": "60"})
+    if isinstance(error, OutOfConnections):
+        _log_now_and_then("out of connections", error)
+        told = "the database has no connection left; nothing was changed: send it again"
+        return Problem("unavailable", told, headers={"Retry-After": "1"})
     if isinstance(error, Unreachable):
         told = "the database cannot be reached; whether anything was changed is not known: send it again, with its id"
         return Problem("unavailable", told, headers={"Retry-After": "1"})
@@ -197,12 +227,14 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
         told = "somebody else has been writing for too long; nothing was changed: send it again"
         return Problem("unavailable", told, headers={"Retry-After": "1"})
     if isinstance(error, OSError) and out_of_files(error):
-        log.error("no more files may be opened: %s", error)
+        _log_now_and_then("no more files may be opened", error)
         told = "the server has as many files open as it may; nothing was changed: send it again"
         return Problem("unavailable", told, headers={"Retry-After": "1"})
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        log.error("the disk is full: %s", error)
-        return Problem("unavailable", "the disk is full; nothing was changed", headers={"Retry-After": "60"})
+    if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+        _log_now_and_then(_OF_THE_DISK[error.errno], error)
+        return Problem(
+            "unavailable", f"{_OF_THE_DISK[error.errno]}; nothing was changed", headers={"Retry-After": "60"}
+        )
     if isinstance(error, Moved):  # the next request gets what is in its place
         log.warning("%s", error)
         told = "the loop's folder was moved or replaced; nothing was changed: send it again"

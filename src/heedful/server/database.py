@@ -1,6 +1,4 @@
-"""The file `server.db`, in the folder of loops: tables of keys, sessions and links, with a connection for each use.
-
-Decision 21 (docs/decisions) says how a file that alembic migrated is taken over."""
+"""The file `server.db`, in the folder of loops: tables of keys, sessions and links, with a connection for each use."""
 
 from __future__ import annotations
 
@@ -16,12 +14,7 @@ from heedful.storage.sqlite import Connection, Schema
 SCHEMA = Schema(
     "database of keys",
     steps=(
-        # The first four are what alembic wrote, its own table included: there are files of each of them.
         (
-            """CREATE TABLE alembic_version (
-                version_num VARCHAR(32) NOT NULL,
-                CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
-            )""",
             """CREATE TABLE keys (
                 id INTEGER NOT NULL,
                 prefix VARCHAR(11) NOT NULL,
@@ -36,16 +29,12 @@ SCHEMA = Schema(
                 UNIQUE (prefix),
                 UNIQUE (digest)
             )""",
-        ),
-        (
             """CREATE TABLE sessions (
                 digest BLOB NOT NULL,
                 prefix VARCHAR(11) NOT NULL,
                 ends BIGINT NOT NULL,
                 PRIMARY KEY (digest)
             )""",
-        ),
-        (
             """CREATE TABLE links (
                 id INTEGER NOT NULL,
                 handle VARCHAR(8) NOT NULL,
@@ -60,14 +49,12 @@ SCHEMA = Schema(
                 secret BLOB NOT NULL,
                 most INTEGER NOT NULL,
                 begun INTEGER NOT NULL,
+                shows BOOLEAN DEFAULT '0' NOT NULL,
                 PRIMARY KEY (id),
                 UNIQUE (handle),
                 UNIQUE (digest)
             )""",
         ),
-        ("ALTER TABLE links ADD COLUMN shows BOOLEAN DEFAULT '0' NOT NULL",),
-        # From here on `user_version` says what the file has had.
-        ("DROP TABLE alembic_version",),
     ),
 )
 """The tables. Ids are in the order of creation, digests are SHA-256 (of a key, a session's token, a link's token),
@@ -97,13 +84,13 @@ class Database(sqlite.Database):
     It need not exist; only `writing(create=True)` creates it."""
 
     def __init__(self, path: Path) -> None:
-        """Prepare to use the file `path`, which need not exist; migrate it to the newest schema if it is older.
+        """Prepare to use the file `path`, which need not exist.
 
         Raise Damaged if it is something else, is damaged, or was written by a newer heedful."""
         super().__init__(path.absolute(), SCHEMA)
-        if self.exists() and self._is_outdated():
-            with self.writing():
-                pass
+        if self.exists():
+            with self.errors(), closing(self.connect()) as connection:
+                self.check(connection)
 
     def exists(self) -> bool:
         """Return whether the file exists. Raise OSError if the system cannot tell."""
@@ -112,20 +99,6 @@ class Database(sqlite.Database):
         except FileNotFoundError:
             return False
         return True
-
-    def _is_outdated(self) -> bool:
-        with self.errors(), closing(self.connect()) as connection:
-            return 0 < self.check(connection) < self.schema.newest
-
-    def version(self, connection: Connection) -> int:
-        """Return how many migration steps of `SCHEMA` the file has had."""
-        found = super().version(connection)
-        query = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'alembic_version')"
-        if found == 0 and connection.execute(query).fetchone() == (1,):
-            rows = connection.execute("SELECT version_num FROM alembic_version").fetchall()
-            if len(rows) == 1 and len(str(rows[0][0])) == 4 and str(rows[0][0]).isdecimal():
-                return int(rows[0][0])
-        return found
 
     def check(self, connection: Connection) -> int:
         """Return `version` after checking that this heedful can use the file.
@@ -148,19 +121,12 @@ class Database(sqlite.Database):
             yield connection if self.is_filled(connection) else None
 
     def is_filled(self, connection: Connection) -> bool:
-        """Return whether the tables exist; the process that created the file may have stopped before it made them.
-
-        Raise Damaged if they have an older schema than when the file was opened."""
-        found = self.check(connection)
-        if 0 < found < self.schema.newest:
-            raise Damaged(
-                f"{self.path}: expected a {self.schema.noun} of schema {self.schema.newest}, got {found}: open it again"
-            )
-        return found > 0
+        """Return whether the tables exist; the process that created the file may have stopped before it made them."""
+        return self.check(connection) > 0
 
     @contextmanager
     def writing(self, create: bool = False) -> Iterator[Connection]:
-        """Yield a connection within a transaction that writes, on the newest schema; `create` creates a missing file.
+        """Yield a connection within a transaction that writes; `create` creates a missing file.
 
         What was written is on the disk when the block ends, and rolled back if it raises."""
         if create:

@@ -19,6 +19,7 @@ from heedful.server.auth import Caller
 from heedful.server.codecs import Headers
 from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
+from heedful.server.problems import Problem
 
 KINDS = ("item", "decision", "activate", "feedback", "undo", "rollback", "experiment", "stop", "promote", "style")
 AT_ONCE = 500
@@ -54,9 +55,9 @@ async def stream(
     The `query` may limit it: `after` starts after the event with that sequence number (the header Last-Event-ID takes
     precedence), `kinds` selects kinds of events, and follow=false ends the stream at the end of the log. It also ends
     when the caller loses the scope read, `holds` returns False, or the server stops. If the log can no longer be read,
-    the connection is cut off, so that nobody takes it for the end of the log. Raise ValueError, beginning with the
-    parameter's name, if a parameter or the header is invalid, and what the log raises if its beginning cannot be
-    read."""
+    the connection is cut off, so that nobody takes it for the end of the log; so it is with follow=false where it ends
+    before that. Raise ValueError, beginning with the parameter's name, if a parameter or the header is invalid, and
+    what the log raises if its beginning cannot be read."""
     after = _after(query.get("after"), headers.get(b"last-event-id"))
     kinds = _kinds(query.get("kinds"))
     follow = query.get("follow", "true")
@@ -91,7 +92,7 @@ class Stream(StreamingResponse):
         try:
             async for part in self.body_iterator:
                 await send({"type": "http.response.body", "body": part, "more_body": True})
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, Problem) as error:
             log.warning("%s: a stream of events ended: %s", self._desk.path, error)
             return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -150,6 +151,9 @@ async def _parts(
             if not await goes_on():
                 return
             new = came
+    if not follow:  # who copies the log would take this for its end
+        why = "the log was not read to its end: the server ends, or the key was revoked; read the rest"
+        raise Problem("unavailable", why, headers={"Retry-After": "1"})
 
 
 class Round(NamedTuple):

@@ -21,9 +21,9 @@ from heedful.learners.registry import is_own
 from heedful.loop import Loop
 from heedful.loop.snapshots import LOG
 from heedful.server.loop_worker import LoopWorker
-from heedful.server.problems import Problem, out_of_files
+from heedful.server.problems import Problem
 from heedful.server.threads import Turns
-from heedful.storage import Address, Moved, Place, Unreachable
+from heedful.storage import Address, Moved, Newer, Place, Unreachable
 from heedful.storage.address import NAME, SUFFIX
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class Loops:
         except TimeoutError:
             raise
         except Exception as error:  # whatever is wrong with it, the caller did not say it
-            if isinstance(error, OSError) and out_of_files(error):
+            if isinstance(error, OSError | Newer):  # the log itself is whole
                 raise
             log.error("%s: %s", path, error)
             raise Problem("damaged", "this loop cannot be opened; the server's log says why") from None
@@ -211,6 +211,12 @@ class Loops:
         It also reads the logs of loops that other servers own, so that this server can take over at once."""
         following = asyncio.ensure_future(self._follow())
         aio = asyncio.get_running_loop()
+        if self._directory is not None:
+            try:
+                for told in await aio.run_in_executor(self._pool, self._directory.lacks, self.most_open):
+                    log.warning("%s", told)
+            except Exception as error:
+                log.warning("what the database allows is not known: %s", error)
         try:
             while True:
                 await asyncio.sleep(self._lease / 4)

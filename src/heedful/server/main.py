@@ -20,7 +20,7 @@ import uvicorn
 
 from heedful.server.app import App, create_app
 from heedful.server.context import Options
-from heedful.server.problems import FILES
+from heedful.server.problems import FILES, Problem
 from heedful.server.protocol import Protocol
 from heedful.storage import Address, Place, place_of
 
@@ -132,6 +132,13 @@ class Server(uvicorn.Server):
         try:
             await asyncio.wait_for(self._all_answered(), self.config.timeout_graceful_shutdown)
         except TimeoutError:
+            # uvicorn answers what is cancelled with a 500 that ends as any answer does.
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Protocol) and connection.began is not None:
+                    told = "the server ends before all of the request came; nothing was changed: send it again"
+                    connection.refuse(Problem("unavailable", told, headers={"Retry-After": "1"}))
+                else:
+                    connection.transport.abort()
             for task in self.server_state.tasks:
                 task.cancel()
         await self.lifespan.shutdown()

@@ -7,7 +7,7 @@ nothing.
 """
 
 from heedful.storage.address import Address, Place, is_address, place_of
-from heedful.storage.errors import Busy, Closed, Damaged, Moved, Newer, Owned, Unreachable
+from heedful.storage.errors import Busy, Closed, Damaged, Moved, Newer, OutOfConnections, Owned, Unreachable
 
 __all__ = [
     "Address",
@@ -16,6 +16,7 @@ __all__ = [
     "Damaged",
     "Moved",
     "Newer",
+    "OutOfConnections",
     "Owned",
     "Place",
     "Unreachable",

@@ -30,6 +30,10 @@ class Unreachable(TimeoutError):
     Nothing was changed, unless the message says that it is not known."""
 
 
+class OutOfConnections(Unreachable):
+    """The database server takes no more connections; nothing was changed."""
+
+
 class Owned(TimeoutError):
     """Another process owns the loop and writes to it; nothing was changed.
 

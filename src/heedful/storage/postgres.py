@@ -7,6 +7,7 @@ within transactions, and no statement is prepared. docs/decisions/0029 says how 
 from __future__ import annotations
 
 import errno
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from heedful.storage.address import Address
-from heedful.storage.errors import Closed, Damaged, Newer, Unreachable
+from heedful.storage.errors import Closed, Damaged, Newer, OutOfConnections, Unreachable
 
 T = TypeVar("T")
 
@@ -27,6 +28,8 @@ WAIT = 5.0
 CONNECT = 3
 """Seconds that one attempt to connect may take."""
 ENCODING = "in a password write % as %25, @ as %40, / as %2F, ? as %3F, # as %23 and a blank as %20"
+_NONE_LEFT = re.compile(r"too many (clients|connections)|remaining connection slots|no more connections allowed")
+"""What PostgreSQL and PgBouncer say where they take no more connections: an error of connecting has no code."""
 _INSTALLING = 0x68656564
 """The number of the advisory lock, for a transaction, under which the tables are created."""
 
@@ -115,6 +118,10 @@ class Server:
                 f"{self.address}: expected the URL of a database, got one that makes no sense: {ENCODING}"
             ) from None
         except psycopg.OperationalError as error:
+            if _NONE_LEFT.search(str(error)):
+                told = "the database has no connection left; nothing was changed: raise its max_connections above three"
+                told += " for each open loop of each server, lower --most-open, or put a pooler in front"
+                raise OutOfConnections(f"{self.address}: {told}") from None
             # A part of a password may have been taken for a host, whose name would be told.
             told = str(error).strip().splitlines()[0] if self.address.plain else f"is that the URL? {ENCODING}"
             raise Unreachable(f"{self.address}: the database cannot be reached; nothing was changed: {told}") from None

@@ -82,8 +82,7 @@ class Database:
         Connections wait up to `wait` seconds for another process that is writing.
         """
         self.path, self.schema, self.wait = path, schema, wait
-        # mode=rw: opening a file that was removed does not create it again.
-        self._address = f"{path.absolute().as_uri()}?mode=rw"
+        self._address = path.absolute().as_uri()
 
     # ------------------------------------------------------------------------ the file
 
@@ -108,16 +107,18 @@ class Database:
             told = f"expected a {self.schema.noun}, got a file of another kind or a damaged one"
             raise Damaged(f"{self.path}: {told}")
 
-    def connect(self, *pragmas: str, wait: float | None = None) -> Connection:
+    def connect(self, *pragmas: str, wait: float | None = None, mode: str = "rw") -> Connection:
         """Return a new connection in autocommit mode; the caller closes it, and may use it from any thread.
 
         Each of `pragmas` is executed as "PRAGMA ...". A statement waits up to `wait` seconds for another process that
-        is writing (None: the `wait` of this database). Raise as `errors` does if the file cannot be opened.
+        is writing (None: the `wait` of this database). `mode` is that of SQLite: "rw", "ro" for reading only, or
+        "ro&immutable=1" for a file that nobody writes to meanwhile. None of them creates a file that was removed. Raise
+        as `errors` does if the file cannot be opened.
         """
         timeout = self.wait if wait is None else wait
         with self.errors():
             connection = sqlite3.connect(
-                self._address,
+                f"{self._address}?mode={mode}",
                 uri=True,
                 timeout=timeout,
                 isolation_level=None,  # a transaction begins where `transaction` says so, and holds the schema too
@@ -242,6 +243,12 @@ class Database:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
 
     # ------------------------------------------------------------------------ errors
+
+    def can_write(self) -> bool:
+        """Return whether this user may write to the file, and to its folder, in which SQLite makes others."""
+        effective = os.access in os.supports_effective_ids
+        paths = self.path, self.path.absolute().parent
+        return all(os.access(path, os.W_OK, effective_ids=effective) for path in paths)
 
     @contextmanager
     def errors(self, *, writing: bool = False) -> Iterator[None]:

@@ -23,7 +23,7 @@ def _refuse(table: str) -> tuple[str, ...]:
 STEPS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE SCHEMA IF NOT EXISTS heedful",
-        "CREATE TABLE heedful.version (number integer NOT NULL)",
+        "CREATE TABLE heedful.version (number integer NOT NULL, changes bigint NOT NULL DEFAULT 0)",
         "INSERT INTO heedful.version VALUES (0)",
         # DELETE is let through where the transaction says which loop it erases; UPDATE and TRUNCATE never are.
         """CREATE FUNCTION heedful.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -81,9 +81,6 @@ STEPS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (loop, position)
         )""",
         "ALTER TABLE heedful.snapshot ALTER content SET STORAGE EXTERNAL",
-    ),
-    (
-        "ALTER TABLE heedful.version ADD COLUMN changes bigint NOT NULL DEFAULT 0",
         """CREATE TABLE heedful.keys (
             id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
             prefix text NOT NULL UNIQUE,

@@ -1,6 +1,7 @@
 """A log in a SQLite file, a `Store`: opening it, transactions, erasing, and its write-ahead file.
 
-It is in WAL mode with full synchronisation, so a commit is on the disk before anybody is told.
+It is in WAL mode with full synchronisation, so a commit is on the disk before anybody is told. The file is long because
+`LogFile` has a method for each thing that a log asks of its database.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 from heedful.loop.log.event import COLUMNS, WIDTH
 from heedful.loop.log.schema import APPLICATION, PRAGMAS, SCHEMA, TRIGGERS
-from heedful.loop.log.store import Run
+from heedful.loop.log.store import Run, unwritable
 from heedful.storage import Busy, Damaged, Moved
 from heedful.storage.sqlite import WAIT, Connection, Database
 
@@ -38,14 +39,20 @@ class LogFile:
     read.
     """
 
-    owns, locks_readers, shelf, lists_segments = True, True, None, True
+    shelf, lists_segments = None, True
 
-    def __init__(self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT, read_only: bool = False
+    ) -> None:
         """Open the file `path`, or create it if `create` is True; the arguments and errors are those of `Log`."""
         self.path = Path(path)
-        self._opened: dict[str, tuple[int, int]] = {}  # which files the open ones are, by the ends of their names
+        self._opened: dict[str, tuple[int, ...]] = {}  # which files the open ones are, by the ends of their names
         self._database = Database(self.path, SCHEMA, wait=wait)
         self._errors = self._database.errors
+        self._locked = not create and not self._database.can_write()
+        self.read_only = read_only or self._locked
+        self.owns = self.locks_readers = not self.read_only
+        self._immutable = False  # whether SQLite reads it as a file that nobody writes to
         if not create and not self.path.is_file():
             raise FileNotFoundError(errno.ENOENT, "no such log; make one with heedful init", str(self.path))
         if create:
@@ -63,15 +70,17 @@ class LogFile:
         self._durable = True  # whether the writer's commits wait for the disk, as PRAGMAS say
         self._reading, self._scanning = threading.Lock(), threading.Lock()
         try:
-            self._writer, self._reader = self._connect(create), self._connect()
+            self._reader = self._connect(create)
+            self._writer = self._reader if self.read_only else self._connect()
             with self._errors():
                 outdated = self._database.check(self._writer) < SCHEMA.newest
             if outdated:
                 self._migrate(create)
             self.secret = self._salt()
-            with self._errors():
-                self._database.shrink_write_ahead(self._writer)
-            self._note_opened("-wal", "-shm")  # they were made, or found, when the log was read
+            if not self.read_only:
+                with self._errors():
+                    self._database.shrink_write_ahead(self._writer)
+                self._note_opened("-wal", "-shm")  # they were made, or found, when the log was read
         except BaseException:
             self.close()
             if create:
@@ -79,8 +88,33 @@ class LogFile:
             raise
 
     def _connect(self, create: bool = False) -> Connection:
+        if self.read_only:
+            return self._connect_reading()
         # Set before WAL mode begins: until a checkpoint, whatever comes later is not in the file itself.
         return self._database.connect(*([f"application_id = {APPLICATION}"] if create else []), *PRAGMAS)
+
+    def _connect_reading(self) -> Connection:
+        """Return a connection that changes nothing, and leaves behind no file that was not there.
+
+        Where SQLite can make the write-ahead file and the index of it, its last connection removes them, if it may
+        write. Where it cannot, a log without a write-ahead file is read as it is (https://sqlite.org/wal.html#readonly).
+        """
+        wal = self._beside("-wal")
+        pragmas = "query_only = ON", "user_version"  # the second one reads the file
+        if wal.exists() or not self._locked:
+            try:
+                return self._database.connect(*pragmas, mode="ro" if wal.exists() else "rw")
+            except OSError:
+                if not self._locked:
+                    raise
+        if wal.exists() and wal.stat().st_size:
+            told = f"{wal.name} has events that the log has not yet, and cannot be read where nothing can be written"
+            told += f": copy {self.path.parent} as a whole to a folder that can be written, and read it there"
+            raise OSError(errno.EROFS, told, str(self.path))
+        if not self._immutable:
+            self._immutable = True
+            self._note_opened("")
+        return self._database.connect(*pragmas, mode="ro&immutable=1")
 
     def _migrate(self, create: bool) -> None:
         """Take the migration steps that the file has not had, all of them or none; a new file (`create`) also gets its
@@ -128,6 +162,11 @@ class LogFile:
     @contextmanager
     def writing(self, patient: bool = True, durable: bool = True) -> Iterator[None]:
         """Begin a transaction; see `Log.writing`. Raise Moved if the file was removed or replaced."""
+        if self._locked and self._database.can_write():
+            raise Moved(f"{self.path}: it can be written now: open it again")
+        if self.read_only:
+            why = "cannot be written, so it is only read" if self._locked else "was opened for reading only"
+            raise unwritable(self.path, why)
         if not self._lock.acquire(blocking=patient):
             raise Busy(f"{self.path}: a thread is writing")
         try:
@@ -215,20 +254,22 @@ class LogFile:
 
     def _note_opened(self, *suffixes: str) -> None:
         for suffix in suffixes:
-            if (identity := _identity(self._beside(suffix))) is not None:
+            if (identity := _identity(self._beside(suffix), self._immutable)) is not None:
                 self._opened[suffix] = identity
 
     def _missing(self) -> str | None:
         """Return the end of the name ("", "-wal", "-shm") of the first open file that is no longer at its path; None if
         all are."""
         for suffix, identity in self._opened.items():
-            if _identity(self._beside(suffix)) != identity:
+            if _identity(self._beside(suffix), self._immutable) != identity:
                 return suffix
         return None
 
     def is_there(self) -> bool:
-        """Return whether the paths still name the open files: the log, its write-ahead file and the index of that."""
-        return self._missing() is None
+        """Return whether the paths still name the open files: the log, its write-ahead file and the index of that.
+
+        Of a log that could not be written, and can be now, return False."""
+        return self._missing() is None and not (self._locked and self._database.can_write())
 
     def _check_same(self) -> None:
         """Raise Moved if a path no longer names the open file: events written to that would be lost.
@@ -295,14 +336,25 @@ class LogFile:
 
     # ------------------------------------------------------------------------ connections that read
 
+    @contextmanager
+    def _reads(self) -> Iterator[None]:
+        """Run the block with the errors of a query. Raise Moved if SQLite reads a file as one that nobody writes to,
+        and somebody has."""
+        with self._errors():
+            try:
+                yield
+            finally:
+                if self._immutable and self._missing() is not None:
+                    raise Moved(f"{self.path}: it was written while it was read: open it again")
+
     def one(self, query: str, parameters: Sequence[object] = ()) -> Any:
         """Return the first row of a short SQL `query` with these `parameters`; None if there is none."""
-        with self._reading, self._errors():
+        with self._reading, self._reads():
             return self._reader.execute(query, parameters).fetchone()
 
     def few(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
         """Return all rows of a short SQL `query` with these `parameters`."""
-        with self._reading, self._errors():
+        with self._reading, self._reads():
             return self._reader.execute(query, parameters).fetchall()
 
     @contextmanager
@@ -314,7 +366,7 @@ class LogFile:
         with self._scanner() as scanner:
 
             def run(query: str, parameters: Sequence[object] = ()) -> list[Any]:
-                with self._scanning, self._errors():
+                with self._scanning, self._reads():
                     return scanner.execute(query, parameters).fetchall()
 
             yield run
@@ -339,7 +391,7 @@ class LogFile:
         missing = sorted(name for name, sql in TRIGGERS if there.get(name) != sql)
         if missing:
             found.append(f"the database no longer refuses changes: {', '.join(missing)} missing or changed")
-        if mode != "wal":
+        if mode != "wal" and not self._immutable:
             found.append(f"journal mode: expected wal, got {mode}")
         return found
 
@@ -347,21 +399,14 @@ class LogFile:
         """Return None: whoever commits next is the owner meanwhile."""
 
 
-def is_outdated(path: Path) -> bool:
-    """Return whether an older heedful wrote the log file at `path`, which is brought up when it is opened; read from
-    its header, without opening it."""
-    with path.open("rb") as file:
-        header = file.read(64)
-    return 0 < int.from_bytes(header[60:64], "big") < SCHEMA.newest
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what the system knows the file at `path` by; None if there is none."""
+def _identity(path: Path, unchanged: bool = False) -> tuple[int, ...] | None:
+    """Return what the system knows the file at `path` by, and if it is to be `unchanged`, when it was written last;
+    None if there is none."""
     try:
         there = os.stat(path)
     except OSError:
         return None
-    return there.st_ino, there.st_dev
+    return there.st_ino, there.st_dev, *([there.st_size, there.st_mtime_ns] if unchanged else [])
 
 
 def _insert(rows: int) -> str:

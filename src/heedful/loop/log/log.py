@@ -23,13 +23,21 @@ class Log(LogReader):
     (`head`).
     """
 
-    def __init__(self, path: str | os.PathLike[str] | Address, *, create: bool = False, wait: float = WAIT) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Address,
+        *,
+        create: bool = False,
+        wait: float = WAIT,
+        read_only: bool = False,
+    ) -> None:
         """Open the log in the file or at the address `path`; with `create` True, make a new one there instead.
 
-        A writer waits up to `wait` seconds for others. Raise FileExistsError if it is to be made and there is one,
+        A writer waits up to `wait` seconds for others. With `read_only`, and for a file that cannot be written, nothing
+        is changed and `writing` raises PermissionError. Raise FileExistsError if it is to be made and there is one,
         FileNotFoundError if it is to be opened and there is none, and ValueError if it is no log, is damaged, or was
         written by a newer heedful."""
-        super().__init__(_store(path, create, wait))
+        super().__init__(_store(path, create, wait, read_only))
         try:
             self.look_for_forgotten()
         except BaseException:
@@ -153,9 +161,9 @@ class Log(LogReader):
         return hmac.new(self.store.secret, f"{kind}\0{value}".encode(), hashlib.sha256).hexdigest()
 
 
-def _store(path: str | os.PathLike[str] | Address, create: bool, wait: float) -> Store:
+def _store(path: str | os.PathLike[str] | Address, create: bool, wait: float, read_only: bool) -> Store:
     if not isinstance(path, Address):
-        return LogFile(path, create=create, wait=wait)
+        return LogFile(path, create=create, wait=wait, read_only=read_only)
     from heedful.loop.log.table import LogTable
 
-    return LogTable(path, create=create, wait=wait)
+    return LogTable(path, create=create, wait=wait, read_only=read_only)

@@ -7,7 +7,7 @@ from heedful.storage.sqlite import Schema
 APPLICATION = 0x68656564
 """The number in the header of the database file that marks a log: "heed" in ASCII."""
 
-# A step that has been released is never edited. docs/decisions/0005 says what another database spells differently.
+# A step that was released is never edited. docs/decisions/0005 says what another database spells differently.
 STEPS = (
     (
         """CREATE TABLE event (
@@ -26,8 +26,6 @@ STEPS = (
         "CREATE INDEX event_subject ON event (kind, subject, seq) WHERE subject IS NOT NULL",
         "CREATE TABLE forgotten (digest TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL) WITHOUT ROWID",
         "CREATE TABLE secret (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    ),
-    (
         """CREATE TABLE segment (
             first INTEGER NOT NULL PRIMARY KEY, -- the sequence number at which it begins
             last BIGINT NOT NULL,               -- the one at which it ends, included

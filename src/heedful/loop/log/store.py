@@ -5,6 +5,7 @@ translates them first."""
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -14,6 +15,11 @@ from heedful.storage import Place
 Rows = list[Any]
 Run = Callable[..., Rows]
 """Runs a query with its parameters, and returns all rows."""
+
+
+def unwritable(path: Place, why: str) -> PermissionError:
+    """Return the error of who would write to a log that is only read, as it `why`, such as "cannot be written"."""
+    return PermissionError(errno.EACCES, f"the log {why}; nothing was changed", str(path))
 
 
 class Shelf(Protocol):
@@ -70,6 +76,10 @@ class Store(Protocol):
     the owner of the loop writes"""
 
     @property
+    def read_only(self) -> bool:
+        """whether nothing is written: it was opened for reading only, or cannot be written"""
+
+    @property
     def owns(self) -> bool:
         """whether this process may write, as far as it knows; False while another process owns the loop"""
 
@@ -86,7 +96,9 @@ class Store(Protocol):
     # ------------------------------------------------------------------------ writing
 
     def writing(self, patient: bool = True, durable: bool = True) -> AbstractContextManager[None]:
-        """Begin a transaction, committed when the block ends and rolled back if it raises; see `Log.writing`."""
+        """Begin a transaction, committed when the block ends and rolled back if it raises; see `Log.writing`.
+
+        Raise PermissionError if it is `read_only`."""
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> Rows:
         """Return the rows of the SQL `query` with these `parameters`, run within the transaction."""

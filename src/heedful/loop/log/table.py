@@ -20,7 +20,7 @@ from typing import Any
 
 from heedful.core.serialization import pack_arrays, unpack_arrays
 from heedful.loop.log.event import COLUMNS
-from heedful.loop.log.store import Run
+from heedful.loop.log.store import Run, unwritable
 from heedful.storage import Address, Busy, Closed, Damaged, Moved, Owned, Unreachable
 from heedful.storage.postgres import Connection, Reader, Server, plain
 from heedful.storage.sqlite import WAIT
@@ -60,15 +60,15 @@ class LogTable:
 
     locks_readers = lists_segments = False
 
-    def __init__(self, address: Address, *, create: bool = False, wait: float = WAIT) -> None:
-        """Open the log of the loop at `address`; with `create` True, make a new one there, and the tables if there are
-        none.
+    def __init__(self, address: Address, *, create: bool = False, wait: float = WAIT, read_only: bool = False) -> None:
+        """Open the log of the loop at `address`, with `read_only` for reading only; with `create` True, make a new one
+        there, and the tables if there are none.
 
         A writer waits up to `wait` seconds for others. Raise FileExistsError if the loop is to be made and is there,
         FileNotFoundError if it is to be opened and is not, and ValueError for a name that no server can serve."""
         if create:
             address.check_name()
-        self.path, self._wait = address, wait
+        self.path, self._wait, self.read_only = address, wait, read_only
         self.hold, self.address = 0.0, ""
         self.unmoved = 0
         self._server = Server(address, STEPS, wait=wait)
@@ -161,7 +161,7 @@ class LogTable:
     def owns(self) -> bool:
         """True if this process owns the loop, as far as it knows; also if it takes ownership anew for each write, as
         it does before `keep_owning` was called (then `hold`, the seconds for which it stays the owner, is 0)"""
-        return self.hold == 0.0 or self._epoch >= 0
+        return not self.read_only and (self.hold == 0.0 or self._epoch >= 0)
 
     def keep_owning(self, seconds: float, address: str) -> None:
         """Make this process stay the owner of the loop for `seconds` after each commit or `Directory.renew`.
@@ -199,6 +199,8 @@ class LogTable:
 
         Raise Owned, a TimeoutError, if another process owns the loop, and Unreachable if the connection is lost; a
         commit whose answer did not come is looked up."""
+        if self.read_only:
+            raise unwritable(self.path, "was opened for reading only")
         if not self._lock.acquire(blocking=patient):
             raise Busy(f"{self.path}: a thread is writing")
         try:
@@ -583,6 +585,24 @@ class Directory:
     def names(self) -> list[str]:
         """Return the names of all loops, NAME or TENANT/NAME, sorted; [] if there are no tables."""
         return [name for [name] in self._read("SELECT name FROM heedful.loop ORDER BY name")]
+
+    def lacks(self, most_open: int) -> list[str]:
+        """Return, a sentence each, what the database and its role do not allow: to remove the bytes of forgotten
+        people, and three connections for each of `most_open` loops; [] if there is nothing, or no tables yet."""
+        found = [
+            f"the role {role} may not write {count} tables of heedful anew, so forget does not remove what it deletes "
+            f'from the disk: GRANT "{owner}" TO "{role}"'
+            for role, owner, count in self._read(
+                "SELECT current_user, min(tableowner), count(*) FROM pg_tables WHERE schemaname = 'heedful' "
+                "AND NOT pg_has_role(current_user, tableowner, 'USAGE') HAVING count(*) > 0"
+            )
+        ]
+        for [most] in self._read("SELECT current_setting('max_connections')::int"):
+            if 3 * most_open > most:
+                told = f"{most_open:,} open loops may need {3 * most_open:,} connections"
+                told += f", and max_connections is {most:,}: with no pooler in front, raise it, or lower --most-open"
+                found.append(told)
+        return found
 
     def last_of_owned(self) -> dict[str, int]:
         """Return {name: sequence number of its last event, 0 if there is none} of the loops that a process, this one or
