@@ -31,7 +31,7 @@ from rich.table import Table
 from heedful.data.letor import Queries, load_letor
 from heedful import infer
 from heedful.loop import Loop
-from heedful.loop.evaluate import Value
+from heedful.results.evaluation import Value
 from heedful.loop.settings import Settings
 from heedful.worlds.clicks import PositionBiased
 

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.special import betaincinv
 
 from heedful.loop.health import GivenFeedback, ShownDecision, signals
-from heedful.loop.signals import Signal, WatchedLoop
+from heedful.loop.signals import WatchedLoop
+from heedful.results.health import Signal
 
 T0, SECOND = 1_700_000_000_000_000, 1_000_000
 LATE_AFTER = 3600.0

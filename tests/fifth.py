@@ -16,15 +16,17 @@ import numpy as np
 from heedful.core.fold import copy_arrays, generators
 from heedful.core.validation import check_count, check_positive, finite_array, indices
 from heedful.learners.registry import make_learner
-from heedful.loop.explain import Explanation, Part
 from heedful.loop.interactions.card import Card, Prediction
 from heedful.loop.interactions.forms import ITEM, NONE, AnsweredDecision, Form, by_name
-from heedful.loop.interactions.measure import Compared, Measure
+from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import PredictionReport, ScoredAnswer, Wording, prediction_report
+from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
 from heedful.loop.records import Feedback, FeedbackRecord, distinct
+from heedful.results.evaluation import Measure
+from heedful.results.explanation import Explanation, Part
+from heedful.results.report import PredictionReport
 
 QUESTION = "Which of these is the best, which the worst?"
 SCORE = "how often what was likeliest was called the best"

@@ -17,7 +17,7 @@ import numpy as np
 
 from heedful import Loop
 from heedful.io.bandit_log import evaluate_table
-from heedful.loop.evaluate import Evaluation
+from heedful.results.evaluation import Evaluation
 from loops import rows, small_loop
 
 ALPHA = 0.05

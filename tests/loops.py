@@ -13,9 +13,9 @@ from heedful import Loop, Settings
 from heedful.core.serialization import arrays_of
 from heedful.features import infer
 from heedful.learners.registry import find_learners, summarise
-from heedful.loop.records import plain
 from heedful.loop.serving import Follower
 from heedful.loop.settings import Manifest
+from heedful.results.answers import plain
 
 REQUIRED = {"exponentiated": "bound=6", "convex": "radius=0.7"}
 """What a learner of the package needs beyond what a loop gives it."""

@@ -15,9 +15,9 @@ import numpy as np
 
 from fifth import BestWorst, BestWorstScaling, Folding
 from heedful.features import Encoding, declare
-from heedful.loop.interactions.measure import Measure
 from heedful.loop.interactions.protocol import Step
 from heedful.loop.settings import Manifest
+from heedful.results.evaluation import Measure
 
 PRICE = Measure(
     "price", "Mean price of what is shown.", "no list was answered so far", "More answers.", 0.0, 1.0, False, once=True

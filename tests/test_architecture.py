@@ -29,17 +29,18 @@ MAY = {
     "inference": "core jit data features",
     "learners": "core jit spaces worlds inference",
     "evaluation": "core",
+    "results": "core data evaluation",
     "diagnostics": "core jit spaces learners",
     "experiments": "core jit data spaces worlds learners",
     "papers": "core jit data spaces worlds inference learners diagnostics experiments",
     "estimators": "core jit spaces worlds inference learners",
-    "loop": "evaluation core jit storage data features spaces worlds inference learners",
-    "studies": "core storage data features inference loop",
-    "io": "core storage data evaluation features spaces loop",
-    "client": "core data loop",
-    "server": "core storage data features learners loop studies io",
-    "cli": "core jit storage data features spaces worlds inference learners experiments papers loop studies io client "
-    "server",
+    "loop": "results evaluation core jit storage data features spaces worlds inference learners",
+    "studies": "core storage data features inference results loop",
+    "io": "core storage data evaluation features spaces results loop",
+    "client": "core data results",
+    "server": "core storage data features learners results loop studies io",
+    "cli": "core jit storage data features spaces worlds inference learners experiments papers results loop studies io "
+    "client server",
 }
 # Imported at the top of a module only where named; elsewhere inside the function that needs it.
 HEAVY = {

@@ -11,7 +11,7 @@ from command import heedful
 
 from heedful.cli import demo_proof
 from heedful.cli.proof_steps import ALPHA, CANDIDATES, SERVED, Proof, Sizes, prove
-from heedful.loop.records import plain
+from heedful.results.answers import plain
 
 SMALL = Sizes(people=120, blind=100, log=600, shadow=60, limit=1200, look=200, after=60, truth=300)
 TINY = Sizes(people=20, blind=20, log=60, shadow=20, limit=40, look=20, after=20, truth=20)

@@ -12,9 +12,9 @@ from command import Ended, heedful
 
 from heedful import Loop
 from heedful.loop.cluster_robust import paired_difference
-from heedful.loop.records import plain
-from heedful.loop.report import Report
 from heedful.loop.simulation import Simulation
+from heedful.results.answers import plain
+from heedful.results.report import Report
 from loops import small_loop
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]

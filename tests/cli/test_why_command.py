@@ -8,7 +8,7 @@ import pytest
 from command import Ended, heedful
 
 from heedful import Loop
-from heedful.loop.records import plain
+from heedful.results.answers import plain
 from kinds import Kind, each_kind, teach
 
 

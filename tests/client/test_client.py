@@ -201,12 +201,10 @@ def test_what_the_server_is_to_blame_for_raises_elsewhere_than_in_decide(
 
 def test_a_newer_server_may_say_more() -> None:
     from heedful.client import messages
-    from heedful.loop.cluster_robust import Difference
-    from heedful.loop.explain import Explanation, Moved, Part
-    from heedful.loop.interactions.comparison.standing import QuestionsLeft, Standing, Standings
-    from heedful.loop.records import plain
-    from heedful.loop.report import Arm, Counts, Report, Window
-    from heedful.loop.simulation import At, MeasuredRegret
+    from heedful.results.answers import plain
+    from heedful.results.explanation import Explanation, Moved, Part
+    from heedful.results.report import Arm, At, Counts, Difference, MeasuredRegret, Report, Window
+    from heedful.results.standing import QuestionsLeft, Standing, Standings
 
     def more(said: Any) -> Any:
         if isinstance(said, list):

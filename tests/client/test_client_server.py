@@ -15,8 +15,8 @@ import pytest
 import faulty
 from faulty import Clock, Connected, Faulty, Request, Response, hurried
 from heedful import Loop
-from heedful.loop.report import Arm, Counts
 from heedful.loop.simulation import Simulation
+from heedful.results.report import Arm, Counts
 from loops import bits, bits_from_scratch, rows, small_loop
 from processes import until
 

@@ -13,7 +13,7 @@ import pytest
 from heedful import Loop
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines, rehearse
-from heedful.loop.records import plain
+from heedful.results.answers import plain
 from kinds import Kind, each_kind
 from loops import bits, bits_from_scratch, rows, small_loop
 

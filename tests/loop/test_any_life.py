@@ -31,9 +31,9 @@ from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines, rehearse
 from heedful.loop.experiment import NotReady
 from heedful.loop.interactions.comparison import Comparison
-from heedful.loop.records import Decision, plain
 from heedful.loop.serving import takes_part
 from heedful.loop.settings import Manifest
+from heedful.results.answers import Decision, plain
 from kinds import Kind, each_kind
 from loops import bits, bits_from_scratch, sides
 from references import PERSON, SOME, Fold, Given, Reference, Shown

@@ -17,10 +17,12 @@ from heedful.data.jsonl import Line
 from heedful.evaluation.confidence import Drifting
 from heedful.io import export_lines, import_lines
 from heedful.loop import apprentice
-from heedful.loop.apprentice import Apprentice, agreement_of, evidence_of
+from heedful.loop.apprentice import agreement_of, evidence_of
 from heedful.loop.experiment import NotReady
-from heedful.loop.records import DecisionRecord, plain
+from heedful.loop.records import DecisionRecord
 from heedful.loop.serving import CALLER
+from heedful.results.answers import plain
+from heedful.results.report import Apprentice
 from heedful.spaces.ranking import Ranking
 from kinds import KINDS, NAMES, Kind, each_kind
 from loops import bits, bits_from_scratch, rows, small_loop

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from budget import examples
 from heedful import Loop, Settings
 from heedful.loop.log import Log
-from heedful.loop.records import LostDecision
+from heedful.results.answers import LostDecision
 from heedful.server.loop_worker import LoopWorker
 from loops import bits, bits_from_scratch, small_loop
 from processes import here, problem

@@ -15,11 +15,10 @@ import pytest
 import heedful.loop.evaluate as evaluating
 from heedful import Loop
 from heedful.loop import growing
-from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
 from heedful.loop.interactions import telling
-from heedful.loop.interactions.measure import Measure
 from heedful.loop.interactions.telling import value_texts
 from heedful.loop.packing import LoggedDecision
+from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, Value
 from heedful.server.pages.evaluation_view import evaluation_view
 from kinds import Kind, each_kind, teach
 from loops import small_loop

@@ -21,8 +21,8 @@ from heedful.io import export_lines, import_lines
 from heedful.learners.coactive.fair_pairs import FairPairs
 from heedful.loop import experiment
 from heedful.loop.decide import DecisionRequest
-from heedful.loop.records import plain
 from heedful.loop.serving import draft_generator, takes_part
+from heedful.results.answers import plain
 from kinds import KINDS, Kind, each_kind, teach
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, rows, small_loop
 

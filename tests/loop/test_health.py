@@ -13,8 +13,9 @@ import pytest
 from feedback_streams import FAULTS as FAULTS_OF_PEOPLE
 from feedback_streams import Visits, alarms, simulate
 from heedful import Loop, Settings
-from heedful.loop.health import GivenFeedback, Health, ShownDecision, signals
-from heedful.loop.signals import Signal, WatchedLoop
+from heedful.loop.health import GivenFeedback, ShownDecision, signals
+from heedful.loop.signals import WatchedLoop
+from heedful.results.health import Health, Signal
 from kinds import Kind, each_kind, teach
 from loops import choice_loop, rating_loop, rows, small_loop
 

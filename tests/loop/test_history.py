@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from heedful import Loop
 from heedful.loop.decide import DecisionRequest
-from heedful.loop.history import LessonTold
 from heedful.loop.interactions.forms import BETTER
 from heedful.loop.log import Log
-from heedful.loop.records import FeedbackRecord, plain
+from heedful.loop.records import FeedbackRecord
+from heedful.results.answers import plain
+from heedful.results.history import LessonTold
 from loops import bits, small_loop, specs
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]

@@ -16,9 +16,9 @@ from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines, rehearse
-from heedful.loop.prediction_report import PredictionReport
 from heedful.loop.projection import Projection
-from heedful.loop.records import plain
+from heedful.results.answers import plain
+from heedful.results.report import PredictionReport
 from kinds import NAMES, Kind, ask, each_kind, each_learner, teach
 from loops import bits, bits_from_scratch, small_loop
 

@@ -18,8 +18,8 @@ from heedful.inference.gp.stopping import stopping
 from heedful.inference.standing import standing
 from heedful.loop.interactions.comparison import ChoicePrediction
 from heedful.loop.interactions.comparison.model import ChoiceModel
-from heedful.loop.interactions.comparison.standing import Standings
-from heedful.loop.records import plain
+from heedful.results.answers import plain
+from heedful.results.standing import Standings
 from loops import bits, bits_from_scratch, choice_loop, rows
 
 BOTH = ["preference-gp", "hierarchical-gp"]

@@ -11,8 +11,8 @@ from heedful import Loop, Settings, infer
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines
 from heedful.loop.cluster_robust import paired_difference
-from heedful.loop.records import plain
 from heedful.loop.simulation import Simulation
+from heedful.results.answers import plain
 from loops import bits, diverged, rows, small_loop, specs, values
 
 K = 5

@@ -13,7 +13,7 @@ from heedful.loop.interactions.rating.explanation import RatingPrediction
 from heedful.loop.interactions.rating.prediction_report import Picked
 from heedful.loop.log import Event, now
 from heedful.loop.projection import PendingEvent
-from heedful.loop.records import plain
+from heedful.results.answers import plain
 from loops import bits, rating_loop, specs
 
 RATERS = specs("rating")

@@ -14,8 +14,8 @@ from heedful import Loop
 from heedful.data.jsonl import Line
 from heedful.evaluation.interleaving import interleave
 from heedful.io import export_lines, import_lines
-from heedful.loop.records import plain
 from heedful.loop.serving import draft_generator
+from heedful.results.answers import plain
 from kinds import Kind, each_kind
 from loops import bits, bits_from_scratch, rows, small_loop
 

@@ -21,7 +21,8 @@ from budget import examples
 from heedful import TEXTS, Loop, Settings
 from heedful.core.wording import UNPRINTABLE
 from heedful.loop.interactions.forms import CHOICES, FORMS, parse_feedback
-from heedful.loop.records import LONGEST_ID, Answer, Decision, check_id, check_time, plain
+from heedful.loop.records import LONGEST_ID, check_id, check_time
+from heedful.results.answers import Answer, Decision, plain
 from heedful.server.schema import PRINTABLE
 from loops import bits, small_loop
 

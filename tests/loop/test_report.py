@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pytest
 
 from heedful import Loop, Settings, infer
-from heedful.loop.cluster_robust import Difference, difference
-from heedful.loop.report import Arm, Counts
+from heedful.loop.cluster_robust import difference
 from heedful.loop.simulation import Simulation
+from heedful.results.report import Arm, Counts, Difference
 from loops import rows, small_loop
 
 Array = npt.NDArray[np.float64]

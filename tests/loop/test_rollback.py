@@ -13,7 +13,7 @@ from heedful import Loop
 from heedful.core.retractions import find_retractions
 from heedful.data.jsonl import Line
 from heedful.io import Outcome, check_form, export_lines, import_lines
-from heedful.loop.records import plain
+from heedful.results.answers import plain
 from heedful.storage import Place
 from kinds import KINDS, Kind, each_kind, teach
 from loops import bits, bits_from_scratch

@@ -14,8 +14,8 @@ from heedful import Loop, Settings
 from heedful.evaluation.interleaving import Match
 from heedful.loop.arms import arm_difference
 from heedful.loop.cluster_robust import difference
-from heedful.loop.report import Arm
 from heedful.loop.silence import silent_steps
+from heedful.results.report import Arm
 from loops import choice_loop, rating_loop, set_clock, small_loop
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]

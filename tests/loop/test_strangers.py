@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from heedful import TEXTS, Loop, Settings
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines
-from heedful.loop.records import plain
 from heedful.loop.strangers import split_unknown
+from heedful.results.answers import plain
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]

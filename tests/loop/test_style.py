@@ -14,7 +14,7 @@ from heedful import TEXTS, Loop, Settings
 from heedful.data.jsonl import Line
 from heedful.features.style import NAMES
 from heedful.io import export_lines, import_lines
-from heedful.loop.style import StyleStatement
+from heedful.results.style import StyleStatement
 
 THINGS = ("parcel", "letter", "box", "invoice", "order", "book")
 NOW = Settings(k=1, control=0.0, exploration=0.0)

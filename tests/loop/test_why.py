@@ -14,7 +14,7 @@ from heedful import Loop, infer
 from heedful.learners.registry import find_learners
 from heedful.loop import why as why_module
 from heedful.loop.model import own_state
-from heedful.loop.why import Why
+from heedful.results.explanation import Why
 from kinds import KINDS, Kind, each_kind, teach
 from loops import bits, choice_loop, rating_loop, small_loop
 

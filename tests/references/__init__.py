@@ -16,7 +16,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from heedful import Loop
-from heedful.loop.explain import Explanation
+from heedful.results.explanation import Explanation
 
 SOME = st.integers(0, 10**6)
 """Which of those that there are."""

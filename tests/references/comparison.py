@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
-from heedful.loop.explain import Explanation
 from heedful.loop.interactions.comparison.learners import chooser
+from heedful.results.explanation import Explanation
 from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
 from references import SOME, Fold, Given, Reference, Shown
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from heedful import Loop, Settings
 from heedful.core.conformance import identical
-from heedful.loop.explain import Explanation
 from heedful.loop.interactions.rating.learners import rater
+from heedful.results.explanation import Explanation
 from heedful.spaces.slate import SlateContext, WeightedRatings
 from references import SOME, Fold, Given, Reference, Shown
 

@@ -22,7 +22,7 @@ from asking import FLOAT32, MSGPACK, Caller, Said, Wire, is_problem, raw_numbers
 
 from heedful import Loop
 from heedful.loop.log import Log
-from heedful.loop.records import Decision
+from heedful.results.answers import Decision
 from heedful.server import main, protocol
 from heedful.server.app import App
 from heedful.server.codecs import Limits

@@ -13,7 +13,7 @@ from browsing import Visitor, words
 
 from heedful import Loop
 from heedful.client import Client
-from heedful.loop.apprentice import Apprentice
+from heedful.results.report import Apprentice
 from heedful.server.context import Options
 from heedful.server.main import served
 from loops import as_json, bits, bits_from_scratch, rows

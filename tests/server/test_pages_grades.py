@@ -11,12 +11,10 @@ from browsing import Visitor, words
 from scales import BASE, CALM, GRADES
 
 from heedful import Loop
-from heedful.loop.cluster_robust import Difference
 from heedful.loop.interactions.findings import Findings
 from heedful.loop.interactions.ordinal import texts as ordinal_texts
 from heedful.loop.interactions.ordinal.model import GradingModel
-from heedful.loop.prediction_report import PredictionReport, PredictionWindow
-from heedful.loop.report import Arm, Counts, Report
+from heedful.results.report import Arm, Counts, Difference, PredictionReport, PredictionWindow, Report
 from heedful.server.pages.charts import chart
 from heedful.server.pages.score_line import score_line
 from loops import diverged, small_loop, values

@@ -13,13 +13,12 @@ from browsing import Seen, Visitor, words
 
 from heedful import Loop
 from heedful.core.wording import count, share_of
-from heedful.loop.cluster_robust import Difference
-from heedful.loop.history import LessonTold
 from heedful.loop.interactions import findings
 from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.forms import FORMS
-from heedful.loop.report import Arm, Counts, Report, Window
 from heedful.loop.simulation import Simulation
+from heedful.results.history import LessonTold
+from heedful.results.report import Arm, Counts, Difference, Report, Window
 from heedful.server.context import Options
 from heedful.server.keys import Keys
 from heedful.server.pages import formatting

@@ -12,7 +12,7 @@ import pytest
 from browsing import Seen, Visitor, words
 
 from heedful import Loop
-from heedful.loop.experiment import Experiment
+from heedful.results.experiment import Experiment
 from heedful.server.keys import Keys
 from heedful.server.pages import PAGES
 from heedful.server.pages.evaluation_view import evaluation_view

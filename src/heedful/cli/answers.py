@@ -10,7 +10,7 @@ import typer
 from heedful.cli.console import console, note, print_json
 
 if TYPE_CHECKING:
-    from heedful.loop.records import Answer
+    from heedful.results.answers import Answer
 
 REJECTED = 3
 """The exit code if an event was rejected."""

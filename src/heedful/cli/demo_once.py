@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from heedful.loop import Loop
-    from heedful.loop.report import Report
+    from heedful.results.report import Report
 
 LESSONS = 150
 """The number of lists that are answered. With 60, one weight sometimes gets the wrong sign, depending on the seed."""
@@ -126,7 +126,7 @@ def benefit(loop: Loop) -> str:
 
 
 def _as_json(taught: DemoResult) -> dict[str, object]:
-    from heedful.loop.records import plain
+    from heedful.results.answers import plain
 
     weights = [{"feature": name, "hidden": w, "learned": taught.learned[name]} for name, w in taught.hidden.items()]
     return {

@@ -14,8 +14,8 @@ from heedful.cli.proof_steps import CANDIDATES, SAMPLED, SERVED, SHARE, Proof, R
 from heedful.core.wording import percent
 
 if TYPE_CHECKING:
-    from heedful.loop.evaluate import Evaluation
     from heedful.loop.interactions.telling import Part
+    from heedful.results.evaluation import Evaluation
 
 
 def run(as_json: bool, plot: Path | None, seed: int = 0) -> None:
@@ -30,7 +30,7 @@ def run(as_json: bool, plot: Path | None, seed: int = 0) -> None:
         bar = progress.add_task("", total=sizes.lists)
         proof = prove(sizes, seed, lambda step, lists: progress.update(bar, description=step, advance=lists))
     if as_json:
-        from heedful.loop.records import plain
+        from heedful.results.answers import plain
 
         print_json(plain(proof))
     else:

@@ -19,8 +19,8 @@ from heedful.core.wording import percent
 if TYPE_CHECKING:
     from heedful.core.engine import Engine
     from heedful.loop import Loop
-    from heedful.loop.evaluate import Evaluation
     from heedful.loop.interactions.telling import Part
+    from heedful.results.evaluation import Evaluation
 
 TABLES = (".csv", ".json", ".jsonl", ".dsjson", ".parquet", ".gz")
 
@@ -139,7 +139,7 @@ def evaluate(
     else:
         found, told = _of_loop(name, own, learner or (), alpha)
     if json:
-        from heedful.loop.records import plain
+        from heedful.results.answers import plain
 
         print_json(plain(found))
     else:
@@ -161,7 +161,7 @@ def _of_loops(
 
     The other arguments are those of the command. Raise Failure after that if any loop could not be evaluated."""
     from heedful.loop.many import map_loops
-    from heedful.loop.records import plain
+    from heedful.results.answers import plain
 
     for name in names:
         if names.count(name) > 1:

@@ -14,9 +14,9 @@ from heedful.cli.parts import print_parts
 from heedful.core.wording import count, percent
 
 if TYPE_CHECKING:
-    from heedful.loop.apprentice import Apprentice
-    from heedful.loop.experiment import Experiment, PlannedExperiment, Promotion
     from heedful.loop.interactions.telling import Part
+    from heedful.results.experiment import Experiment, PlannedExperiment, Promotion
+    from heedful.results.report import Apprentice
 
 T = TypeVar("T")
 
@@ -141,7 +141,7 @@ def promote(
         if listed:
             found = loop.promotions()
             if json:
-                from heedful.loop.records import plain
+                from heedful.results.answers import plain
 
                 print_json([plain(each) | {"changed": each.changed} for each in found])
             else:
@@ -174,7 +174,7 @@ def _ask(ask: Callable[[], T]) -> T:
 
 def _print(found: Experiment | PlannedExperiment | Apprentice, parts: list[Part], json: bool) -> None:
     if json:
-        from heedful.loop.records import plain
+        from heedful.results.answers import plain
 
         print_json(plain(found))
     else:

@@ -24,7 +24,7 @@ def explain(
     with open_loop(name, own, read_only=True) as loop, asking():
         told = loop.explain(decision)
         if json:
-            from heedful.loop.records import plain
+            from heedful.results.answers import plain
 
             print_json(plain(told))
         else:

@@ -35,7 +35,7 @@ def health(
         with asking():
             found = loop.health(alpha)
         if json:
-            from heedful.loop.records import plain
+            from heedful.results.answers import plain
 
             print_json(plain(found))
         else:

@@ -14,7 +14,7 @@ from heedful.core.formatting import short
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
-    from heedful.loop.records import Decision
+    from heedful.results.answers import Decision
 
 ROWS = 50
 """The most rows of a printed table; --json has all."""

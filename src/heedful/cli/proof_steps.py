@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from heedful.jit.kernel import Floats
     from heedful.loop import Loop
-    from heedful.loop.evaluate import Evaluation
-    from heedful.loop.experiment import Agreement, Experiment
     from heedful.loop.serving import Side
+    from heedful.results.evaluation import Evaluation
+    from heedful.results.experiment import Agreement, Experiment
     from heedful.worlds.shop import Shop, ShopRequest
 
 SERVED = "pairwise-logistic:rate=0.005"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from heedful.cli.console import console, new_table, width
-from heedful.core.wording import count, one_line, percent, share
-from heedful.inference.elo import BAR
+from heedful.core.wording import BAR, count, one_line, percent, share
 
 if TYPE_CHECKING:
     from rich.table import Table

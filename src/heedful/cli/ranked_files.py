@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heedful.cli.ranked import what
-from heedful.core.wording import one_line, share
+from heedful.core.wording import BAR, one_line, share
 from heedful.data.spreadsheet import as_cells, write_table
-from heedful.inference.elo import BAR
 
 if TYPE_CHECKING:
     from heedful.inference.ranking import PreferenceRanking

@@ -17,9 +17,8 @@ from heedful.core.wording import count, share_of
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
-    from heedful.loop.arms import Shares
     from heedful.loop.interactions.findings import Findings, Picture
-    from heedful.loop.report import Report
+    from heedful.results.report import Report, Shares
 
 
 def report(
@@ -50,7 +49,7 @@ def report(
         found, title = loop.report(last), str(loop.path)
         told = loop.projection.interaction.findings(found)
         if json:
-            from heedful.loop.records import plain
+            from heedful.results.answers import plain
 
             print_json(plain(found))
         else:
@@ -83,7 +82,7 @@ def _show(loop: Loop, found: Report, told: Findings, title: str) -> None:
 def _thumbs(thumbs: Shares, other: str) -> str:
     """Return a sentence on the share of thumbs up, for learned lists and for control lists; `other` names the
     latter."""
-    from heedful.loop.interactions.findings import shares_sentence
+    from heedful.results.sentences import shares_sentence
 
     line, apart = shares_sentence("Thumbs up", thumbs, "learned lists", other), thumbs.difference
     if apart is None:

@@ -12,7 +12,7 @@ from heedful.cli.console import console, new_table, print_json
 from heedful.core.wording import count, share
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.comparison.standing import Standings
+    from heedful.results.standing import Standings
 
 ROWS = 50
 """The most rows of the printed table; --json has all."""
@@ -49,7 +49,7 @@ def standing(
         title, arena = str(loop.path), outputs_of(loop.path) is not None
         called = labels(loop, study_of(loop.path), [each.item for each in found.ranking])
     if json:
-        from heedful.loop.records import plain
+        from heedful.results.answers import plain
 
         print_json(plain(found))
     else:

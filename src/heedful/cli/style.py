@@ -63,7 +63,7 @@ def style(
             else:
                 note(f"nothing can be told: {found.unsaid}")
         elif json:
-            from heedful.loop.records import plain
+            from heedful.results.answers import plain
 
             print_json(plain(found))
         else:

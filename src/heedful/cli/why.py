@@ -39,7 +39,7 @@ def why(
     with open_loop(name, own, read_only=True) as loop, asking():
         told = loop.why(decision, item, top, budget=budget)
         if json:
-            from heedful.loop.records import plain
+            from heedful.results.answers import plain
 
             print_json(plain(told))
         else:

@@ -13,6 +13,6 @@ order is still logged correctly (`heedful.client.fallback` says how). Needs the 
 from heedful.client.clients import AsyncClient, AsyncRemoteLoop, Client, RemoteLoop
 from heedful.client.fallback import Decision
 from heedful.client.operations import About
-from heedful.loop.records import Answer
+from heedful.results.answers import Answer
 
 __all__ = ["About", "Answer", "AsyncClient", "AsyncRemoteLoop", "Client", "Decision", "RemoteLoop"]

@@ -15,8 +15,9 @@ from heedful.client.fallback import AWAY, Decision, Prior, decision_of, logger
 from heedful.client.messages import MSGPACK, Call, Failure, Reply, answer_of
 from heedful.client.operations import Operations, id_of, list_of
 from heedful.client.sync_async import Steps, either
+from heedful.core.ids import new_id
 from heedful.core.validation import describe
-from heedful.loop.records import Answer, new_id
+from heedful.results.answers import Answer
 
 Time = int | str | None
 

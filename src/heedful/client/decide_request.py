@@ -12,9 +12,9 @@ from heedful.client import messages
 from heedful.client.fallback import Decision, Prior, caller_order, fall_back
 from heedful.client.messages import FLOATS, MSGPACK, Call
 from heedful.client.operations import list_of
+from heedful.core.ids import new_id
 from heedful.core.validation import check_count, describe
-from heedful.loop.records import new_id
-from heedful.loop.strangers import HIT, are_hits
+from heedful.data.hits import HIT, are_hits
 
 
 class DecideRequest:

@@ -19,17 +19,16 @@ from heedful.client.fallback import Decision, Prior
 from heedful.client.messages import MSGPACK, Call, answer_of
 from heedful.client.operations import MOST, SIZE, About, id_of, list_of
 from heedful.client.sync_async import Steps, either
+from heedful.core.ids import new_id
 from heedful.data.frames import Frame, rows_in
-from heedful.loop.evaluate import Evaluation
-from heedful.loop.experiment import Experiment, PlannedExperiment, Promoted, Promotion
-from heedful.loop.explain import Explanation
-from heedful.loop.health import Health
-from heedful.loop.interactions.comparison.standing import Standings
-from heedful.loop.loop import Forgotten, PersonEvents, RolledBack
-from heedful.loop.records import Answer, new_id
-from heedful.loop.report import Report
-from heedful.loop.style import Style
-from heedful.loop.why import Why
+from heedful.results.answers import Answer, Forgotten, PersonEvents, RolledBack
+from heedful.results.evaluation import Evaluation
+from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotion
+from heedful.results.explanation import Explanation, Why
+from heedful.results.health import Health
+from heedful.results.report import Report
+from heedful.results.standing import Standings
+from heedful.results.style import Style
 
 
 class FeedbackOperations(DecisionOperations):

@@ -15,7 +15,7 @@ import numpy as np
 
 from heedful.core.decoding import decoder
 from heedful.core.validation import describe
-from heedful.loop.records import Answer, LostDecision
+from heedful.results.answers import Answer, LostDecision
 
 T = TypeVar("T")
 JSON, MSGPACK, FLOATS = "application/json", "application/msgpack", "application/octet-stream"

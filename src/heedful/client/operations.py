@@ -19,7 +19,7 @@ from heedful.client.owners import Owners
 from heedful.client.sync_async import Steps, either
 from heedful.core.validation import describe
 from heedful.data.frames import Frame, rows_in
-from heedful.loop.interactions.facts import Facts
+from heedful.results.facts import Facts
 
 LEAST = 0.02
 """Seconds that must be left for another try to make sense."""

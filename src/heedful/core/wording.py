@@ -9,6 +9,8 @@ OBEYED = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
 """Characters, as within the brackets of a regular expression, that are not shown but obeyed: control characters, ends
 of lines, and those that turn the direction of what follows. Those that join letters, or emoji, are none."""
 UNPRINTABLE = re.compile(f"[{OBEYED}]")
+BAR = 1.6448536269514722
+"""Half the length of a bar, in standard deviations: a normal distribution has 90 % of its mass within."""
 
 
 def spelling(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.wording import BAR
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
 
@@ -22,9 +23,6 @@ probability Phi(d), whose slope at d = 0 is that of the logistic function of sqr
 which scores depend most, have the same odds on both scales; elsewhere Elo's formula gives the favourite up to .018
 less.
 """
-
-BAR = 1.6448536269514722
-"""A normal distribution has 90 % of its mass within this many standard deviations."""
 
 
 class Scores(NamedTuple):

@@ -22,7 +22,7 @@ from heedful.io.imports import EventLine, Importer, Outcome
 from heedful.io.line_schema import KINDS, check_line
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import FORMS, Form, known_forms
-from heedful.loop.loop import PersonEvents
+from heedful.results.answers import PersonEvents
 
 __all__ = [
     "BATCH",

@@ -34,9 +34,9 @@ from heedful.evaluation.off_policy import RIGHT, WRONG, estimate, importance, sh
 from heedful.features import infer
 from heedful.io import import_lines
 from heedful.loop import Loop
-from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value, evaluate, judge, needing, refused, weighted
-from heedful.loop.interactions.measure import Measure
+from heedful.loop.evaluate import evaluate, judge, needing, refused, weighted
 from heedful.loop.settings import Settings
+from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, Value
 
 Array = npt.NDArray[np.float64]
 

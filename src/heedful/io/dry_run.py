@@ -10,8 +10,8 @@ from heedful.loop import Loop
 from heedful.loop.log import Event, Log, Retractions, rollback_target
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.projection import PendingEvent, Projection
-from heedful.loop.records import Answer
 from heedful.loop.serving import ExperimentRecord, orders, read_experiment
+from heedful.results.answers import Answer
 from heedful.storage import Address
 
 

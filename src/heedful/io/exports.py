@@ -14,12 +14,12 @@ from heedful.io.line_schema import EPOCH, ROLLBACK_TO
 from heedful.loop import Loop, records
 from heedful.loop.interactions.forms import known_forms
 from heedful.loop.log import Event, rollback_target
-from heedful.loop.loop import PersonEvents
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.serving import KINDS as LEARNER_KINDS
 from heedful.loop.style import KIND as STYLE
 from heedful.loop.style import rule_line
+from heedful.results.answers import PersonEvents
 
 KEPT = 1_000_000
 """The most candidates, over all decisions that are kept in memory until their feedback is written."""

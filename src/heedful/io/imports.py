@@ -19,12 +19,13 @@ from heedful.loop.log import Event, rollback_event
 from heedful.loop.packing import LoggedDecision, pack
 from heedful.loop.paging import page_before
 from heedful.loop.projection import PendingEvent
-from heedful.loop.records import Answer, DecisionRecord
+from heedful.loop.records import DecisionRecord
 from heedful.loop.request import encode_row
 from heedful.loop.serving import KINDS as LEARNER_KINDS
 from heedful.loop.style import KIND as STYLE
 from heedful.loop.style import rule_event
 from heedful.loop.undeclared import describe_undeclared
+from heedful.results.answers import Answer, Status
 
 ALONE = ("rollback", *LEARNER_KINDS, STYLE)
 """The kinds of events that depend on the order of all other events, so that each is written alone."""
@@ -52,7 +53,7 @@ class Outcome(NamedTuple):
     is none of them"""
     id: str
     """the id of the event; "" if the line has none"""
-    status: records.Status
+    status: Status
     """applied; duplicate, if it was in the loop before; or rejected, for the `reason`"""
     reason: str | None = None
     """why it was rejected; for an event that was applied, a remark"""

@@ -17,14 +17,14 @@ alpha / ((j + 1) (j + 2)), which add up to alpha.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.core.notebooks import table
 from heedful.evaluation.confidence import Drifting
 from heedful.loop.records import DecisionRecord, given_scores
 from heedful.loop.serving import CALLER, first_promotion, read_promotion
+from heedful.results.report import Agreement, Apprentice
 
 if TYPE_CHECKING:
     from heedful.loop.projection import Projection
@@ -33,60 +33,6 @@ WINDOW = 500
 """Recent decisions begin at a multiple of this number of decisions, and are at least so many, once there are."""
 ALPHA = 0.05
 """The probability, at most, with which the interval of an agreement ever misses."""
-
-
-class Agreement(NamedTuple):
-    """The share of pairs, or of first items, in which the learner agrees with the caller's order.
-
-    `share` is the mean over the decisions compared (None if there are none); `low` and `high` are the limits of an
-    interval for what is expected of the learner as it was at these decisions."""
-
-    share: float | None
-    """the mean over the decisions compared; None if there are none"""
-    low: float
-    """the lower limit of what is expected of the learner as it was at these decisions"""
-    high: float
-    """the upper limit"""
-
-
-class Apprentice(NamedTuple):
-    """How well the learner of a loop imitates the caller's order, and whether it may serve in its place.
-
-    - `pairs`, `first`: the share of pairs that the learner (`learner`) puts in the caller's order, and of lists in
-      which it has the same first item, with intervals.
-    - `decisions`, `since`: how many recent decisions are compared, and the sequence number after which they came.
-    - `asked`: the share of pairs to be agreed on before a promotion (the setting `agreement`).
-    - `serves`: the sequence number of the promotion since which a learner serves, 0 before.
-    - `ready`, `against_promotion`: whether it may be promoted, and why not, a sentence each.
-    - `told`: all of this in a few sentences."""
-
-    learner: str
-    """the loop's own learner, by name and parameters"""
-    serves: int
-    """the sequence number of the promotion since which a learner serves; 0 as long as the caller's order does"""
-    asked: float
-    """the share of pairs that has to be agreed on before the learner is promoted: the setting `agreement`"""
-    pairs: Agreement
-    """the share of the pairs in a list that the learner puts in the caller's order"""
-    first: Agreement
-    """the share of lists in which the learner's first item is the caller's, too"""
-    decisions: int
-    """how many recent decisions are compared; if a learner serves, the last before its promotion"""
-    since: int
-    """the sequence number after which these decisions came"""
-    alpha: float
-    """the probability with which either interval ever misses, at most"""
-    against_promotion: tuple[str, ...]
-    """why the learner may not be promoted now, a sentence each; () if it may, or if it serves already"""
-
-    ready: bool
-    """whether the learner asks to be promoted: it does not serve, and nothing speaks against it"""
-    told: str
-    """all of this in a few sentences"""
-
-    def _repr_html_(self) -> str:
-        rows = [("pairs in the same order", *self.pairs), ("same first item", *self.first)]
-        return table(f"{self.learner} as an apprentice", ["", "share", "low", "high"], rows, [self.told])
 
 
 def _in_words(found: Apprentice) -> str:

@@ -24,8 +24,9 @@ import numpy as np
 
 from heedful.core.wording import count, percent
 from heedful.evaluation.sample_ratio import log_evidence, steps
-from heedful.loop.cluster_robust import Array, Bools, Difference, Ints, difference, paired_difference
+from heedful.loop.cluster_robust import Array, Bools, Ints, difference, paired_difference
 from heedful.loop.serving import read_experiment, takes_part
+from heedful.results.report import Difference, SampleRatio, Share, Shares
 
 if TYPE_CHECKING:
     from heedful.loop.log import Log
@@ -46,61 +47,6 @@ SILENT = (
     ". If your page reports clicks alone, a list without a click is an answer: the setting none_after says so (heedful "
     "init --none-after 3600, then import what this loop exports)"
 )
-
-
-class Share(NamedTuple):
-    """How many lists of one sort (learned or control) have a property, such as a click, or how many of the thumbs on
-    them were up, with a 95 % interval."""
-
-    total: int
-    """how many lists, or thumbs, were counted"""
-    yes: int
-    """how many of them have a click, or were up"""
-    share: float | None
-    """`yes` / `total`; None if nothing was counted"""
-    low: float | None
-    """the lower end of the 95 % interval; None if it cannot be computed: all come from one person"""
-    high: float | None
-    """its upper end"""
-
-
-class Shares(NamedTuple):
-    """A share of learned lists and of control lists (the caller's own order), with their difference."""
-
-    learned: Share
-    """of lists in the order of the model"""
-    control: Share
-    """of lists in the caller's own order"""
-    difference: Difference | None
-    """the share of learned lists minus that of control lists; None if there is none"""
-    unsaid: str
-    """why there is no difference, in words; "" if there is one"""
-
-
-class SampleRatio(NamedTuple):
-    """Whether learned lists and control lists are answered equally often, as they have to be to be compared.
-
-    `learned` and `control` are the shares of lists with an answer, `lists` is how many lists are compared: those that
-    were answered, and those that are old enough to count as not answered. They are taken to differ once the evidence
-    (`e_value`) reaches 1 / `alpha`."""
-
-    learned: float | None
-    """the share of learned lists with an answer; None without lists"""
-    control: float | None
-    """the same of control lists"""
-    lists: int
-    """how many lists are compared"""
-    people: int
-    """how many people they were shown to; a list for nobody in particular counts as one"""
-    e_value: float
-    """evidence that either kind is answered less often; if not, it ever reaches 1 / `alpha` with probability `alpha` at
-    most, however often one looks, as long as all decisions in the log are looked at"""
-    alpha: float
-    """that probability"""
-    differs: bool
-    """whether the evidence suffices: what was answered is not to be compared then"""
-    said: str
-    """the two shares with the evidence, in words, and if they differ why that matters and what to do"""
 
 
 class ShownList(NamedTuple):

@@ -18,28 +18,15 @@ answered one list V is that of Welch's test. It holds up where one arm is small,
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from heedful.results.report import Difference
+
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
-
-
-class Difference(NamedTuple):
-    """A difference of two means, such as learned minus control lists, or a mean of differences, with its 95 %
-    interval."""
-
-    by: float
-    """the difference, in units of the scores"""
-    low: float
-    """the lower end of the interval"""
-    high: float
-    """its upper end"""
-    people: int
-    """the number of people who answered; a list without a person counts as one"""
 
 
 def difference(scores: Array, learned: Bools, people: Ints) -> Difference | None:

@@ -23,11 +23,12 @@ from heedful.loop.model import Person
 from heedful.loop.packing import LoggedDecision, pack
 from heedful.loop.paging import EarlierPages, earlier_pages
 from heedful.loop.projection import PendingEvent, Projection, PublishedState
-from heedful.loop.records import Answer, Arm, Decision, DecisionRecord
+from heedful.loop.records import DecisionRecord
 from heedful.loop.request import Request
 from heedful.loop.serving import draft_generator, takes_part
 from heedful.loop.settings import Settings
 from heedful.loop.strangers import around, shown_names
+from heedful.results.answers import Answer, Arm, Decision
 
 
 class DecisionRequest(NamedTuple):

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.notebooks import table
 from heedful.evaluation.interleaving import (
     Match,
     Plan,
@@ -33,7 +32,7 @@ from heedful.evaluation.ratio import ratio
 from heedful.loop import apprentice, records
 from heedful.loop.evaluate import evaluate
 from heedful.loop.log import Event
-from heedful.loop.records import Answer, DecisionRecord
+from heedful.loop.records import DecisionRecord
 from heedful.loop.serving import (
     KINDS,
     ExperimentRecord,
@@ -43,6 +42,18 @@ from heedful.loop.serving import (
     read_experiment,
     read_promotion,
     takes_part,
+)
+from heedful.results.experiment import (
+    Agreement,
+    Answered,
+    Experiment,
+    ItemMove,
+    PersonAgreement,
+    PlannedExperiment,
+    PlannedWin,
+    Promotion,
+    Split,
+    _told,
 )
 
 if TYPE_CHECKING:
@@ -78,213 +89,6 @@ class NotReady(ValueError):
     def __init__(self, learner: str, reasons: tuple[str, ...]) -> None:
         super().__init__(f"promote: {learner} is not ready: {'; '.join(reasons)}; force promotes it anyway")
         self.learner, self.reasons = learner, reasons
-
-
-class ItemMove(NamedTuple):
-    """How differently a candidate learner treats one item, compared with the learner that serves.
-
-    `shown` counts the lists shown that have the `item`, `proposed` the candidate's lists that have it. `places` is how
-    many places higher it stands in the candidate's list, on average over decisions where both have it; None if none
-    has."""
-
-    item: str
-    """its name"""
-    shown: int
-    """how many of the lists that were shown it was in"""
-    proposed: int
-    """how many of the candidate's lists it is in"""
-    places: float | None
-    """how many places higher it is in the candidate's list, on average over decisions where both have it; None if none
-    has"""
-
-
-class PersonAgreement(NamedTuple):
-    """How much the lists of a candidate learner for one person agree with those that the person was shown.
-
-    `overlap` is the share of the items shown that the candidate's list has, too, on average over the `decisions` lists
-    compared."""
-
-    person: str
-    """their name"""
-    decisions: int
-    """how many of the person's lists are compared"""
-    overlap: float
-    """the share of the items in them that the candidate's lists have, too, on average"""
-
-
-class Agreement(NamedTuple):
-    """How much the lists of a candidate learner agree with those that the learner that serves showed, over `decisions`
-    lists.
-
-    `same_first` is the share of lists with the same first item, `overlap` the mean share of the items shown that the
-    candidate's list of the same length has, too (both None without lists). `moves` are the items, `people` the people,
-    for which they differ most."""
-
-    decisions: int
-    """how many lists of the learner that serves (not interleaved ones) are compared"""
-    same_first: float | None
-    """the share of them whose first item is the candidate's first, too; None if there are no lists"""
-    overlap: float | None
-    """the share of the items shown that the candidate's list of the same length has, too, on average; None if there are
-    no lists"""
-    moves: tuple[ItemMove, ...]
-    """the items that would move most: first those that would enter or leave most lists; at most `LISTED`"""
-    people: tuple[PersonAgreement, ...]
-    """the people with the least overlap first; at most `LISTED`"""
-
-
-class Split(NamedTuple):
-    """Counts of a random split in two, such as of people between two learners, and evidence that it was not as stated.
-
-    `own` counts the side that serves (A), `candidate` the other (B), whose stated probability is `expected`. `e_value`
-    is the evidence against that probability; from 1,000 on something is taken to be wrong."""
-
-    own: int
-    """the count of the side that serves (A)"""
-    candidate: int
-    """the count of the candidate's side (B)"""
-    expected: float
-    """the stated probability of the candidate's side"""
-    e_value: float
-    """the evidence against that probability; from 1,000 on something is taken to be wrong with the drafts or the log"""
-
-
-class Answered(NamedTuple):
-    """How many lists got an answer in favour of some item: interleaved ones (drafted by both learners of an experiment)
-    and those of the learner that serves.
-
-    Of the `interleaved` lists `answered` were; of the `learned` ones, shown to people outside the experiment while it
-    ran, `learned_answered` were. `worse` says whether interleaved lists are answered less often."""
-
-    interleaved: int
-    """interleaved lists"""
-    answered: int
-    """those of them with an answer in favour of an item"""
-    learned: int
-    """lists of the learner that serves, shown to people who do not take part while the experiment ran"""
-    learned_answered: int
-    """those of them with an answer in favour of an item"""
-    worse: bool
-    """whether interleaved lists are answered less often, each person counting alike, at the error rate of the
-    experiment"""
-
-
-class Experiment(NamedTuple):
-    """The state of an experiment: a candidate learner (side B) against the one that serves (side A), and which people
-    prefer.
-
-    - `learner`, `against`: the candidate and the learner that served when it began, by name and parameters.
-    - `share`, `frozen`, `alpha`: the share of people whose lists both sides draft together, the version after which
-      neither learns on (0: both learn on), and the probability, at most, of a wrong verdict.
-    - `verdict`: which side people prefer, with the evidence.
-    - `credit`, `credit_error`: the mean over people of 1 / rank in B - 1 / rank in A of what they chose, weighted by
-      the inverse probability of the place where it was shown, with its standard error.
-    - `agreement`, `answered`, `decisions`: how much the lists of both agree, how many were answered, and how many
-      decisions the loop made meanwhile.
-    - `coins`, `people`: checks that the drafts began and the people were split as stated.
-    - `least_people`, `against_promotion`: how many people a verdict takes at least, and why the candidate may not be
-      promoted now, a sentence each."""
-
-    id: str
-    """the id of the experiment"""
-    learner: str
-    """the candidate, by name and parameters"""
-    against: str
-    """the learner that served when the experiment began"""
-    share: float
-    """the share of people whose lists both sides draft together; 0 if the candidate's lists are only logged"""
-    frozen: int
-    """the version after which neither side learns on in the experiment; 0 if both learn on"""
-    alpha: float
-    """the probability with which the verdict may be wrong, at most, however often it is looked at"""
-    since: int
-    """the sequence number of the event with which it began"""
-    running: bool
-    """whether it goes on"""
-    decisions: int
-    """how many decisions the loop has made while it ran"""
-    verdict: Verdict
-    """which side people prefer ("b", the candidate, "a", the learner that serves, or "undecided"), with the evidence"""
-    credit: float | None
-    """how much better B ranks what people chose: the mean over people of 1 / rank in B - 1 / rank in A, weighted by the
-    inverse probability of the place where it was shown; None without a session. The verdict does not count it"""
-    credit_error: float | None
-    """its standard error over people; None with fewer than two people"""
-    agreement: Agreement
-    """how much the candidate's lists agree with those that were shown"""
-    coins: Split
-    """how often either side picked first in a round of a draft"""
-    people: Split
-    """how many people do not take part (own) and do (candidate)"""
-    answered: Answered
-    """how many lists were answered"""
-    least_people: int
-    """the least number of people whose answers can make a verdict"""
-    against_promotion: tuple[str, ...]
-    """why the candidate may not be promoted now, a sentence each; () if it may"""
-
-    @property
-    def ready(self) -> bool:
-        """whether the candidate may be promoted: True if `against_promotion` is empty"""
-        return not self.against_promotion
-
-    def _repr_html_(self) -> str:
-        said = self.verdict
-        rows = [
-            ("verdict", said.verdict), ("e-value", said.e_value), ("B's share of decided sessions", said.share),
-            ("sessions", said.sessions), ("people", said.people), ("same first item", self.agreement.same_first),
-            ("overlap", self.agreement.overlap),
-        ]  # fmt: skip
-        return table(f"{self.learner} against {self.against}", ["", ""], rows, self.against_promotion)
-
-
-class Promotion(NamedTuple):
-    """A promotion: which learner it made serve in place of which, its evidence at the time, and the same evidence
-    computed from the log today.
-
-    `learner` replaced `before`; `by` and `reason` are who did it and why, in their words. `evidence` and `now` are
-    {name: number}; they differ if feedback was undone or people were forgotten since. `forced` are the reasons against
-    it that were overruled; `in_effect` is False if a rollback left it out."""
-
-    id: str
-    """the id of its event"""
-    seq: int
-    """the sequence number of its event"""
-    learner: str
-    """the learner that it made serve"""
-    before: str
-    """the learner that served until then"""
-    by: str
-    """who promoted it, as they said"""
-    reason: str
-    """why, in their words"""
-    evidence: dict[str, Any]
-    """what spoke for it at that time, by name"""
-    now: dict[str, Any]
-    """the same, computed from the log as it is now: it differs if feedback was undone or people were forgotten since"""
-    forced: tuple[str, ...]
-    """the reasons against it that were overruled, a sentence each"""
-    in_effect: bool
-    """whether no rollback has left it out"""
-
-    @property
-    def changed(self) -> str:
-        """a sentence saying how the evidence has changed since the promotion; "" if it has not"""
-        then, now = self.evidence, self.now
-        if now and all(now.get(name) == then[name] for name in then):
-            return ""
-        if not now:
-            return "the evidence cannot be computed again: a learner, or the experiment, is not at hand"
-        parts = [
-            f"{name} {_told(then[name])} then, {_told(now.get(name))} now"
-            for name in then
-            if then[name] != now.get(name)
-        ]
-        return f"the evidence has changed since, by undoing or forgetting: {'; '.join(parts)}"
-
-
-def _told(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 # ---------------------------------------------------------------------------- looking
@@ -589,63 +393,7 @@ def _today(projection: Projection, event: Event, record: PromotionRecord) -> dic
         return {}
 
 
-class Promoted(NamedTuple):
-    """The result of `Loop.promote`: the learner that serves now, the one that served before, and the evidence that the
-    log keeps, {name: value}.
-
-    `answer` is what became of the event; `forced` are the reasons against the promotion that were overruled, a sentence
-    each."""
-
-    answer: Answer
-    """what became of the promotion as an event"""
-    learner: str
-    """the learner that serves now"""
-    before: str
-    """the learner that served until then"""
-    evidence: dict[str, Any]
-    """what spoke for it, by name"""
-    forced: tuple[str, ...]
-    """the reasons against it that were overruled, a sentence each"""
-
-
 # ---------------------------------------------------------------------------- before it begins
-
-
-class PlannedWin(NamedTuple):
-    """What a planned experiment would find if the candidate won the `share` of the sessions that have a winner.
-
-    A session is one list drafted by both learners and answered; the learner whose items got more answers wins it.
-    `found` is the probability of the verdict that the candidate is better, `days` the median number of days until then
-    (None if most experiments would not reach it)."""
-
-    share: float
-    """that share"""
-    found: float
-    """the probability of the verdict that the candidate is better"""
-    days: float | None
-    """the median number of days until that verdict; None if most experiments of that length would not reach it"""
-
-
-class PlannedExperiment(NamedTuple):
-    """How many people and sessions an experiment of `days` days would have, and what it would find, judged by recent
-    use of the loop.
-
-    A session is one list drafted by both learners (interleaved) and answered; `ties` is the share of them that neither
-    side wins. `wins` has, for several shares of sessions won by the candidate, what would be found. `caveat` says why
-    the estimate may be poor, "" if no reason is known."""
-
-    people: int
-    """how many people would take part"""
-    sessions: int
-    """how many lists would be interleaved and answered"""
-    ties: float
-    """the estimated share of sessions that neither side wins"""
-    days: float
-    """how many days the experiment would run"""
-    wins: tuple[PlannedWin, ...]
-    """for several shares of wins of the candidate, what the experiment would find"""
-    caveat: str
-    """why the estimate may be poor, in words; "" if there is no reason known"""
 
 
 MICROSECONDS = 86_400e6

@@ -9,101 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-from heedful.core.notebooks import table
-from heedful.data.frames import frame_of
 from heedful.loop.log import Event
 from heedful.loop.model import Context
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
-
-
-class Part(NamedTuple):
-    """The contribution of one feature to the score of the first item of a decision minus that of the second.
-
-    It is `counts` = `weight` * (`first` - `second`): the feature's weight times the difference of its values for the
-    two items. `name` is the feature."""
-
-    name: str
-    """the feature"""
-    weight: float
-    """its weight in the model of that time, for the person that the decision was for"""
-    first: float
-    """the value of the feature for the first item"""
-    second: float
-    """the value for the second item; if there is none, that of an item of average features, or 0 where the first is
-    explained by itself"""
-    counts: float
-    """weight * (first - second), in units of the score"""
-
-
-class Moved(NamedTuple):
-    """A piece of feedback, and by how much learning it changed the margin: the score of the first item minus that of
-    the second.
-
-    `event` is the id of the feedback, `seq` its sequence number in the log, `form` its form ("clicks", "grade", ...),
-    and `by` the change, above 0 if it was in favour of the first item."""
-
-    event: str
-    """the id of the feedback, which `Loop.undo` takes"""
-    seq: int
-    """its sequence number in the log"""
-    form: str
-    """the form of the feedback: "clicks", "grade", "thumb", ..."""
-    by: float
-    """the margin after learning from it minus the margin before; above 0 for the first item"""
-
-
-class Explanation(NamedTuple):
-    """Why the first item of a decision stands before the second, by the model that made the decision.
-
-    - `first`, `second`: the names of the two items; `second` is None if there was no other candidate.
-    - `margin`: the score of the first minus that of the second.
-    - `features`: what each feature adds to the margin, the largest in size first.
-    - `lessons`: the feedback that moved the margin, the largest move in size first.
-    - `arm`, `because`: how the decision was made ("learned", "control", ...), and a sentence on what put the first item
-      there.
-    - `prediction`: the prediction for the first item and the numbers that it is made from; None if nothing is
-      predicted."""
-
-    decision: str
-    """the id of the decision"""
-    arm: str
-    """how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported\""""
-    first: str
-    """the name of the item shown first"""
-    second: str | None
-    """the name of the item that it is compared with; None if there was no other candidate: then the first is compared
-    with an item of average features, or explained by itself"""
-    because: str
-    """a sentence on what put the first item there: the model, the caller's order, or chance"""
-    margin: float
-    """score of the first minus score of the second: the sum of `counts` over the features"""
-    features: tuple[Part, ...]
-    """the shares of the features in the margin, the largest in size first; those that are 0 are left out"""
-    lessons: tuple[Moved, ...]
-    """the feedback that moved the margin, the largest move in size first; the moves and the caller's own score sum to
-    the margin"""
-    prediction: dict[str, Any] | None = None
-    """the prediction for the first item and the numbers that it is made from, by name as its kind of feedback calls
-    them; None if nothing is predicted. If the first item is explained by itself (`second` is None), `margin` is its
-    score or the prediction"""
-
-    def to_frame(self, package: str = "pandas") -> Any:
-        """Return the features, a row each, the most important first, as a data frame of `package` ("pandas", "polars"
-        or "pyarrow").
-
-        Raise ModuleNotFoundError if it is not installed."""
-        return frame_of({name: [getattr(part, name) for part in self.features] for name in Part._fields}, package)
-
-    def _repr_html_(self) -> str:
-        other = "" if self.second is None else f" before {self.second}"
-        told = f"Decision {self.decision}: why {self.first} stood first{other}, by {self.margin:+.3g}"
-        parts = table(told, ["feature", "weight", "first", "second", "counts"], self.features, [self.because])
-        moved = table("What moved it", ["feedback", "event", "form", "by"], self.lessons)
-        return parts + (moved if self.lessons else "")
+from heedful.results.explanation import Explanation, Moved
 
 
 def explain(projection: Projection, id: str) -> Explanation:

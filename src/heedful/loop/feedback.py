@@ -16,8 +16,9 @@ from heedful.loop.interactions.forms import known_forms, parse_feedback
 from heedful.loop.log import Event, now
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.projection import PendingEvent, Projection
-from heedful.loop.records import Answer, FeedbackRecord, LostDecision
+from heedful.loop.records import FeedbackRecord
 from heedful.loop.strangers import about_known
+from heedful.results.answers import Answer, LostDecision
 from heedful.storage import Closed, Damaged
 
 LOST = (

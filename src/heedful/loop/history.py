@@ -5,9 +5,9 @@ quickly as that of a short one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from heedful.jit.kernel import Floats
 from heedful.loop import records
@@ -18,62 +18,10 @@ from heedful.loop.model import Context
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
+from heedful.results.history import LessonTold
 
 PAGE = 50
 """How many pieces of feedback are read from the log at a time."""
-
-
-class LessonTold(NamedTuple):
-    """A piece of feedback in terms of item names: what was preferred to what, and whether it was learned, late or
-    undone.
-
-    - `event`, `seq`, `time`, `form`: its id, its sequence number in the log, microseconds since 1970, and "clicks",
-      "grade", ...
-    - `decision`, `arm`, `person`: the id of the decision that it answers, how that was made ("learned", "control",
-      ...), and for whom.
-    - `chosen`, `over`: the items that it is for, best first, and the items shown that it ranks below these.
-    - `values`: the grade, rating, thumb (1 or -1) or weight of an action for each of `chosen`; otherwise empty.
-    - `text`: the corrected text, or the names of the actions.
-    - `late`, `undone`, `learned`: whether it came late, was taken back, and held something to learn.
-    - `said`: its JSON fields, if all of it is about items that were not on offer; `chosen`, `over` and `values` are
-      empty then."""
-
-    event: str
-    """the id of the feedback, which `Loop.undo` takes"""
-    seq: int
-    """its sequence number in the log"""
-    time: int
-    """when it was given, in microseconds since 1970"""
-    form: str
-    """the form of the feedback: "clicks", "grade", "thumb", ..."""
-    decision: str
-    """the id of the decision that it answers"""
-    arm: str
-    """how that decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported\""""
-    person: str | None
-    """whom the decision was for; None for nobody in particular"""
-    chosen: tuple[str, ...]
-    """names of the items that the feedback is for (clicked, rated, put first), the best first; for a thumb or an
-    action, also an item that it is against (see `values`). Empty for a thumb on the whole list and for an edit that is
-    no item"""
-    over: tuple[str, ...]
-    """names of the items shown that the feedback ranks below `chosen`, in the order shown; empty if it agrees with the
-    order shown, or compares nothing"""
-    values: tuple[float, ...]
-    """for a rating or grade, the number given to each item of `chosen`; for a thumb 1 or -1; for an action its weight,
-    below 0 if it is against its item; otherwise empty"""
-    text: str | None
-    """the corrected text, or the names of the actions; None if there is none, or if the loop stores no texts"""
-    late: bool
-    """whether it came later after the decision was shown than the setting `late_after` says"""
-    undone: bool
-    """whether it was undone or rolled back, so that the model is made without it"""
-    learned: bool
-    """whether it held something to learn and the learner did not fail on it (if it was undone: whether that had been
-    so)"""
-    said: Mapping[str, Any] | None = None
-    """the feedback as it was given, in its JSON fields, if all of it is about items that were not on offer when it was
-    decided: nothing is learned from it. Otherwise None"""
 
 
 def lessons(

@@ -16,7 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,6 @@ from heedful.loop.log import Event, Log, now, rollback_event
 from heedful.loop.model import Person
 from heedful.loop.movement import describe_unmoved
 from heedful.loop.projection import AGAIN, PendingEvent, Projection, PublishedState
-from heedful.loop.records import Answer, Decision
 from heedful.loop.request import Request, check_rows, encode_rows
 from heedful.loop.segments import Sealed
 from heedful.loop.serving import (
@@ -47,80 +46,24 @@ from heedful.loop.serving import (
     read_promotion,
 )
 from heedful.loop.settings import Manifest, Settings, built_learner, named_learners
+from heedful.results.answers import Answer, Decision, Forgotten, RolledBack
 from heedful.storage import Address, Place, place_of
 
 if TYPE_CHECKING:
-    from heedful.loop.apprentice import Apprentice
-    from heedful.loop.evaluate import Evaluation
-    from heedful.loop.experiment import Experiment, PlannedExperiment, Promoted, Promotion
-    from heedful.loop.explain import Explanation
-    from heedful.loop.health import Health
-    from heedful.loop.history import LessonTold
-    from heedful.loop.interactions.comparison.standing import Standings
     from heedful.loop.interactions.protocol import ItemPrediction
-    from heedful.loop.ranking import Ranking
-    from heedful.loop.report import Report
-    from heedful.loop.style import Describe, Style
-    from heedful.loop.why import Why
+    from heedful.loop.style import Describe
+    from heedful.results.answers import Ranking
+    from heedful.results.evaluation import Evaluation
+    from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotion
+    from heedful.results.explanation import Explanation, Why
+    from heedful.results.health import Health
+    from heedful.results.history import LessonTold
+    from heedful.results.report import Apprentice, Report
+    from heedful.results.standing import Standings
+    from heedful.results.style import Style
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
-
-
-class Forgotten(NamedTuple):
-    """The result of `Loop.forget`: what was erased of a person, and what could not be.
-
-    `events` counts the erased events; `exports` are paths of files written earlier that may still hold some of them,
-    those that killed exports left included;
-    `version` is that of the model without the person. `erased` is False while another process is reading, so that bytes
-    are left in the loop's files; `unreached` says in words what the loop cannot erase (of a database: its write-ahead
-    log, archive and standbys; of a folder: the files of Litestream). `alike` are other people whose names are spelt
-    alike, who may be the same person."""
-
-    events: int
-    """how many events were erased: decisions for the person, feedback on them, corrections of their style, and undos of
-    either"""
-    exports: tuple[str, ...]
-    """paths of files that exports wrote earlier, or left when killed; they may still hold the person's events, and the
-    loop cannot change them"""
-    version: int
-    """the version of the model without the person"""
-    erased: bool = True
-    """whether no bytes of the person's events are left in the loop's files; False while another process is reading"""
-    unreached: tuple[str, ...] = ()
-    """what the loop cannot erase them from, in words: of a database its write-ahead log, archive and standbys; of a
-    folder the files of Litestream, if it copies the log; () if there is nothing"""
-    alike: tuple[str, ...] = ()
-    """names of people who are still in the log and whose names differ in case, blanks or the code of a letter alone"""
-
-
-class PersonEvents(NamedTuple):
-    """What a loop has about a person: the lines of their events in order (decisions for them, activations, feedback on
-    them, undos of that, corrections of their style), and other names in the log that are spelt alike."""
-
-    person: str
-    events: tuple[dict[str, Any], ...]
-    alike: tuple[str, ...]
-    """names that differ in case, blanks or the code of a letter alone, and may be those of the same person"""
-
-
-class RolledBack(NamedTuple):
-    """The result of `Loop.rollback`: the answer to the event, and how much feedback it changed.
-
-    `to` is the version that the model went back to. `left_out` counts the pieces of feedback that no longer count,
-    `restored` those that count again because they were undone after that version, `forgotten` the people forgotten
-    after it, who stay forgotten."""
-
-    answer: Answer
-    """what became of the rollback as an event: applied, or duplicate if its id was in the log"""
-    to: int
-    """the version that the model went back to; the model equals it bit for bit if `forgotten` is 0"""
-    left_out: int
-    """how many pieces of feedback counted before the rollback and no longer do"""
-    restored: int
-    """how many pieces of feedback count again: they were undone or rolled back after version `to`"""
-    forgotten: int
-    """how many people were forgotten after version `to`; they stay forgotten"""
 
 
 class Unerased(TimeoutError):
@@ -905,7 +848,8 @@ class Loop:
         alone, promote the former one.
         """
         from heedful.loop import apprentice
-        from heedful.loop.experiment import NotReady, Promoted, evidence_of, evidence_of_log
+        from heedful.loop.experiment import NotReady, evidence_of, evidence_of_log
+        from heedful.results.experiment import Promoted
 
         event_id, projection = records.new_id() if id is None else records.check_id("id", id), self.projection
         if not isinstance(force, bool):

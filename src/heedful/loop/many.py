@@ -19,8 +19,8 @@ from heedful.core.engine import Engine, Outcome, map_tasks, run_tasks
 from heedful.core.fold import generators
 from heedful.core.shards import check_batches
 from heedful.core.validation import check_count
-from heedful.loop.evaluate import Evaluation
 from heedful.loop.loop import Loop
+from heedful.results.evaluation import Evaluation
 from heedful.storage import Address
 
 Array = npt.NDArray[np.float64]

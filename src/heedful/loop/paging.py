@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.validation import describe
 from heedful.loop import records
-from heedful.loop.records import Arm
+from heedful.results.answers import Arm
 
 if TYPE_CHECKING:
     from heedful.loop.packing import LoggedDecision

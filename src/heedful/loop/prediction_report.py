@@ -13,64 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.frames import frame_of
-from heedful.loop.cluster_robust import Difference, paired_difference
+from heedful.loop.cluster_robust import paired_difference
 from heedful.loop.windows import windows
-
-
-class PredictionWindow(NamedTuple):
-    """The mean scores over some consecutive answers: one point of a line over time.
-
-    `score` is that of the model's predictions (None if none was made), `baseline` that of the baseline, over `answers`
-    answers; `seq` and `time` (microseconds since 1970) are those of the last one."""
-
-    seq: int
-    """sequence number in the log of the feedback with the last of these answers"""
-    time: int
-    """when that was given, in microseconds since 1970"""
-    answers: int
-    """how many answers these are"""
-    score: float | None
-    """the mean score of the predictions of these answers; None if none was predicted"""
-    baseline: float
-    """the mean score of the baseline over all of these answers"""
-
-
-class PredictionReport(NamedTuple):
-    """The mean score of a loop's predictions (`score`), next to that of a `baseline` on the same answers.
-
-    `measure` says in words what a score is, `compared_with` what the baseline predicts; `lower_is_better` is True for
-    errors. `difference` is score minus baseline with its interval, `unsaid` the reason if there is none. `series` has
-    both over time; `details` what only this kind of feedback reports."""
-
-    measure: str
-    """what a score is, in words: "mean |predicted - given|\""""
-    lower_is_better: bool
-    """whether a score is an error (lower is better) or a success rate"""
-    compared_with: str
-    """what the baseline predicts, in words: "the median grade so far\""""
-    answers: int
-    """how many answers there are"""
-    score: float | None
-    """the mean score of the predictions; None if no answer was predicted"""
-    baseline: float | None
-    """the mean score of the baseline on the answers that were predicted (on all, if none was); None without answers"""
-    difference: Difference | None
-    """score minus baseline, with its 95 % interval, which is cluster-robust over people; None if it cannot be
-    computed"""
-    unsaid: str
-    """why there is no difference, in words; "" if there is one"""
-    series: tuple[PredictionWindow, ...]
-    """the scores over time, oldest first, in windows of about as many answers each"""
-    details: dict[str, Any] = {}  # noqa: RUF012  # nobody writes to it
-    """further results that only this kind of feedback has, by name, as JSON"""
-
-    def to_frame(self, package: str = "pandas") -> Any:
-        """Return the series, a row for each window, as a data frame of `package` ("pandas", "polars" or "pyarrow").
-
-        Raise ModuleNotFoundError if it is not installed."""
-        columns = {name: [getattr(each, name) for each in self.series] for name in PredictionWindow._fields}
-        return frame_of(columns, package)
+from heedful.results.report import PredictionReport, PredictionWindow
 
 
 class ScoredAnswer(NamedTuple):

@@ -32,7 +32,7 @@ from heedful.loop.log import Event, Log, Retractions
 from heedful.loop.model import Person
 from heedful.loop.movement import Moves
 from heedful.loop.packing import LoggedDecision, unpack
-from heedful.loop.records import Answer, FeedbackRecord
+from heedful.loop.records import FeedbackRecord
 from heedful.loop.request import Requests
 from heedful.loop.serving import (
     IMITATED,
@@ -49,6 +49,7 @@ from heedful.loop.serving import (
 from heedful.loop.settings import Manifest, built_learner, candidate_manifest, check_named, named_learners
 from heedful.loop.strangers import why_nothing_learned
 from heedful.loop.versions import declared_version
+from heedful.results.answers import Answer
 from heedful.storage import Address, Busy, Closed, Damaged, Owned, Place
 
 MARKS, BETWEEN = 4, 250

@@ -3,27 +3,10 @@ out or logged."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from heedful.loop.model import Person
 from heedful.loop.projection import PublishedState
 from heedful.loop.request import Request
-
-
-class Ranking(NamedTuple):
-    """All candidates of a request, ordered best first by the current model: their names (`ranking`), the version of
-    that model (a sequence number in the log), the names of those that are not on offer (`unknown`, None if all are),
-    and the fields that the loop makes no feature of (`undeclared`, None if there are none)."""
-
-    ranking: tuple[str, ...]
-    """the names of the candidates, best first"""
-    version: int
-    """the version of the model: the sequence number of the last event that it was made of"""
-    unknown: tuple[str, ...] | None = None
-    """the names of candidates that are not items on offer; None if all are"""
-    undeclared: tuple[str, ...] | None = None
-    """the fields of candidates and of the context that are no features of the loop, such as "candidates.bm25"; None if
-    there are none"""
+from heedful.results.answers import Ranking
 
 
 def ranking(state: PublishedState, own: Person | None, request: Request) -> Ranking:

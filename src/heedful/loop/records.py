@@ -6,25 +6,20 @@ described field by field."""
 
 from __future__ import annotations
 
-import math
-import os
 import re
-import threading
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from heedful.core.decoding import decoder
+from heedful.core.ids import new_id as new_id
 from heedful.core.validation import MOST, describe, is_number
 from heedful.core.wording import OBEYED
-
-Status = Literal["applied", "duplicate", "rejected"]
-Arm = Literal["learned", "control", "sampled", "interleaved", "imitated", "imported"]
+from heedful.results.answers import Arm
 
 LONGEST_ID = 200
 MOST_CANDIDATES = 100_000
@@ -144,95 +139,6 @@ class ExportRecord(msgspec.Struct, frozen=True):
     path: str
 
 
-class Answer(NamedTuple):
-    """What became of an event that was sent to a loop: `status` "applied", "duplicate" or "rejected", the last with the
-    `reason`.
-
-    `event` is its id, `seq` its sequence number in the log (None if it is not there), `version` that of the model
-    afterwards. `learned` says whether the model learned from it, `late` whether feedback came later than the setting
-    `late_after` allows."""
-
-    status: Status
-    """"applied"; "duplicate" if the same event was in the log already; "rejected", with the `reason`"""
-    event: str
-    """the id of the event"""
-    seq: int | None
-    """the sequence number of the event in the log, for a duplicate that of the first one; None if it was rejected"""
-    version: int
-    """the version of the model after the event"""
-    late: bool = False
-    """whether it is feedback that came later than the setting `late_after` says; it is learned all the same"""
-    learned: bool = False
-    """whether it changed what the model is made of: feedback with something to learn in it, an undo that took effect, a
-    rollback"""
-    reason: str | None = None
-    """why it was rejected, or why nothing was learned; None if there is nothing to say"""
-
-
-class LostDecision(Answer):
-    """The answer to feedback on a decision that is not in the log of a loop with `durable="feedback"`.
-
-    It is rejected: the decision was lost in a crash of the machine, or never made."""
-
-    __slots__ = ()
-
-
-class Decision(NamedTuple):
-    """A decision, as callers get it: the names of what to show, best first (`shown`), and how that came about.
-
-    `probability` is that of showing just this list (None if it is unknown), `version` that of the model, `arm` the
-    policy ("learned", "control", ...), `seq` the sequence number in the log. `predicted` has the prediction for each
-    item shown, `unknown` the names of candidates that are not on offer, `undeclared` the fields of the request that are
-    no features of the loop; all are None if there is nothing of the sort."""
-
-    id: str
-    """the id of the decision, which feedback on it names"""
-    shown: tuple[str, ...]
-    """the names of the candidates to show, best first"""
-    probability: float | None
-    """the probability of showing just this list; None if it is unknown"""
-    version: int
-    """the version of the model that made it"""
-    arm: str
-    """how it was made: "learned" (by the model), "control" (in the caller's order or at random, for comparison),
-    "sampled" (drawn around the model's order), "interleaved" (drafted by the model and a candidate learner),
-    "imitated" (in the caller's order, which the model learns to make) or "imported" (by another system)"""
-    seq: int
-    """its sequence number in the log"""
-    predicted: tuple[float | None, ...] | None = None
-    """the prediction for each item shown (a grade, a rating, a probability of being chosen), None for an unknown item;
-    None if this loop predicts nothing"""
-    unknown: tuple[str, ...] | None = None
-    """the names of candidates that are not on offer, shown or not; None if all are on offer"""
-    undeclared: tuple[str, ...] | None = None
-    """the fields of candidates and of the context that the loop makes no feature of, such as "candidates.bm25"; None
-    if there are none"""
-
-    def plain(self) -> dict[str, Any]:
-        """Return the fields by name, as in JSON; `predicted`, `unknown` and `undeclared` only if they are not None."""
-        return {name: value for name, value in zip(self._fields, self) if value is not None or name == "probability"}
-
-    def to_frame(self, package: str = "pandas") -> Any:
-        """Return what is shown, a row each, best first, with its predictions, as a data frame of `package`.
-
-        `package` is "pandas", "polars" or "pyarrow". Raise ModuleNotFoundError if it is not installed."""
-        from heedful.data.frames import frame_of
-
-        return frame_of(self._columns(), package)
-
-    def _columns(self) -> dict[str, list[Any]]:
-        told = {"item": self.shown, "predicted": self.predicted}
-        return {name: list(values) for name, values in told.items() if values is not None}
-
-    def _repr_html_(self) -> str:
-        from heedful.core.notebooks import table
-
-        columns = {"": range(1, len(self.shown) + 1), **self._columns()}
-        chance = "unknown" if self.probability is None else f"{self.probability:.3g}"
-        told = f"probability of just this {chance}; arm {self.arm}; model version {self.version}"
-        return table(f"Decision {self.id}", list(columns), zip(*columns.values()), [told])
-
-
 # ---------------------------------------------------------------------------- feedback as it is given
 
 
@@ -282,40 +188,6 @@ def check_id(name: str, value: object) -> str:
 def _came(value: object) -> str:
     """Return what came in place of a text, for messages: a field that is missing is None here, and null in JSON."""
     return "none" if value is None else describe(value)
-
-
-def new_id() -> str:
-    """Return a new id: 32 hexadecimal digits of the time in milliseconds and 80 random bits, as in a UUID of version 7.
-
-    Ids in the order of time stand side by side in the log's index; random ones would touch a page of the disk each.
-    """
-    return f"{time.time_ns() // 1_000_000:012x}{_random_bytes(10).hex()}"
-
-
-_random: dict[str, Any] = {"bytes": b"", "at": 0}
-_drawing = threading.Lock()
-
-
-def _random_bytes(n: int) -> bytes:
-    """Return `n` random bytes, taken from a buffer of bytes that the operating system was asked for at once."""
-    with _drawing:
-        at = _random["at"]
-        if at + n > len(_random["bytes"]):
-            _random["bytes"], at = os.urandom(4096), 0
-        _random["at"] = at + n
-        drawn: bytes = _random["bytes"][at : at + n]
-        return drawn
-
-
-def _draw_anew() -> None:
-    """Empty the buffer of random bytes in a forked process, so that it does not draw the same as its parent."""
-    global _drawing
-    _drawing = threading.Lock()
-    _random["bytes"] = b""
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_draw_anew)
 
 
 def check_text(name: str, value: object, most: int = 1_000_000) -> str:
@@ -401,25 +273,6 @@ def given_scores(record: DecisionRecord) -> list[float]:
 def encode(value: object) -> str:
     """Return `value`, one of the structs here, as JSON text."""
     return msgspec.json.encode(value).decode()
-
-
-def plain(value: object) -> Any:
-    """Return a result as plain values for JSON.
-
-    Named tuples become objects, at any depth; a field that is None is left out if it has a default. Numbers that are
-    not finite become None."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        kept = [(name, part) for name, part in zip(value._fields, value) if part is not None or _says_none(value, name)]
-        return {name: plain(part) for name, part in kept}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if isinstance(value, dict):
-        return {name: plain(part) for name, part in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _says_none(value: Any, name: str) -> bool:
-    return name not in value._field_defaults
 
 
 decode_export = decoder(ExportRecord).decode

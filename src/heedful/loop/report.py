@@ -14,175 +14,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.notebooks import table
-from heedful.core.wording import count
-from heedful.data.frames import frame_of
 from heedful.loop import apprentice, records
-from heedful.loop.apprentice import Apprentice
-from heedful.loop.arms import DrawnArms, SampleRatio, Shares, ShownList, arm_difference, compare_shares, sample_ratio
-from heedful.loop.cluster_robust import Difference
-from heedful.loop.interactions.findings import (
-    CLICK_THROUGH,
-    interval,
-    prediction_sentences,
-    sentence,
-    shares_sentence,
-)
+from heedful.loop.arms import DrawnArms, ShownList, arm_difference, compare_shares, sample_ratio
 from heedful.loop.interactions.protocol import Interaction, Step
 from heedful.loop.log import Event
 from heedful.loop.model import own_state
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import PredictionReport
 from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.silence import NONE, is_over
-from heedful.loop.simulation import MeasuredRegret, SimulatedAnswer, Simulation, Truth
+from heedful.loop.simulation import SimulatedAnswer, Simulation, Truth
 from heedful.loop.windows import windows
+from heedful.results.report import (
+    Arm,
+    Counts,
+    Difference,
+    Report,
+    SampleRatio,
+    Shares,
+    Window,
+)
 
 CLICKS = ("clicks", "action", "actions")
 """The forms of feedback that say that something in a list was chosen, by the way, without judging the list."""
-
-
-class Arm(NamedTuple):
-    """How many lists of one arm were shown and answered, and the mean score of those answered (`mean`).
-
-    There are two arms: learned lists, in the model's order, and control lists, in the caller's own order (or a random
-    one), shown to a share of requests for comparison."""
-
-    shown: int
-    """how many lists of this arm were shown"""
-    answered: int
-    """how many of them have feedback that says which item was preferred, or that none was; with the setting
-    `none_after` all that are so old, as those without feedback count as answered with none"""
-    mean: float | None
-    """the mean score of those answered, by `Interaction.score` (for lists by features 1 / the position of the preferred
-    item); None if there are none"""
-
-
-class Window(NamedTuple):
-    """Counts and mean scores of learned and control lists among some consecutive lists: one point of a line over time.
-
-    Learned lists are in the model's order, control lists in the caller's own. `seq` and `time` (microseconds since
-    1970) are those of the last of the lists."""
-
-    seq: int
-    """sequence number in the log of the last of these lists"""
-    time: int
-    """when that list was shown, in microseconds since 1970"""
-    learned: Arm
-    """those in the model's order"""
-    control: Arm
-    """those in the caller's own order"""
-
-
-class Counts(NamedTuple):
-    """Counts of the feedback on all decisions looked at.
-
-    `given` pieces count; of these `empty` hold nothing to learn, `contradictory` contradict the present model, and
-    `late` came late. What was undone or rolled back counts in `undone` alone."""
-
-    given: int
-    """how many pieces of feedback there are that were not undone or rolled back"""
-    empty: int
-    """how many of them hold nothing to learn: nothing was clicked, or nothing is compared"""
-    contradictory: int
-    """how many of them contradict the model as it is now. For rankings: w . D < 0, the negative part in Shivaswamy &
-    Joachims 2015 ([J15]), where w are the weights and D the features of the preferred minus those of the shown list;
-    for others, a prediction that is far off"""
-    late: int
-    """how many of them came later after their decision than the setting `late_after`; they were learned all the same"""
-    undone: int
-    """how many pieces of feedback were undone or rolled back"""
-
-
-class Report(NamedTuple):
-    """A report on how well a loop does, measured from its log over the newest decisions.
-
-    - `version`, `decisions`, `whole`, `since`: the model's version, how many decisions were looked at, whether these
-      are all, and when the first was made.
-    - `imported`, `waiting`: how many were made by another system, and how many are deferred and not activated.
-    - `learned`, `control`, `difference`: lists in the model's order, lists in the caller's own order, and their
-      difference with its interval; `unsaid` says why that is missing.
-    - `series`: both over time. `feedback`: counts of the feedback.
-    - `sample_ratio`, `click_through`: whether both kinds of list are answered equally often, and the share of them in
-      which something was clicked. `none_after`: after how many seconds silence counts as an answer.
-    - `prediction`, `thumbs`, `simulation`, `apprentice`: what only some loops have, None in others."""
-
-    version: int
-    """the version of the model at the time of the report"""
-    decisions: int
-    """how many decisions were looked at: the newest"""
-    whole: bool
-    """whether those are all decisions in the log"""
-    since: int | None
-    """when the oldest of them was made, in microseconds since 1970; None if there are none"""
-    imported: int
-    """how many of the decisions another system made: they count as neither learned nor control"""
-    waiting: int
-    """how many of the decisions were deferred and never activated: they were not shown"""
-    learned: Arm
-    """the lists that the model ordered"""
-    control: Arm
-    """the lists that were left in the caller's own order, for comparison"""
-    difference: Difference | None
-    """mean score of learned lists minus that of control lists, with a 95 % interval that holds although one of the two
-    loses answers (`heedful.loop.arms`); None if it cannot be computed, or if one is answered less often
-    (`sample_ratio`)"""
-    unsaid: str
-    """why there is no difference, in words; "" if there is one"""
-    series: tuple[Window, ...]
-    """learned and control lists over time, oldest first"""
-    feedback: Counts
-    """counts of the feedback"""
-    simulation: MeasuredRegret | None
-    """the regret and its bound, if a simulated person teaches the loop; otherwise None"""
-    prediction: PredictionReport | None = None
-    """how well answers were predicted; None if this kind of feedback predicts nothing"""
-    thumbs: Shares | None = None
-    """the share of thumbs up on learned and on control lists; None if there was no thumb"""
-    unknown: int | None = None
-    """how many of the decisions were on candidates some of which were not on offer; None if none was"""
-    apprentice: Apprentice | None = None
-    """how well the learner imitates the caller's order, and whether it may serve; None in a loop without the setting
-    `apprentice`"""
-    sample_ratio: SampleRatio | None = None
-    """whether learned lists and control lists are answered equally often, as they have to be to be compared; None if
-    they are not compared, or if silence is an answer (`none_after`)"""
-    click_through: Shares | None = None
-    """the share of learned lists and of control lists in which something was clicked or acted on in its favour, whether
-    they have an answer or not; None if nothing ever was"""
-    none_after: float | None = None
-    """after how many seconds a list without an answer counts as answered with none: the setting `none_after`"""
-
-    def to_frame(self, package: str = "pandas") -> Any:
-        """Return the series as a data frame of `package` ("pandas", "polars" or "pyarrow"): a row for each window of
-        time.
-
-        Columns are `seq`, `time` and the fields of both arms, such as `learned_mean`. `prediction` has a frame of its
-        own. Raise ModuleNotFoundError if the package is not installed."""
-        columns: dict[str, list[Any]] = {
-            name: [getattr(each, name) for each in self.series] for name in ("seq", "time")
-        }
-        for arm in ("learned", "control"):
-            for name in Arm._fields:
-                columns[f"{arm}_{name}"] = [getattr(getattr(each, arm), name) for each in self.series]
-        return frame_of(columns, package)
-
-    def _repr_html_(self) -> str:
-        arms: list[Any] = [("learned", *self.learned), ("control", *self.control)]
-        title, columns = f"Report on {count(self.decisions, 'decision')}", ["arm", "shown", "answered", "mean"]
-        told = sentence(self.unsaid) if self.difference is None else interval(self.difference)
-        if self.thumbs is not None:
-            told += f" {shares_sentence('Thumbs up', self.thumbs, 'learned', 'control')}."
-        if self.click_through is not None:
-            told += f" {shares_sentence(CLICK_THROUGH, self.click_through, 'learned', 'control')}."
-        counts = self.feedback
-        given = f"Feedback: {counts.given:,}, of them {counts.empty:,} with nothing to learn from, "
-        given += f"{counts.contradictory:,} against what the model says by now, {counts.late:,} late; "
-        given += f"{counts.undone:,} more undone."
-        predicted = [] if self.prediction is None else [" ".join(prediction_sentences(self.prediction))]
-        imitates = [] if self.apprentice is None else [self.apprentice.told]
-        return table(title, columns, arms, [told, *predicted, given, *imitates])
 
 
 class _ScoredList(NamedTuple):

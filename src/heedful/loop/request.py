@@ -18,6 +18,7 @@ import numpy.typing as npt
 from heedful.core.validation import check_count, describe, finite_array
 from heedful.data.comparisons import join_names
 from heedful.data.frames import rows_in
+from heedful.data.hits import are_hits
 from heedful.features import Encoding
 from heedful.features.encoding import Features
 from heedful.jit.kernel import Floats, Ints
@@ -30,7 +31,6 @@ from heedful.loop.settings import Manifest
 from heedful.loop.strangers import (
     NotOnOffer,
     Strangers,
-    are_hits,
     from_hits,
     not_asked_about,
     not_shown,

@@ -15,52 +15,15 @@ import numpy.typing as npt
 from heedful.core.wording import count, percent
 from heedful.evaluation.change import rise, start_weight, starts
 from heedful.evaluation.leaning import log_evidence
+from heedful.results.health import Signal
 
 if TYPE_CHECKING:
-    from heedful.loop.arms import SampleRatio
+    from heedful.results.report import SampleRatio
 
 Array = npt.NDArray[np.float64]
 
 MOST = 0.5
 """The share of the feedback above which one person gives too much of it."""
-
-
-class Signal(NamedTuple):
-    """One test of the feedback: what was compared, with what evidence, and what to do next.
-
-    - `name`: "unanswered", "late", "empty", "contradictory", "one person", "error" or "sample ratio".
-    - `alarm`, `evidence`, `error_rate`: an alarm is raised if `evidence`, an e-value, reaches 1 / `error_rate`, the
-      probability of a false alarm at most.
-    - `about`, `said`, `remedy`: what is compared, what was found and what to do next, in sentences.
-    - `values`, `people`: how many values there are, and how many people they come from.
-    - `before`, `after`, `since`: the means before and after the likeliest time of a change, in microseconds since 1970,
-      of what was compared: of people or of rounds (`heedful.evaluation.change.rise`).
-    """
-
-    name: str
-    """what it is: "unanswered", "late", "empty", "contradictory", "one person", "error" or "sample ratio\""""
-    alarm: bool
-    """whether the evidence suffices for an alarm: `evidence` >= 1 / `error_rate`"""
-    about: str
-    """what is compared, as a sentence"""
-    said: str
-    """what was found, as a sentence"""
-    evidence: float
-    """an e-value: if nothing is wrong, it ever reaches 1 / `error_rate` with probability `error_rate` at most"""
-    error_rate: float
-    """the probability of a false alarm, at most, however often one looks"""
-    values: int
-    """how many values there are; people and rounds are compared, so fewer"""
-    people: int
-    """how many people they come from; a decision for nobody in particular counts as one"""
-    before: float | None
-    """the mean before the likeliest time of a change; None if there is no such time"""
-    after: float | None
-    """the mean since then, or over all if there is no such time; None without values"""
-    since: int | None
-    """when the likeliest change was, in microseconds since 1970; None if there is none"""
-    remedy: str
-    """what to do next, as sentences"""
 
 
 class WatchedLoop(NamedTuple):

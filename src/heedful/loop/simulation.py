@@ -25,6 +25,7 @@ from heedful.loop.packing import LoggedDecision
 from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.snapshots import read_own
+from heedful.results.report import At, MeasuredRegret
 from heedful.spaces.ranking import Ranking
 from heedful.storage import Address, place_of
 from heedful.worlds.queries import feature_bounds
@@ -72,37 +73,6 @@ class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if found.alpha is not None and not 0.0 < found.alpha <= 1.0:
             raise ValueError(f"{FILE}: alpha: expected a number above 0, at most 1, got {found.alpha}")
         return found
-
-
-class At(NamedTuple):
-    """One point of a regret curve: the average `regret` over the first `t` learned lists that were answered, and the
-    theorem's `bound` on it (None if it does not apply)."""
-
-    t: int
-    """how many learned lists had been answered"""
-    regret: float
-    """the mean of U(best list) - U(list shown) over them"""
-    bound: float | None
-    """the theorem's bound on that; None if it does not apply"""
-
-
-class MeasuredRegret(NamedTuple):
-    """The regret of a simulated loop: how far the true utility of its learned lists fell short of that of the best
-    lists.
-
-    `regret` is the mean over the `lists` that were answered, `bound` the learner's theorem's bound on it (None if the
-    theorem does not apply, and `unbound` says why); `curve` has both over time."""
-
-    lists: int
-    """the number of learned lists that were answered"""
-    regret: float | None
-    """the mean of U(best list) - U(list shown) over them, where U is the true utility; None if there are none"""
-    bound: float | None
-    """the bound on it by the learner's theorem; None if the theorem does not apply"""
-    unbound: str
-    """why there is no bound, in words; "" if there is one"""
-    curve: tuple[At, ...]
-    """the average regret over time, at most `POINTS` points, in order"""
 
 
 class SimulatedAnswer(NamedTuple):

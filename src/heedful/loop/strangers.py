@@ -17,12 +17,11 @@ from typing import Any, NamedTuple
 
 from heedful.core.validation import describe
 from heedful.data.comparisons import join_names
+from heedful.data.hits import HIT
 from heedful.loop import records
 from heedful.loop.interactions.forms import Form
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord
 
-HIT = "_id"
-"""The field by which an object is recognised as a hit of a search engine."""
 _HIT = {"_id", "_score", "_source", "_index", "_type", "_version", "_seq_no", "_primary_term", "_routing", "_ignored"}
 _HIT |= {"_explanation", "_node", "_shard", "_nested", "fields", "highlight", "inner_hits", "matched_queries", "sort"}
 
@@ -161,14 +160,6 @@ def _heights(scores: Sequence[object]) -> list[float]:
     largest = max(map(abs, there), default=0.0) or 1.0
     mean = sum(each / largest for each in there) / max(len(there), 1)
     return [mean if each is None else each / largest for each in numbers]
-
-
-def are_hits(candidates: object) -> bool:
-    """Return whether candidates are hits of a search engine: a sequence whose first entry is a mapping with the key
-    `_id`."""
-    if not isinstance(candidates, Sequence) or isinstance(candidates, str) or not len(candidates):
-        return False
-    return isinstance(candidates[0], Mapping) and HIT in candidates[0]
 
 
 def from_hits(

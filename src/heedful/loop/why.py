@@ -12,17 +12,15 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from heapq import merge
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from heedful.core.fold import copy_arrays, count_numbers
-from heedful.core.notebooks import table
-from heedful.data.frames import frame_of
 from heedful.loop.explain import LoggedPast, by_size
-from heedful.loop.interactions.contributions import Contribution, Method
 from heedful.loop.interactions.protocol import Step
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.projection import Projection
+from heedful.results.explanation import EventMethod, Influence, Why
 
 BUDGET = 100_000.0
 """The default of how much leaving feedback out one by one may cost, in updates of a small perceptron; an update takes
@@ -35,92 +33,6 @@ NUMBERS = 10_000.0
 """How many numbers, in the features of a decision and the state of the model together, double the cost of an update."""
 BYTES = 256_000_000
 """The most bytes of memory that the features of their decisions may take meanwhile."""
-
-EventMethod = Literal["leave-one-out", "additive", "movement", "none"]
-
-
-class Influence(NamedTuple):
-    """A piece of feedback, and by how much it raised the score of the item that is explained.
-
-    `event`, `seq` and `form` are its id, sequence number in the log and form ("clicks", ...), `decision` is the id of
-    the decision that it answers. `by` is the rise of the score, `lead` that of the lead over the item it is compared
-    with (None if there is none)."""
-
-    event: str
-    """the id of the feedback, which `Loop.undo` takes"""
-    seq: int
-    """its sequence number in the log"""
-    form: str
-    """its form: "clicks", "grade", "thumb", ..."""
-    decision: str
-    """the id of the decision that it answers"""
-    by: float
-    """by how much it raised the score"""
-    lead: float | None
-    """by how much it raised the lead of the item over the one that it is compared with; None if there is none"""
-
-
-class Why(NamedTuple):
-    """Why a candidate (`item`) of a decision had its score, by the model that made the decision.
-
-    - `arm`, `place`, `version`: how the decision was made, the item's place in what was shown (from 1), and the model's
-      version.
-    - `score`, `score_is`: the score, None if the learner gives none, and what it is, such as "expected rating".
-    - `next`, `lead`: the item that it is compared with, and the score minus that item's.
-    - `features`, `events`: what each feature contributes, and the feedback that moved the score most, the largest
-      first; `features_by` and `events_by` name the methods, `features_about` and `events_about` describe them.
-    - `considered`, `undone_since`: how many pieces of feedback the model was made of that still count, and that were
-      undone since."""
-
-    decision: str
-    """the id of the decision"""
-    item: str
-    """the name of the candidate"""
-    arm: str
-    """how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported\""""
-    place: int | None
-    """its place in what was shown, 1 for the first; None if it was a candidate and not shown"""
-    version: int
-    """the version of the model that made the decision"""
-    score: float | None
-    """the score that the model gives it; None if the learner gives items no score"""
-    score_is: str
-    """what the score is: "score", "expected rating", "utility\""""
-    next: str | None
-    """what the item is compared with: the one shown after it; for the last one shown, the best that was not shown; for
-    an item that was not shown, the last one shown; None if there is no other"""
-    lead: float | None
-    """the score minus that of `next`"""
-    features_by: Method
-    """how contributions were computed: exact, gradient, removed, or none"""
-    features_about: str
-    """that method in words, or why there are none"""
-    features: tuple[Contribution, ...]
-    """the largest contribution first; those that are 0 are left out"""
-    events_by: EventMethod
-    """how the influence of feedback was computed. "leave-one-out": the score minus the score of a model made without
-    it; "additive": what it added to the score, which is the same for this learner; "movement": by how much the score
-    changed when it was learned; "none\""""
-    events_about: str
-    """that method in words, with its limits, or why there is none"""
-    events: tuple[Influence, ...]
-    """the feedback that moved the score most, the most first"""
-    considered: int
-    """how many pieces of feedback the model was made of that have not been undone or rolled back since"""
-    undone_since: int
-    """how many pieces of feedback the model was made of that were undone or rolled back since; they are not listed"""
-
-    def to_frame(self, package: str = "pandas") -> Any:
-        """Return the contributions, the largest first, as a data frame of `package` ("pandas", "polars" or "pyarrow").
-
-        Raise ModuleNotFoundError if it is not installed."""
-        return frame_of({n: [getattr(part, n) for part in self.features] for n in Contribution._fields}, package)
-
-    def _repr_html_(self) -> str:
-        told = f"Decision {self.decision}: why {self.item} has the {self.score_is} {_number(self.score)}"
-        parts = table(told, ["feature", "value", "weight", "counts"], self.features, [self.features_about])
-        columns = ["feedback", "event", "form", "decision", "by", "lead"]
-        return parts + table("What moved it", columns, self.events, [self.events_about])
 
 
 def why(projection: Projection, id: str, item: str, top: int = 10, budget: float = BUDGET) -> Why:
@@ -379,10 +291,6 @@ class _Inquiry:
 
 def _seq(step: Step | Event) -> int:
     return step.event.seq if isinstance(step, Step) else step.seq
-
-
-def _number(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.3g}"
 
 
 # ---------------------------------------------------------------------------- methods in words

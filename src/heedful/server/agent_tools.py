@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from heedful import __version__
 from heedful.core.formatting import signed
 from heedful.core.validation import describe
-from heedful.loop.records import Answer, plain
+from heedful.results.answers import Answer, plain
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

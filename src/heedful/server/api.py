@@ -16,8 +16,8 @@ from heedful.io import events_of_person
 from heedful.learners.registry import is_own, is_packaged
 from heedful.loop import Loop
 from heedful.loop.loop import Unerased
-from heedful.loop.records import plain
 from heedful.loop.settings import check_learner
+from heedful.results.answers import plain
 from heedful.server.auth import refuse_scope
 from heedful.server.codecs import check_list
 from heedful.server.decisions import answer_fields, outcome

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from heedful.core.validation import describe
-from heedful.loop.records import Answer, LostDecision
+from heedful.results.answers import Answer, LostDecision
 from heedful.server import codecs
 from heedful.server.codecs import FLOAT32
 from heedful.server.loop_worker import FEW

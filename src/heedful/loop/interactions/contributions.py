@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-Method = Literal["exact", "gradient", "removed", "none"]
+from heedful.results.explanation import Contribution, Contributions
 
 EXACT = "exact: the score is the sum of its parts"
 GRADIENT = (
@@ -16,33 +16,6 @@ REMOVED = (
     "by removal: the score less the score of the item with that feature at 0, one feature at a time; the parts need "
     "not sum to the score"
 )
-
-
-class Contribution(NamedTuple):
-    """How much one feature of an item adds to the item's score."""
-
-    name: str
-    """the name of the feature, or of a part of the score that is no feature"""
-    value: float
-    """the value of the feature as the learner sees it; 1 for a part that is no feature, such as a mean"""
-    weight: float | None
-    """the change of the score per unit of the feature; None if the feature was removed instead"""
-    counts: float
-    """the contribution, in units of the score"""
-
-
-class Contributions(NamedTuple):
-    """The contributions of all features of an item to its score."""
-
-    method: Method
-    """exact: the parts sum to the score; gradient: derivative times feature; removed: the score without the feature;
-    none: there are none, and `about` says why"""
-    about: str
-    """the method, or why there are no parts, in words"""
-    score_is: str
-    """what the score is: "predicted rating", "utility\""""
-    parts: tuple[Contribution, ...] = ()
-    """the largest first; those that are 0 are left out"""
 
 
 def sort_parts(parts: Iterable[Contribution]) -> tuple[Contribution, ...]:

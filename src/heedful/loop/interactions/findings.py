@@ -13,15 +13,20 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.wording import count as count
-from heedful.core.wording import percent
 from heedful.loop.signals import duration
+from heedful.results.sentences import (
+    CLICK_THROUGH,
+    _measure,
+    interval,
+    number,
+    prediction_sentences,
+    sentence,
+    shares_sentence,
+)
 
 if TYPE_CHECKING:
-    from heedful.loop.arms import Shares
-    from heedful.loop.cluster_robust import Difference
     from heedful.loop.interactions.card import Card
-    from heedful.loop.prediction_report import PredictionReport
-    from heedful.loop.report import Arm, Report
+    from heedful.results.report import Arm, Difference, PredictionReport, Report
 
 POINTS = 20
 """The most points of a line over time."""
@@ -29,8 +34,8 @@ EACH = 8
 """The fewest answered lists behind each point of a line over time; with fewer, one sees only noise."""
 BY_THE_PAGE = "put in order by the page itself after a lesson, or imported"
 """Who made the lists that belong to neither arm; follows the number of such lists."""
-CLICK_THROUGH = "With a click"
-"""What the share of lists is called in which something was clicked."""
+
+
 MISTAKES = "Look at the lessons below: some may be mistakes. Each can be undone."
 
 
@@ -124,29 +129,11 @@ class Findings(NamedTuple):
 # ---------------------------------------------------------------------------- words
 
 
-def number(value: float | None, places: int = 2) -> str:
-    """Return `value` with `places` decimals and a typographic minus; an en dash for None."""
-    return "–" if value is None else f"{value:.{places}f}".replace("-", "−")
-
-
 def basis(comparisons: int, people: int, noun: str) -> str:
     """Return in words how many comparisons, which `noun` names, of how many people a measure rests on, the beginning of
     a sentence."""
     alike = ", each of whom counts alike, as does a decision for nobody in particular" if people > 1 else ""
     return f"It rests on {count(comparisons, noun)} from {count(people, 'person', 'people')}{alike}"
-
-
-def sentence(text: str) -> str:
-    """Return `text` with a capital letter and a full stop."""
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def interval(apart: Difference, hint: str = "") -> str:
-    """Return a sentence with a difference of two means and its 95 % confidence interval, both in `apart`.
-
-    The text `hint` is inserted after the difference."""
-    by, low, high = (f"{each:+.2f}".replace("-", "−") for each in (apart.by, apart.low, apart.high))
-    return f"Difference: {by}{hint} (95 % confidence interval: {low} to {high})."
 
 
 def lists_sentence(report: Report, noun: str = "list") -> str:
@@ -157,24 +144,6 @@ def lists_sentence(report: Report, noun: str = "list") -> str:
     if report.since is not None:
         since = f", since {datetime.fromtimestamp(report.since // 1_000_000, UTC):%Y-%m-%d %H:%M:%S UTC}"
     return f"Looked at: {'all' if report.whole else 'the newest'} {count(report.decisions, noun)}{since}."
-
-
-def shares_sentence(what: str, found: Shares, learned: str, control: str) -> str:
-    """Return in words, without a full stop, a share of either kind of list, with intervals, and their difference.
-
-    `what` is what the share is of, `learned` and `control` are the names of the two kinds."""
-    told = []
-    for each, name in ((found.learned, learned), (found.control, control)):
-        if each.share is not None:
-            between = ""
-            if each.low is not None and each.high is not None:
-                between = f" (from {percent(each.low)} to {percent(each.high)})"
-            told.append(f"{percent(each.share)} of {each.total:,}{between} of {name}")
-    line = f"{what}: {', '.join(told)}"
-    if (apart := found.difference) is None:
-        return line
-    line += f"; the difference is {apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f}, with 95 % confidence"
-    return f"{line} ({count(apart.people, 'person', 'people')})"
 
 
 def click_section(report: Report, card: Card) -> tuple[Section, ...]:
@@ -357,19 +326,6 @@ def prediction_section(found: PredictionReport, more: Sequence[str] = ()) -> Sec
     return Section("How well does it predict?", (*prediction_sentences(found), *more), prediction_picture(found))
 
 
-def prediction_sentences(found: PredictionReport) -> tuple[str, ...]:
-    """Return sentences on the scores in `found`: those of the predictions and of a baseline, and their difference, or
-    why there is none."""
-    if found.score is None or found.baseline is None:
-        return (sentence(found.unsaid),)
-    compared = (
-        f"{_measure(found)}, over {count(found.answers, 'answer')}: predictions {number(found.score)}, "
-        f"{found.compared_with} {number(found.baseline)}."
-    )
-    hint = f", {'below' if found.lower_is_better else 'above'} 0 is better"
-    return compared, sentence(found.unsaid) if found.difference is None else interval(found.difference, hint)
-
-
 def prediction_picture(found: PredictionReport) -> Picture | None:
     """Return a picture of the scores in `found` over time, those of predictions and those of a baseline.
 
@@ -393,11 +349,6 @@ def prediction_picture(found: PredictionReport) -> Picture | None:
         f"from {number(reference[0])} to {number(reference[-1])}.",
         f"{measure} over time. {'Lower' if found.lower_is_better else 'Higher'} is better.",
     )
-
-
-def _measure(found: PredictionReport) -> str:
-    """Return the name of the measure in `found`, with a capital letter."""
-    return f"{found.measure[:1].upper()}{found.measure[1:]}".replace(" - ", " − ")
 
 
 def merge_windows(series: Sequence[tuple[int, float, float]]) -> list[tuple[int, float, float]]:

@@ -23,7 +23,7 @@ from heedful.loop.records import (
 )
 
 if TYPE_CHECKING:
-    from heedful.loop.history import LessonTold
+    from heedful.results.history import LessonTold
 
 Json = Mapping[str, Any]
 

@@ -22,7 +22,7 @@ from heedful.loop.settings import Settings
 from heedful.loop.strangers import around
 
 if TYPE_CHECKING:
-    from heedful.loop.report import Arm
+    from heedful.results.report import Arm
 
 MUTE = "thumbs and edits, which are all that came, do not say which item was preferred to which"
 """Why learned and control lists cannot be compared if all feedback was thumbs and edits, in words."""

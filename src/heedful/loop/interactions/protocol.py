@@ -23,31 +23,31 @@ from heedful.loop.interactions import contributions as parts_of
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.columns import Columns
-from heedful.loop.interactions.contributions import Contributions
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
 from heedful.loop.interactions.forms import Form
-from heedful.loop.interactions.measure import Compared, ListClick, Measure
+from heedful.loop.interactions.measure import Compared, ListClick
 from heedful.loop.interactions.named import loop_learner, name_fitting
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.telling import Part
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import Arm as DecisionArm
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord, check_id, check_number
 from heedful.loop.request import Request
 from heedful.loop.settings import Manifest, Settings
+from heedful.results.answers import Arm as DecisionArm
+from heedful.results.evaluation import Measure
+from heedful.results.explanation import Contributions
 from heedful.spaces.ranking import Ranking, WithBaseScore
 
 if TYPE_CHECKING:
     from heedful.data.table import Table
-    from heedful.loop.evaluate import Evaluation
-    from heedful.loop.explain import Explanation, Moved
     from heedful.loop.interactions.coactive.model import Model
-    from heedful.loop.interactions.comparison.standing import Standings
-    from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.projection import Projection
-    from heedful.loop.report import Arm, Report
+    from heedful.results.evaluation import Evaluation
+    from heedful.results.explanation import Explanation, Moved
+    from heedful.results.report import Arm, PredictionReport, Report
+    from heedful.results.standing import Standings
 
 
 class LoopModel(Protocol):

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.formatting import brief, signed
 from heedful.core.wording import count, percent
-from heedful.loop.interactions.findings import basis, number
-from heedful.loop.interactions.findings import sentence as as_sentence
+from heedful.loop.interactions.findings import basis
 from heedful.loop.signals import day, duration
+from heedful.results.sentences import number
+from heedful.results.sentences import sentence as as_sentence
 
 if TYPE_CHECKING:
-    from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
-    from heedful.loop.explain import Explanation
-    from heedful.loop.health import Health
     from heedful.loop.interactions.card import Card
     from heedful.loop.interactions.findings import Findings, Picture
-    from heedful.loop.style import Style
-    from heedful.loop.why import Why
+    from heedful.results.evaluation import Evaluation, LearnerEvaluation, Value
+    from heedful.results.explanation import Explanation, Why
+    from heedful.results.health import Health
+    from heedful.results.style import Style
 
 POSITION_BIAS = (
     "The ratio is how much people look at the lower of two positions for each time that they look at the upper one: "

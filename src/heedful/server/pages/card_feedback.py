@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from heedful.loop import Loop, records
-from heedful.loop.records import Answer
+from heedful.results.answers import Answer
 from heedful.server.decisions import answer_fields, outcome
 from heedful.server.pages.card_order import Hand
 from heedful.server.pages.formatting import SEEN

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from heedful.loop import Loop
-from heedful.loop.history import LessonTold
+from heedful.results.history import LessonTold
 from heedful.studies.things import Fact, label, rows_of, short, value
 
 FACTS = 6

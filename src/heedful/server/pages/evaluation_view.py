@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from heedful.core.wording import percent
-from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
 from heedful.loop.interactions.findings import basis
-from heedful.loop.interactions.measure import Measure, PositionBias
 from heedful.loop.interactions.telling import POSITION_BIAS, needed, refusals, value_texts
+from heedful.results.evaluation import Evaluation, LearnerEvaluation, Measure, PositionBias, Value
 
 ROOM = 0.04
 """The room on either side of the outermost interval, as a share of the length of the drawn scale."""

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from heedful.core.formatting import brief
 from heedful.core.wording import count, percent, share, share_of
-from heedful.loop.experiment import BROKEN, VERDICTS, Experiment, PlannedExperiment, Promotion, Split
+from heedful.loop.experiment import BROKEN, VERDICTS
+from heedful.results.experiment import Experiment, PlannedExperiment, Promotion, Split
 
 
 class Fact(NamedTuple):

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from heedful.loop import Loop
-from heedful.loop.history import LessonTold
 from heedful.loop.interactions.forms import Json, known_forms
+from heedful.results.history import LessonTold
 
 SOME = 4
 """The number of names that a sentence lists before it says how many more there are."""

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from heedful.loop import Loop
-from heedful.loop.health import Health
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.telling import Line, Part, Table
+from heedful.results.health import Health
 from heedful.server.pages.page import Page, Visit, render
 
 

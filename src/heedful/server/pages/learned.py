@@ -15,7 +15,7 @@ from starlette.responses import Response
 from heedful.core.wording import count
 from heedful.io.exports import Exporter
 from heedful.loop import Loop
-from heedful.loop.history import LessonTold
+from heedful.results.history import LessonTold
 from heedful.server.api import whole
 from heedful.server.decisions import answer_fields
 from heedful.server.pages.card_feedback import take_back

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
+from heedful.core.ids import new_id
 from heedful.core.validation import describe
 from heedful.learners.registry import find_learners
 from heedful.loop import Loop
 from heedful.loop.experiment import NotReady, promotions
 from heedful.loop.interactions.registry import interaction_of
-from heedful.loop.records import new_id
 from heedful.loop.serving import CALLER, NOT_INTERLEAVED, check_interleaves
 from heedful.loop.settings import candidate_manifest
 from heedful.server.api import MOST_LEARNERS, check_known

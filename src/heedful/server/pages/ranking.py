@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from heedful.core.wording import count
 from heedful.data.spreadsheet import as_cells, write_rows
-from heedful.loop.interactions.comparison.standing import Standing
+from heedful.results.standing import Standing
 from heedful.server.pages.page import fill_template
 from heedful.server.pages.standing import Summary
 

@@ -9,9 +9,8 @@ from heedful.core.wording import count, share_of
 from heedful.loop import Loop
 from heedful.loop.interactions import findings
 from heedful.loop.interactions.findings import Stroke
-from heedful.loop.report import Report
 from heedful.loop.signals import duration
-from heedful.loop.simulation import MeasuredRegret
+from heedful.results.report import MeasuredRegret, Report
 from heedful.server.pages.charts import Picture, chart
 
 

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from heedful.core.wording import count, share
 from heedful.loop import Loop
-from heedful.loop.interactions.comparison.standing import Standing, Standings
+from heedful.results.standing import Standing, Standings
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.card_selection import compares_pairs
 from heedful.server.pages.formatting import join_names

@@ -13,7 +13,7 @@ from heedful.core.validation import describe
 from heedful.loop import records
 from heedful.loop.interactions.card import Card, Scale
 from heedful.loop.interactions.telling import unordered
-from heedful.loop.records import Answer
+from heedful.results.answers import Answer
 from heedful.server.decisions import answer_fields
 from heedful.server.events import always, stream
 from heedful.server.pages import fields_widget, scale_widget, session

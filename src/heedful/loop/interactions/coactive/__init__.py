@@ -35,7 +35,7 @@ from heedful.loop.interactions.lists import (
     score_list,
     why_unsaid,
 )
-from heedful.loop.interactions.measure import Compared, ListClick, Measure
+from heedful.loop.interactions.measure import Compared, ListClick
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import (
     Interaction,
@@ -52,12 +52,13 @@ from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest, check_named
+from heedful.results.evaluation import Measure
 from heedful.spaces.ranking import difference
 
 if TYPE_CHECKING:
-    from heedful.loop.explain import Explanation
     from heedful.loop.interactions.findings import Findings
-    from heedful.loop.report import Arm, Report
+    from heedful.results.explanation import Explanation
+    from heedful.results.report import Arm, Report
 
 Array = npt.NDArray[np.float64]
 
@@ -291,7 +292,7 @@ class Coactive(Interaction[Model]):
 
         `context` is the `decision` with its candidates' features, `past` the log up to it, from which the model of that
         time is learned again."""
-        from heedful.loop.explain import Explanation, Part
+        from heedful.results.explanation import Explanation, Part
 
         record, names, x = decision.record, decision.names, context.x
         first = record.shown[0]

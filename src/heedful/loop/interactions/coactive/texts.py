@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from heedful.core.formatting import signed
-from heedful.loop.interactions.findings import Findings, Verdict, compare_arms, sentence
+from heedful.loop.interactions.findings import Findings, Verdict, compare_arms
 from heedful.loop.interactions.lists import MUTE
 from heedful.loop.interactions.telling import Line, Part, features_table, lessons_table, there
+from heedful.results.sentences import sentence
 
 if TYPE_CHECKING:
-    from heedful.loop.explain import Explanation
     from heedful.loop.interactions.card import Card
-    from heedful.loop.report import Report
     from heedful.loop.settings import Settings
+    from heedful.results.explanation import Explanation
+    from heedful.results.report import Report
 
 PAIRS = (
     "Swapped pairs is the share of neighbours, shown in either order at random, that a learner ranks as people "

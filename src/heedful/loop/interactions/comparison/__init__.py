@@ -20,9 +20,9 @@ from heedful.loop.interactions.comparison import texts
 from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose, chooser
 from heedful.loop.interactions.comparison.model import ChoiceAnswer, ChoiceModel, ChoiceState, why_unfit
 from heedful.loop.interactions.comparison.question import check_two, propose_question
-from heedful.loop.interactions.contributions import Contributions, gradient, none
+from heedful.loop.interactions.contributions import gradient, none
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
-from heedful.loop.interactions.measure import Compared, Measure
+from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.protocol import (
     Interaction,
@@ -40,15 +40,17 @@ from heedful.loop.model import Context, Person
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest, Settings
+from heedful.results.evaluation import Measure
+from heedful.results.explanation import Contributions
 from heedful.spaces.comparison import EQUAL
 
 if TYPE_CHECKING:
     from heedful.inference.gp.posterior import Posterior
-    from heedful.loop.explain import Explanation
-    from heedful.loop.interactions.comparison.standing import Standings
     from heedful.loop.interactions.findings import Findings
     from heedful.loop.projection import Projection
-    from heedful.loop.report import Arm, Report
+    from heedful.results.explanation import Explanation
+    from heedful.results.report import Arm, Report
+    from heedful.results.standing import Standings
 
 
 SCORE = "utility"
@@ -312,7 +314,7 @@ class Comparison(Interaction[ChoiceModel]):
 
         `context` is the `decision` with the numbers of its candidates, `past` the log up to it, from which the model of
         that time is learned again. Raise LookupError if it showed a single item."""
-        from heedful.loop.explain import Explanation
+        from heedful.results.explanation import Explanation
 
         record, names = decision.record, decision.names
         if len(record.shown) < 2:

@@ -12,8 +12,9 @@ import numpy as np
 from heedful.loop.interactions.forms import TIES
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import PredictionReport, ScoredAnswer, Wording, prediction_report
+from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
 from heedful.loop.records import FeedbackRecord
+from heedful.results.report import PredictionReport
 
 WORDING = Wording(
     "share of answers that were predicted",

@@ -16,9 +16,9 @@ from heedful.loop.interactions.telling import (
 )
 
 if TYPE_CHECKING:
-    from heedful.loop.explain import Explanation
     from heedful.loop.interactions.comparison import ChoicePrediction
-    from heedful.loop.prediction_report import PredictionReport
+    from heedful.results.explanation import Explanation
+    from heedful.results.report import PredictionReport
 
 
 EXPECTED = (

@@ -17,7 +17,7 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, lengths
-from heedful.loop.interactions.contributions import EXACT, REMOVED, Contribution, Contributions, sort_parts
+from heedful.loop.interactions.contributions import EXACT, REMOVED, sort_parts
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import (
     check_show,
@@ -29,7 +29,7 @@ from heedful.loop.interactions.lists import (
     score_list,
     why_unsaid,
 )
-from heedful.loop.interactions.measure import Compared, Measure
+from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.ordinal import texts
 from heedful.loop.interactions.ordinal.compiled import learn_grades
@@ -53,13 +53,15 @@ from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import Feedback, FeedbackRecord
 from heedful.loop.request import Request
 from heedful.loop.settings import Manifest
+from heedful.results.evaluation import Measure
+from heedful.results.explanation import Contribution, Contributions
 from heedful.spaces.ordinal import MOST_RANKS
 
 if TYPE_CHECKING:
-    from heedful.loop.explain import Explanation
-    from heedful.loop.explain import Part as Counts
     from heedful.loop.interactions.findings import Findings
-    from heedful.loop.report import Arm, Report
+    from heedful.results.explanation import Explanation
+    from heedful.results.explanation import Part as Counts
+    from heedful.results.report import Arm, Report
 
 INTERCEPT, LEVEL = "always 1", "how much they ask for"
 """Names of the terms of a score besides the features: a constant, for learners without thresholds, and a person's
@@ -339,7 +341,8 @@ class Ordinal(Interaction[GradingModel]):
 
         `context` is the `decision` with its candidates' features, `past` the log up to it, from which the model of that
         time is learned again."""
-        from heedful.loop.explain import Explanation, by_size
+        from heedful.loop.explain import by_size
+        from heedful.results.explanation import Explanation
 
         first, person = decision.record.shown[0], decision.person
         x = context.x[first : first + 1]
@@ -366,7 +369,7 @@ class Ordinal(Interaction[GradingModel]):
     def _parts(self, model: GradingModel, person: str | None, x: Floats) -> list[Counts]:
         """Return the terms whose sum is the score of a single candidate `x` (1, N) of N features for `person`; those
         that are 0 are left out."""
-        from heedful.loop.explain import Part as Counts
+        from heedful.results.explanation import Part as Counts
 
         own = own_state(model.people, person)
         weights, values = model.effective(model.shared, own).tolist(), [*x[0].tolist(), 1.0]

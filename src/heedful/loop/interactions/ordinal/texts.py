@@ -15,14 +15,13 @@ from heedful.loop.interactions.findings import (
     excluded_sentence,
     lists_sentence,
     prediction_picture,
-    prediction_sentences,
 )
 from heedful.loop.interactions.telling import Part, Table
+from heedful.results.sentences import prediction_sentences
 
 if TYPE_CHECKING:
-    from heedful.loop.explain import Explanation
-    from heedful.loop.prediction_report import PredictionReport
-    from heedful.loop.report import Report
+    from heedful.results.explanation import Explanation
+    from heedful.results.report import PredictionReport, Report
 
 
 ERROR = "Mean error is that of |predicted - given|, each before it was learned from, over the grades of what was shown."

@@ -20,10 +20,9 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
-from heedful.loop.interactions.contributions import Contributions
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.lists import credit_list
-from heedful.loop.interactions.measure import Compared, Measure
+from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.protocol import (
     Interaction,
@@ -46,13 +45,15 @@ from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
 from heedful.loop.settings import Manifest, Settings
+from heedful.results.evaluation import Measure
+from heedful.results.explanation import Contributions
 from heedful.spaces.slate import WeightedRatings
 
 if TYPE_CHECKING:
     from heedful.data.table import Table
-    from heedful.loop.explain import Explanation
     from heedful.loop.interactions.findings import Findings
-    from heedful.loop.report import Arm, Report
+    from heedful.results.explanation import Explanation
+    from heedful.results.report import Arm, Report
 
 
 class Rating(Interaction[RatingModel]):

@@ -12,16 +12,17 @@ import numpy as np
 from heedful.core.fold import copy_arrays
 from heedful.jit.kernel import Ints
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix, place_of
-from heedful.loop.interactions.contributions import EXACT, Contribution, Contributions, none, sort_parts
+from heedful.loop.interactions.contributions import EXACT, none, sort_parts
 from heedful.loop.interactions.protocol import Past
 from heedful.loop.interactions.rating.model import RatingModel
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import decode_feedback
+from heedful.results.explanation import Contribution, Contributions
 
 if TYPE_CHECKING:
-    from heedful.loop.explain import Explanation, Moved, Part
+    from heedful.results.explanation import Explanation, Moved, Part
 
 SCORE = "expected rating"
 MOST = 30
@@ -34,7 +35,7 @@ def explain_rating(learner: str, decision: LoggedDecision, context: Context, pas
 
     `learner` is the name of the learner's class, `context` the `decision` with the numbers of its candidates, `past`
     the log up to it."""
-    from heedful.loop.explain import Explanation
+    from heedful.results.explanation import Explanation
 
     model, first = past.model(), decision.record.shown[0]
     name, number = decision.names[first], int(context.x[first])
@@ -138,7 +139,7 @@ def _parts(model: RatingModel, person: Person | None, number: int, margin: float
     """Yield the terms whose sum is `margin`, the rating expected of `person` (overall mean, offset of the person, ...).
 
     Yield nothing if the learner of `model` cannot split its prediction. `number` is the number of the item."""
-    from heedful.loop.explain import Part
+    from heedful.results.explanation import Part
 
     learner = model.learner
     if not hasattr(learner, "parts") or not model.shared.said.count.any():
@@ -161,7 +162,7 @@ def _find_evidence(
 
     Each piece comes with how much lower the expected rating would be without it. `known` is the decision, `name` and
     `number` are those of the item; `past` is the log up to the decision, from which `model` was learned."""
-    from heedful.loop.explain import Moved
+    from heedful.results.explanation import Moved
 
     if not hasattr(model.learner, "without_rating"):
         return ()

@@ -17,11 +17,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.loop.cluster_robust import Difference, paired_difference
+from heedful.loop.cluster_robust import paired_difference
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import PredictionReport, ScoredAnswer, Wording, prediction_report
-from heedful.loop.records import FeedbackRecord, plain
+from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
+from heedful.loop.records import FeedbackRecord
+from heedful.results.answers import plain
+from heedful.results.report import Difference, PredictionReport
 
 Array = npt.NDArray[np.float64]
 

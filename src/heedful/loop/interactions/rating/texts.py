@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.core.formatting import short, signed
 from heedful.core.wording import count
-from heedful.loop.cluster_robust import Difference
-from heedful.loop.interactions.findings import Findings, compare_arms, interval, number, prediction_section
+from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
 from heedful.loop.interactions.telling import Line, Part, Table, lessons_table, sentence, there
+from heedful.results.report import Difference
+from heedful.results.sentences import interval, number
 
 if TYPE_CHECKING:
-    from heedful.loop.explain import Explanation
     from heedful.loop.interactions.card import Card
     from heedful.loop.interactions.rating.explanation import RatingPrediction
-    from heedful.loop.prediction_report import PredictionReport
-    from heedful.loop.report import Report
+    from heedful.results.explanation import Explanation
+    from heedful.results.report import PredictionReport, Report
 
 
 ERROR = (

@@ -25,11 +25,11 @@ from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
 from heedful.loop.interactions.coactive import Coactive
 from heedful.loop.interactions.coactive.model import Lesson, Thumb
 from heedful.loop.interactions.columns import Columns
-from heedful.loop.interactions.contributions import EXACT, Contribution, Contributions, sort_parts
+from heedful.loop.interactions.contributions import EXACT, sort_parts
 from heedful.loop.interactions.findings import compare_arms, prediction_section
 from heedful.loop.interactions.forms import BETTER, CHOICE, NONE, by_name
 from heedful.loop.interactions.lists import propose_list
-from heedful.loop.interactions.measure import Compared, Measure
+from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
@@ -42,11 +42,14 @@ from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Manifest, Settings
+from heedful.results import explanation
+from heedful.results.evaluation import Measure
+from heedful.results.explanation import Contribution, Contributions
 
 if TYPE_CHECKING:
-    from heedful.loop.explain import Explanation
     from heedful.loop.interactions.findings import Findings
-    from heedful.loop.report import Arm, Report
+    from heedful.results.explanation import Explanation
+    from heedful.results.report import Arm, Report
 
 ALWAYS, CHEAPEST, COST_WEIGHT = "always:", "cheapest", "cost-weight:"
 """How policies that are no learners are named where learners are compared: always one model, the cheapest, the loop's
@@ -357,8 +360,6 @@ class Routing(Coactive):
 
         `context` is the `decision` with its candidates' features, `past` the log up to it, from which the model of that
         time is learned again."""
-        from heedful.loop import explain as told
-
         record, names, x, person = decision.record, decision.names, context.x, decision.person
         first, seen = record.shown[0], set(record.shown[1:])
         rest = [j for j in range(len(x)) if j != first and (not seen or j in seen)]
@@ -380,10 +381,10 @@ class Routing(Coactive):
             a, b = (side.get(name, Contribution(name, 0.0, 0.0, 0.0)) for side in sides)
             if a.counts != b.counts:
                 weight = a.weight or b.weight or 0.0
-                parts.append(told.Part(name, weight, a.value, b.value, a.counts - b.counts))
+                parts.append(explanation.Part(name, weight, a.value, b.value, a.counts - b.counts))
         own = own_state(model.people, person)
         [thumb], [charge] = model.approvals(model.shared, own, x[[first]]), self._costs.charge(x[[first]])
-        return told.Explanation(
+        return explanation.Explanation(
             decision.id,
             record.arm,
             names[first],

@@ -11,7 +11,7 @@ from heedful.loop.interactions.forms import AnsweredDecision, Edit, Thumb
 from heedful.loop.records import Feedback, FeedbackRecord, check_id, check_number, check_text
 
 if TYPE_CHECKING:
-    from heedful.loop.history import LessonTold
+    from heedful.results.history import LessonTold
 
 LONGEST = 10_000
 """The greatest length of an answer, and of its edited text, in words: comparing two of that length takes some 10 ms."""

@@ -11,8 +11,9 @@ import numpy as np
 
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import PredictionReport, ScoredAnswer, Wording, prediction_report
+from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
 from heedful.loop.records import FeedbackRecord
+from heedful.results.report import PredictionReport
 
 WORDING = Wording(
     "mean (probability - thumb)²",

@@ -1,4 +1,4 @@
-"""The settings that only loops of some kinds have, as a client reads them."""
+"""What is fixed of a loop, by its kind of feedback."""
 
 from __future__ import annotations
 

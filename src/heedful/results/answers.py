@@ -1,0 +1,192 @@
+"""What a loop answers to whoever asks, corrects, undoes or forgets."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+from heedful.core.notebooks import table
+from heedful.data.frames import frame_of
+
+Status = Literal["applied", "duplicate", "rejected"]
+
+
+Arm = Literal["learned", "control", "sampled", "interleaved", "imitated", "imported"]
+
+
+class Answer(NamedTuple):
+    """What became of an event that was sent to a loop: `status` "applied", "duplicate" or "rejected", the last with the
+    `reason`.
+
+    `event` is its id, `seq` its sequence number in the log (None if it is not there), `version` that of the model
+    afterwards. `learned` says whether the model learned from it, `late` whether feedback came later than the setting
+    `late_after` allows."""
+
+    status: Status
+    """"applied"; "duplicate" if the same event was in the log already; "rejected", with the `reason`"""
+    event: str
+    """the id of the event"""
+    seq: int | None
+    """the sequence number of the event in the log, for a duplicate that of the first one; None if it was rejected"""
+    version: int
+    """the version of the model after the event"""
+    late: bool = False
+    """whether it is feedback that came later than the setting `late_after` says; it is learned all the same"""
+    learned: bool = False
+    """whether it changed what the model is made of: feedback with something to learn in it, an undo that took effect, a
+    rollback"""
+    reason: str | None = None
+    """why it was rejected, or why nothing was learned; None if there is nothing to say"""
+
+
+class LostDecision(Answer):
+    """The answer to feedback on a decision that is not in the log of a loop with `durable="feedback"`.
+
+    It is rejected: the decision was lost in a crash of the machine, or never made."""
+
+    __slots__ = ()
+
+
+class Decision(NamedTuple):
+    """A decision, as callers get it: the names of what to show, best first (`shown`), and how that came about.
+
+    `probability` is that of showing just this list (None if it is unknown), `version` that of the model, `arm` the
+    policy ("learned", "control", ...), `seq` the sequence number in the log. `predicted` has the prediction for each
+    item shown, `unknown` the names of candidates that are not on offer, `undeclared` the fields of the request that are
+    no features of the loop; all are None if there is nothing of the sort."""
+
+    id: str
+    """the id of the decision, which feedback on it names"""
+    shown: tuple[str, ...]
+    """the names of the candidates to show, best first"""
+    probability: float | None
+    """the probability of showing just this list; None if it is unknown"""
+    version: int
+    """the version of the model that made it"""
+    arm: str
+    """how it was made: "learned" (by the model), "control" (in the caller's order or at random, for comparison),
+    "sampled" (drawn around the model's order), "interleaved" (drafted by the model and a candidate learner),
+    "imitated" (in the caller's order, which the model learns to make) or "imported" (by another system)"""
+    seq: int
+    """its sequence number in the log"""
+    predicted: tuple[float | None, ...] | None = None
+    """the prediction for each item shown (a grade, a rating, a probability of being chosen), None for an unknown item;
+    None if this loop predicts nothing"""
+    unknown: tuple[str, ...] | None = None
+    """the names of candidates that are not on offer, shown or not; None if all are on offer"""
+    undeclared: tuple[str, ...] | None = None
+    """the fields of candidates and of the context that the loop makes no feature of, such as "candidates.bm25"; None
+    if there are none"""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fields by name, as in JSON; `predicted`, `unknown` and `undeclared` only if they are not None."""
+        return {name: value for name, value in zip(self._fields, self) if value is not None or name == "probability"}
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """Return what is shown, a row each, best first, with its predictions, as a data frame of `package`.
+
+        `package` is "pandas", "polars" or "pyarrow". Raise ModuleNotFoundError if it is not installed."""
+
+        return frame_of(self._columns(), package)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        told = {"item": self.shown, "predicted": self.predicted}
+        return {name: list(values) for name, values in told.items() if values is not None}
+
+    def _repr_html_(self) -> str:
+
+        columns = {"": range(1, len(self.shown) + 1), **self._columns()}
+        chance = "unknown" if self.probability is None else f"{self.probability:.3g}"
+        told = f"probability of just this {chance}; arm {self.arm}; model version {self.version}"
+        return table(f"Decision {self.id}", list(columns), zip(*columns.values()), [told])
+
+
+def plain(value: object) -> Any:
+    """Return a result as plain values for JSON.
+
+    Named tuples become objects, at any depth; a field that is None is left out if it has a default. Numbers that are
+    not finite become None."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        kept = [(name, part) for name, part in zip(value._fields, value) if part is not None or _says_none(value, name)]
+        return {name: plain(part) for name, part in kept}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _says_none(value: Any, name: str) -> bool:
+    return name not in value._field_defaults
+
+
+class Ranking(NamedTuple):
+    """All candidates of a request, ordered best first by the current model: their names (`ranking`), the version of
+    that model (a sequence number in the log), the names of those that are not on offer (`unknown`, None if all are),
+    and the fields that the loop makes no feature of (`undeclared`, None if there are none)."""
+
+    ranking: tuple[str, ...]
+    """the names of the candidates, best first"""
+    version: int
+    """the version of the model: the sequence number of the last event that it was made of"""
+    unknown: tuple[str, ...] | None = None
+    """the names of candidates that are not items on offer; None if all are"""
+    undeclared: tuple[str, ...] | None = None
+    """the fields of candidates and of the context that are no features of the loop, such as "candidates.bm25"; None if
+    there are none"""
+
+
+class Forgotten(NamedTuple):
+    """The result of `Loop.forget`: what was erased of a person, and what could not be.
+
+    `events` counts the erased events; `exports` are paths of files written earlier that may still hold some of them,
+    those that killed exports left included;
+    `version` is that of the model without the person. `erased` is False while another process is reading, so that bytes
+    are left in the loop's files; `unreached` says in words what the loop cannot erase (of a database: its write-ahead
+    log, archive and standbys; of a folder: the files of Litestream). `alike` are other people whose names are spelt
+    alike, who may be the same person."""
+
+    events: int
+    """how many events were erased: decisions for the person, feedback on them, corrections of their style, and undos of
+    either"""
+    exports: tuple[str, ...]
+    """paths of files that exports wrote earlier, or left when killed; they may still hold the person's events, and the
+    loop cannot change them"""
+    version: int
+    """the version of the model without the person"""
+    erased: bool = True
+    """whether no bytes of the person's events are left in the loop's files; False while another process is reading"""
+    unreached: tuple[str, ...] = ()
+    """what the loop cannot erase them from, in words: of a database its write-ahead log, archive and standbys; of a
+    folder the files of Litestream, if it copies the log; () if there is nothing"""
+    alike: tuple[str, ...] = ()
+    """names of people who are still in the log and whose names differ in case, blanks or the code of a letter alone"""
+
+
+class PersonEvents(NamedTuple):
+    """What a loop has about a person: the lines of their events in order (decisions for them, activations, feedback on
+    them, undos of that, corrections of their style), and other names in the log that are spelt alike."""
+
+    person: str
+    events: tuple[dict[str, Any], ...]
+    alike: tuple[str, ...]
+    """names that differ in case, blanks or the code of a letter alone, and may be those of the same person"""
+
+
+class RolledBack(NamedTuple):
+    """The result of `Loop.rollback`: the answer to the event, and how much feedback it changed.
+
+    `to` is the version that the model went back to. `left_out` counts the pieces of feedback that no longer count,
+    `restored` those that count again because they were undone after that version, `forgotten` the people forgotten
+    after it, who stay forgotten."""
+
+    answer: Answer
+    """what became of the rollback as an event: applied, or duplicate if its id was in the log"""
+    to: int
+    """the version that the model went back to; the model equals it bit for bit if `forgotten` is 0"""
+    left_out: int
+    """how many pieces of feedback counted before the rollback and no longer do"""
+    restored: int
+    """how many pieces of feedback count again: they were undone or rolled back after version `to`"""
+    forgotten: int
+    """how many people were forgotten after version `to`; they stay forgotten"""

@@ -1,0 +1,197 @@
+"""Why an item stands where it does, and which feedback moved it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from heedful.core.notebooks import table
+from heedful.data.frames import frame_of
+
+
+class Part(NamedTuple):
+    """The contribution of one feature to the score of the first item of a decision minus that of the second.
+
+    It is `counts` = `weight` * (`first` - `second`): the feature's weight times the difference of its values for the
+    two items. `name` is the feature."""
+
+    name: str
+    """the feature"""
+    weight: float
+    """its weight in the model of that time, for the person that the decision was for"""
+    first: float
+    """the value of the feature for the first item"""
+    second: float
+    """the value for the second item; if there is none, that of an item of average features, or 0 where the first is
+    explained by itself"""
+    counts: float
+    """weight * (first - second), in units of the score"""
+
+
+class Moved(NamedTuple):
+    """A piece of feedback, and by how much learning it changed the margin: the score of the first item minus that of
+    the second.
+
+    `event` is the id of the feedback, `seq` its sequence number in the log, `form` its form ("clicks", "grade", ...),
+    and `by` the change, above 0 if it was in favour of the first item."""
+
+    event: str
+    """the id of the feedback, which `Loop.undo` takes"""
+    seq: int
+    """its sequence number in the log"""
+    form: str
+    """the form of the feedback: "clicks", "grade", "thumb", ..."""
+    by: float
+    """the margin after learning from it minus the margin before; above 0 for the first item"""
+
+
+class Explanation(NamedTuple):
+    """Why the first item of a decision stands before the second, by the model that made the decision."""
+
+    decision: str
+    """the id of the decision"""
+    arm: str
+    """how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported\""""
+    first: str
+    """the name of the item shown first"""
+    second: str | None
+    """the name of the item that it is compared with; None if there was no other candidate: then the first is compared
+    with an item of average features, or explained by itself"""
+    because: str
+    """a sentence on what put the first item there: the model, the caller's order, or chance"""
+    margin: float
+    """score of the first minus score of the second: the sum of `counts` over the features"""
+    features: tuple[Part, ...]
+    """the shares of the features in the margin, the largest in size first; those that are 0 are left out"""
+    lessons: tuple[Moved, ...]
+    """the feedback that moved the margin, the largest move in size first; the moves and the caller's own score sum to
+    the margin"""
+    prediction: dict[str, Any] | None = None
+    """the prediction for the first item and the numbers that it is made from, by name as its kind of feedback calls
+    them; None if nothing is predicted. If the first item is explained by itself (`second` is None), `margin` is its
+    score or the prediction"""
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """Return the features, a row each, the most important first, as a data frame of `package` ("pandas", "polars"
+        or "pyarrow").
+
+        Raise ModuleNotFoundError if it is not installed."""
+        return frame_of({name: [getattr(part, name) for part in self.features] for name in Part._fields}, package)
+
+    def _repr_html_(self) -> str:
+        other = "" if self.second is None else f" before {self.second}"
+        told = f"Decision {self.decision}: why {self.first} stood first{other}, by {self.margin:+.3g}"
+        parts = table(told, ["feature", "weight", "first", "second", "counts"], self.features, [self.because])
+        moved = table("What moved it", ["feedback", "event", "form", "by"], self.lessons)
+        return parts + (moved if self.lessons else "")
+
+
+Method = Literal["exact", "gradient", "removed", "none"]
+
+
+class Contribution(NamedTuple):
+    """How much one feature of an item adds to the item's score."""
+
+    name: str
+    """the name of the feature, or of a part of the score that is no feature"""
+    value: float
+    """the value of the feature as the learner sees it; 1 for a part that is no feature, such as a mean"""
+    weight: float | None
+    """the change of the score per unit of the feature; None if the feature was removed instead"""
+    counts: float
+    """the contribution, in units of the score"""
+
+
+class Contributions(NamedTuple):
+    """The contributions of all features of an item to its score."""
+
+    method: Method
+    """exact: the parts sum to the score; gradient: derivative times feature; removed: the score without the feature;
+    none: there are none, and `about` says why"""
+    about: str
+    """the method, or why there are no parts, in words"""
+    score_is: str
+    """what the score is: "predicted rating", "utility\""""
+    parts: tuple[Contribution, ...] = ()
+    """the largest first; those that are 0 are left out"""
+
+
+EventMethod = Literal["leave-one-out", "additive", "movement", "none"]
+
+
+class Influence(NamedTuple):
+    """A piece of feedback, and by how much it raised the score of the item that is explained.
+
+    `event`, `seq` and `form` are its id, sequence number in the log and form ("clicks", ...), `decision` is the id of
+    the decision that it answers. `by` is the rise of the score, `lead` that of the lead over the item it is compared
+    with (None if there is none)."""
+
+    event: str
+    """the id of the feedback, which `Loop.undo` takes"""
+    seq: int
+    """its sequence number in the log"""
+    form: str
+    """its form: "clicks", "grade", "thumb", ..."""
+    decision: str
+    """the id of the decision that it answers"""
+    by: float
+    """by how much it raised the score"""
+    lead: float | None
+    """by how much it raised the lead of the item over the one that it is compared with; None if there is none"""
+
+
+class Why(NamedTuple):
+    """Why a candidate (`item`) of a decision had its score, by the model that made the decision."""
+
+    decision: str
+    """the id of the decision"""
+    item: str
+    """the name of the candidate"""
+    arm: str
+    """how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported\""""
+    place: int | None
+    """its place in what was shown, 1 for the first; None if it was a candidate and not shown"""
+    version: int
+    """the version of the model that made the decision"""
+    score: float | None
+    """the score that the model gives it; None if the learner gives items no score"""
+    score_is: str
+    """what the score is: "score", "expected rating", "utility\""""
+    next: str | None
+    """what the item is compared with: the one shown after it; for the last one shown, the best that was not shown; for
+    an item that was not shown, the last one shown; None if there is no other"""
+    lead: float | None
+    """the score minus that of `next`"""
+    features_by: Method
+    """how contributions were computed: exact, gradient, removed, or none"""
+    features_about: str
+    """that method in words, or why there are none"""
+    features: tuple[Contribution, ...]
+    """the largest contribution first; those that are 0 are left out"""
+    events_by: EventMethod
+    """how the influence of feedback was computed. "leave-one-out": the score minus the score of a model made without
+    it; "additive": what it added to the score, which is the same for this learner; "movement": by how much the score
+    changed when it was learned; "none\""""
+    events_about: str
+    """that method in words, with its limits, or why there is none"""
+    events: tuple[Influence, ...]
+    """the feedback that moved the score most, the most first"""
+    considered: int
+    """how many pieces of feedback the model was made of that have not been undone or rolled back since"""
+    undone_since: int
+    """how many pieces of feedback the model was made of that were undone or rolled back since; they are not listed"""
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """Return the contributions, the largest first, as a data frame of `package` ("pandas", "polars" or "pyarrow").
+
+        Raise ModuleNotFoundError if it is not installed."""
+        return frame_of({n: [getattr(part, n) for part in self.features] for n in Contribution._fields}, package)
+
+    def _repr_html_(self) -> str:
+        told = f"Decision {self.decision}: why {self.item} has the {self.score_is} {_number(self.score)}"
+        parts = table(told, ["feature", "value", "weight", "counts"], self.features, [self.features_about])
+        columns = ["feedback", "event", "form", "decision", "by", "lead"]
+        return parts + table("What moved it", columns, self.events, [self.events_about])
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3g}"
