@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from heedful.core.fold import copy_arrays, generators
@@ -344,10 +343,11 @@ class BestWorst(NamedTuple):
 # ---------------------------------------------------------------------------- what is reported
 
 
-class Claimed(msgspec.Struct):
+class Claimed(NamedTuple):
     """What is added to the report of predictions."""
 
     claimed: float | None
+    """how often it was called the best; None without any answer"""
 
 
 class BestTally:

@@ -124,7 +124,7 @@ def _judge(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
 PROMPTS = ([1.0, 0.0, 0.25], [0.0, 1.0, -0.5], [0.5, 0.5, 1.0])
 NAMES = [f"i{j}" for j in range(12)]
 ROUTERS = ["pairwise-logistic:rate=0.3", "perceptron", "second-order", "convex:radius=0.7", "online-convex"]
-PREDICTS = frozenset({"Decision.predicted", "Report.prediction", "PredictionReport.details"})
+PREDICTS = frozenset({"Decision.predicted", "Report.prediction"})
 ARMS = frozenset({"Report.sample_ratio"})
 """What reports say where lists are compared with those of a control."""
 KINDS = (
@@ -146,7 +146,7 @@ KINDS = (
         "prank",
         OrdinalReference,
         specs("ordinal"),
-        PREDICTS | ARMS | {"Explanation.prediction", "Loop.grades"},
+        PREDICTS | ARMS | {"Explanation.prediction", "About.grades"},
     ),
     Kind(
         "rating",
@@ -160,7 +160,7 @@ KINDS = (
         "item-mean",
         RatingReference,
         specs("rating"),
-        PREDICTS | ARMS | {"Explanation.prediction", "Loop.ratings"},
+        PREDICTS | ARMS | {"Explanation.prediction", "About.ratings"},
     ),
     Kind(
         "comparison",
@@ -170,7 +170,7 @@ KINDS = (
         "preference-gp",
         ComparisonReference,
         specs("pairwise"),
-        PREDICTS | {"Explanation.prediction", "Loop.choices"},
+        PREDICTS | {"Explanation.prediction", "About.choices"},
     ),
     Kind(
         "routing",

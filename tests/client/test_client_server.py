@@ -370,7 +370,7 @@ def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
     d = lamps.decide(person="p1", show=2)
     a = lamps.feedback(d, clicks=[d.shown[1]])
     assert (a.status, a.learned) == ("applied", True)
-    assert list(lamps.weights()) == about.names
+    assert tuple(lamps.weights()) == about.names
     assert lamps.weights("p1") == lamps.weights()
     seen = lamps.about().events
     assert lamps.rank() == lamps.rank(["i0", "i1", "i2", "i3"], person="p1") == lamps.decide(id="alone").shown

@@ -19,6 +19,7 @@ from heedful.io import export_lines, import_lines, rehearse
 from heedful.loop.projection import Projection
 from heedful.results.answers import plain
 from heedful.results.report import PredictionReport
+from heedful.server.result_schema import schema_of
 from kinds import NAMES, Kind, ask, each_kind, each_learner, teach
 from loops import bits, bits_from_scratch, small_loop
 
@@ -396,8 +397,8 @@ def test_what_a_report_adds_of_predictions_is_what_its_kind_declares(kind: Kind,
             assert (found is None) == (declared is None)
             if found is not None and declared is not None:
                 details = json.loads(json.dumps(plain(found.details)))
-                assert list(details) == list(declared.__struct_fields__)
-                assert msgspec.to_builtins(msgspec.convert(details, declared)) == details
+                assert list(details) == list(declared._fields)
+                assert msgspec.to_builtins(msgspec.convert(details, schema_of(declared))) == details
 
 
 @each_kind

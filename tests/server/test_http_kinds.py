@@ -14,9 +14,15 @@ from asking import FLOAT32, Caller, is_problem, ok, raw_numbers
 
 import heedful.loop.why
 from heedful import Loop
-from heedful.loop.interactions import schemas
-from heedful.server import schema
+from heedful.results.about import About
+from heedful.results.answers import Answer, Decision
+from heedful.results.evaluation import Evaluation
+from heedful.results.explanation import Explanation, Why
+from heedful.results.report import PredictionReport, PredictionWindow, Report
+from heedful.results.standing import QuestionsLeft, Standing, Standings
+from heedful.server.result_schema import schema_of
 from heedful.server.routes import description
+from heedful.server.schema import Weights
 from kinds import KINDS, NAMES, Kind, each_kind
 from kinds import ask as fields_of
 from loops import as_json, bits, bits_from_scratch, choice_loop, diverged, rows, small_loop
@@ -131,21 +137,21 @@ def test_every_field_is_described(kind: Kind, url: str, folder: Path) -> None:
         report = ok(ask.get(f"{path}/report"))
         learners = [] if kind.own else [kind.other]
         found = [
-            (ok(ask.get(path)), schema.Loop),
-            (decision, schema.Decision),
-            (answer, schema.Answer),
-            (ok(ask.get(f"{path}/decisions/d/explanation")), schema.Explanation),
-            (ok(ask.get(f"{path}/decisions/d/why?item=i1")), schema.Why),
-            (ok(ask.post(f"{path}/evaluations", {"learners": learners})), schema.Evaluation),
-            (report, schema.Report),
+            (ok(ask.get(path)), About),
+            (decision, Decision),
+            (answer, Answer),
+            (ok(ask.get(f"{path}/decisions/d/explanation")), Explanation),
+            (ok(ask.get(f"{path}/decisions/d/why?item=i1")), Why),
+            (ok(ask.post(f"{path}/evaluations", {"learners": learners})), Evaluation),
+            (report, Report),
         ]
         if predicted := report.get("prediction"):
-            found += [(predicted, schema.PredictionReport), (predicted["series"][0], schema.PredictionWindow)]
+            found += [(predicted, PredictionReport), (predicted["series"][0], PredictionWindow)]
         if kind.name == "comparison":
             standing = ok(ask.get(f"{path}/standing"))
-            rest = [(standing["left"], schemas.Left), (standing["ranking"][0], schemas.Standing)]
-            found += [(standing, schemas.Standings), *rest]
-    said = set[str]().union(*(described(value, struct) for value, struct in found))
+            rest = [(standing["left"], QuestionsLeft), (standing["ranking"][0], Standing)]
+            found += [(standing, Standings), *rest]
+    said = set[str]().union(*(described(value, schema_of(result)) for value, result in found))
     assert said == {"Decision.unknown", "Report.unknown"} | kind.says
 
 
@@ -179,13 +185,13 @@ def test_what_is_no_number_any_more_is_null_and_described_so(ask: Caller, folder
     assert explained["margin"] is None
     assert (why["score"], why["features_by"], why["item"]) == (None, "exact", explained["first"])
     assert None in [part["counts"] for part in explained["features"]]
-    for value, struct in (
-        (explained, schema.Explanation),
-        (why, schema.Why),
-        (evaluated, schema.Evaluation),
-        (weights, schema.Weights),
+    for value, result in (
+        (explained, Explanation),
+        (why, Why),
+        (evaluated, Evaluation),
+        (weights, Weights),
     ):
-        assert msgspec.to_builtins(msgspec.convert(value, struct)) == value
+        assert msgspec.to_builtins(msgspec.convert(value, schema_of(result))) == value
     for value in (evaluated["learners"][1], weights):
         assert None in value["weights"].values()
     described = json.loads(description())["components"]["schemas"]
@@ -378,7 +384,7 @@ def test_a_loop_is_made_by_its_settings_or_its_learner(kind: Kind, ask: Caller) 
         assert made.items() >= said.items()
         assert made == ok(ask.get(f"/v1/loops/{name}"))
         assert {"grades", "ratings", "choices"} & made.keys() == {
-            field.removeprefix("Loop.") for field in kind.says if field.startswith("Loop.")
+            field.removeprefix("About.") for field in kind.says if field.startswith("About.")
         }
         if not made["items"]:  # they come later
             if kind.name == "comparison":

@@ -284,7 +284,7 @@ export class Loop {
   }
 
   /** The server's description of the loop. */
-  async about(ending: Ending = {}): Promise<Schemas["Loop"]> {
+  async about(ending: Ending = {}): Promise<Schemas["About"]> {
     return this.#call("get", "/v1/loops/{loop}", ending);
   }
 

@@ -143,7 +143,7 @@ def promote(
             if json:
                 from heedful.results.answers import plain
 
-                print_json([plain(each) | {"changed": each.changed} for each in found])
+                print_json([plain(each) for each in found])
             else:
                 print_parts(_promotions(found))
             return

@@ -12,7 +12,7 @@ order is still logged correctly (`heedful.client.fallback` says how). Needs the 
 
 from heedful.client.clients import AsyncClient, AsyncRemoteLoop, Client, RemoteLoop
 from heedful.client.fallback import Decision
-from heedful.client.operations import About
+from heedful.results.about import About
 from heedful.results.answers import Answer
 
 __all__ = ["About", "Answer", "AsyncClient", "AsyncRemoteLoop", "Client", "Decision", "RemoteLoop"]

@@ -17,10 +17,11 @@ from heedful.client.decide import DecisionOperations, Time
 from heedful.client.decide_request import features_of
 from heedful.client.fallback import Decision, Prior
 from heedful.client.messages import MSGPACK, Call, answer_of
-from heedful.client.operations import MOST, SIZE, About, id_of, list_of
+from heedful.client.operations import MOST, SIZE, id_of, list_of
 from heedful.client.sync_async import Steps, either
 from heedful.core.ids import new_id
 from heedful.data.frames import Frame, rows_in
+from heedful.results.about import About
 from heedful.results.answers import Answer, Forgotten, PersonEvents, RolledBack
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotion
@@ -177,7 +178,7 @@ class LoopOperations(FeedbackOperations):
     @either
     def about(self) -> Steps[About]:
         """Return the server's description of the loop: learner, version, features, settings, numbers of events."""
-        return messages.read((yield from self._ask(Call("GET", self._path()))), About)
+        return messages.read_as((yield from self._ask(Call("GET", self._path()))), About)
 
     @either
     def rank(

@@ -19,7 +19,7 @@ from heedful.client.owners import Owners
 from heedful.client.sync_async import Steps, either
 from heedful.core.validation import describe
 from heedful.data.frames import Frame, rows_in
-from heedful.results.facts import Facts
+from heedful.results.about import About
 
 LEAST = 0.02
 """Seconds that must be left for another try to make sense."""
@@ -27,36 +27,6 @@ LONG = 600.0
 """Seconds, once connected, for requests that may have to replay a whole log."""
 MOST, SIZE = 1000, 1 << 20
 """The most events, and about the most bytes, of a batch. Larger ones are no faster, and delay other callers."""
-
-
-class About(Facts, frozen=True, kw_only=True):
-    """A loop as the server describes it."""
-
-    name: str
-    """the name of the loop"""
-    learner: str
-    """the learner that serves, by name and parameters"""
-    version: int
-    """the version of the model"""
-    identifier: str = "id"
-    """the column, or attribute, that names an item"""
-    features: int
-    """N, the number of features of an item: how many numbers a row of `decide(features=...)` has"""
-    names: list[str]
-    """the names of the features, in their order in a row"""
-    items: int
-    """how many items are on offer"""
-    events: dict[str, int]
-    """how many events of each kind the log has"""
-    settings: dict[str, object]
-    """the loop's settings, by name"""
-    caveats: list[str] = msgspec.field(default_factory=list)
-    """sentences on what the loop cannot do or measure as it is"""
-    notes: list[str] = msgspec.field(default_factory=list)
-    """warnings for the person who runs the loop, such as a snapshot that could not be used"""
-    unknown: dict[str, int] = msgspec.field(default_factory=dict)
-    """how often values came that the encoding has no category for, by "column=value", since the server opened the
-    loop"""
 
 
 class Operations:
@@ -207,7 +177,7 @@ class ClientOperations(Operations):
         if crosses is not None:
             fields["crosses"] = [list(pair) for pair in crosses]
         call = Call("POST", messages.path("loops"), messages.body(fields, MSGPACK), MSGPACK)
-        return messages.read((yield from self._ask(call, repeat=False, long=True)), About)
+        return messages.read_as((yield from self._ask(call, repeat=False, long=True)), About)
 
 
 class _Loops(msgspec.Struct):

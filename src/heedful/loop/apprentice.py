@@ -24,7 +24,7 @@ import numpy as np
 from heedful.evaluation.confidence import Drifting
 from heedful.loop.records import DecisionRecord, given_scores
 from heedful.loop.serving import CALLER, first_promotion, read_promotion
-from heedful.results.report import Agreement, Apprentice
+from heedful.results.report import Apprentice, ImitatedShare
 
 if TYPE_CHECKING:
     from heedful.loop.projection import Projection
@@ -92,12 +92,12 @@ class Tally:
         self._state = self._sequence.update(self._state, np.array([pairs, first]))
         self.decisions += 1
 
-    def agreements(self) -> tuple[Agreement, Agreement]:
+    def agreements(self) -> tuple[ImitatedShare, ImitatedShare]:
         """Return (agreement by pairs, agreement by first items) over the decisions added so far, with intervals."""
         low, high = self._sequence.interval(self._state)
         n = self.decisions
         means = (self._state.total / n).tolist() if n else [None, None]
-        first, second = (Agreement(*each) for each in zip(means, low.tolist(), high.tolist()))
+        first, second = (ImitatedShare(*each) for each in zip(means, low.tolist(), high.tolist()))
         return first, second
 
 

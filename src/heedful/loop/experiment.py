@@ -53,7 +53,6 @@ from heedful.results.experiment import (
     PlannedWin,
     Promotion,
     Split,
-    _told,
 )
 
 if TYPE_CHECKING:
@@ -354,8 +353,8 @@ def evidence_of_log(
         why = value.warning or evaluation.learners[0].values[0].warning or f"there is no {value.measure} of {own}"
         found.append(f"the log cannot tell whether it is better than {own}: {why}")
     elif value.verdict != "better":
-        between = f"[{_told(value.difference_low)}, {_told(value.difference_high)}]"
-        by = f"{value.measure} differs by {_told(value.difference)} {between}"
+        between = f"[{_rounded(value.difference_low)}, {_rounded(value.difference_high)}]"
+        by = f"{value.measure} differs by {_rounded(value.difference)} {between}"
         found.append(f"the log does not say that it is better than {own}: {by}")
     if value.people < LEAST_PEOPLE and not value.refused:
         found.append(f"{value.people} people have answered, and it takes {LEAST_PEOPLE}")
@@ -370,12 +369,27 @@ def promotions(projection: Projection, checked: bool = True) -> tuple[Promotion,
     found, retractions = [], projection.log.retractions()
     for event in sorted(projection.log.many(projection.log.places("promote")), reverse=True):
         record = read_promotion(event.payload)
+        now = _today(projection, event, record) if checked else {}
         found.append(
             Promotion(event.id, event.seq, record.learner, record.before, record.by, record.reason, record.evidence,
-                      _today(projection, event, record) if checked else {}, record.forced,
-                      event.seq not in retractions)
+                      now, record.forced, event.seq not in retractions, _changes(record.evidence, now))
         )  # fmt: skip
     return tuple(found)
+
+
+def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return a sentence saying how the evidence for a promotion has changed; "" if it has not."""
+    if now and all(now.get(name) == then[name] for name in then):
+        return ""
+    if not now:
+        return "the evidence cannot be computed again: a learner, or the experiment, is not at hand"
+    parts = [f"{name} {_rounded(then[name])} then, {_rounded(now.get(name))} now" for name in then
+             if then[name] != now.get(name)]  # fmt: skip
+    return f"the evidence has changed since, by undoing or forgetting: {'; '.join(parts)}"
+
+
+def _rounded(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _today(projection: Projection, event: Event, record: PromotionRecord) -> dict[str, Any]:

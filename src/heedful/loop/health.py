@@ -27,7 +27,7 @@ from heedful.loop.projection import Projection
 from heedful.loop.records import DecisionRecord
 from heedful.loop.signals import Valued, WatchedLoop, one_person, ratio_signal, rise_signal
 from heedful.loop.windows import windows
-from heedful.results.health import Bin, Corrections, Health, Largest, Signal, Window
+from heedful.results.health import Bin, Corrections, Health, HealthWindow, Largest, Signal, SignalName
 from heedful.results.report import SampleRatio
 
 Array = npt.NDArray[np.float64]
@@ -238,7 +238,7 @@ class _Reading:
         lists = list(self.lists.values())
         return sample_ratio(lists, projection.settings, self._until, interaction.scores_none, error_rate)
 
-    def _windows(self, until: int, alpha: float | None) -> tuple[Window, ...]:
+    def _windows(self, until: int, alpha: float | None) -> tuple[HealthWindow, ...]:
         of: list[list[GivenFeedback]] = [[] for _ in self.shown]
         for each in self.given:
             of[each.row].append(each)
@@ -252,7 +252,7 @@ class _Reading:
             gains = [each.gains for each in given if each.gains is not None]
             own = _corrections(gains)
             found.append(
-                Window(
+                HealthWindow(
                     min(each.when for each in part),
                     max(each.when for each in part),
                     len(part),
@@ -329,7 +329,7 @@ def signals(
     limit = watched.late_after
     statuses = [(each, _status(each, until, limit)) for each in shown]
     settled = [(each, status) for each, status in statuses if status is not None]
-    series: dict[str, list[Valued]] = {
+    series: dict[SignalName, list[Valued]] = {
         "unanswered": [(float(status == "none"), each.person, each.when) for each, status in settled],
         "late": [(float(status == "late"), each.person, each.when) for each, status in settled if status != "none"],
         "empty": [(float(each.empty), each.person, each.time) for each in given],

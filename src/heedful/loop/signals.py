@@ -15,7 +15,7 @@ import numpy.typing as npt
 from heedful.core.wording import count, percent
 from heedful.evaluation.change import rise, start_weight, starts
 from heedful.evaluation.leaning import log_evidence
-from heedful.results.health import Signal
+from heedful.results.health import Signal, SignalName
 
 if TYPE_CHECKING:
     from heedful.results.report import SampleRatio
@@ -98,7 +98,7 @@ WORDS = {
 }
 
 
-def rise_signal(kind: str, values: Sequence[Valued], watched: WatchedLoop) -> Signal:
+def rise_signal(kind: SignalName, values: Sequence[Valued], watched: WatchedLoop) -> Signal:
     """Return whether the mean of a series of values from 0 to 1 has risen, with the evidence.
 
     `kind` names the series ("unanswered", "late", ...: a key of `WORDS`); `values` are (value, person or None, time) in

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
 
+Finite = Annotated[float, "null in JSON where it is not finite: the weights overflowed, as caveats say"]
+"""A number that may be infinite or no number."""
 Status = Literal["applied", "duplicate", "rejected"]
 
 
@@ -63,7 +65,7 @@ class Decision(NamedTuple):
     """the probability of showing just this list; None if it is unknown"""
     version: int
     """the version of the model that made it"""
-    arm: str
+    arm: Arm
     """how it was made: "learned" (by the model), "control" (in the caller's order or at random, for comparison),
     "sampled" (drawn around the model's order), "interleaved" (drafted by the model and a candidate learner),
     "imitated" (in the caller's order, which the model learns to make) or "imported" (by another system)"""
@@ -168,7 +170,9 @@ class PersonEvents(NamedTuple):
     them, undos of that, corrections of their style), and other names in the log that are spelt alike."""
 
     person: str
+    """the name that was asked for"""
     events: tuple[dict[str, Any], ...]
+    """those that `Loop.forget` would erase, as the lines of an export"""
     alike: tuple[str, ...]
     """names that differ in case, blanks or the code of a letter alone, and may be those of the same person"""
 

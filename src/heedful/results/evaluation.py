@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
+from heedful.results.answers import Finite
 
 
 class Measure(NamedTuple):
@@ -49,12 +50,12 @@ class PositionBias(NamedTuple):
 
     place: int
     """the upper of the two places, from 1"""
-    ratio: float
+    ratio: Finite
     """the number of clicks at the lower place for each click at the upper one, where the same items stood at both;
     below 1 where people look less"""
-    low: float
+    low: Finite
     """the lower end of a confidence interval for `ratio`, which holds at one look"""
-    high: float
+    high: Finite
     """the upper end of that interval"""
     clicks: int
     """the number of clicks on two neighbours at these places, which were shown in either order at random"""
@@ -121,7 +122,7 @@ class LearnerEvaluation(NamedTuple):
     that version; "NAME@VERSION.." or "NAME@2026-01-31T12:00:00Z.." began to learn after it"""
     lessons: int
     """how many pieces of feedback it learned from"""
-    weights: dict[str, float]
+    weights: dict[str, Finite]
     """its weights after the log, by feature, that of the caller's score last (1 + what was learned of it); {} if it has
     none"""
     values: tuple[Value, ...]

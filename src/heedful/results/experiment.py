@@ -183,25 +183,8 @@ class Promotion(NamedTuple):
     """the reasons against it that were overruled, a sentence each"""
     in_effect: bool
     """whether no rollback has left it out"""
-
-    @property
-    def changed(self) -> str:
-        """a sentence saying how the evidence has changed since the promotion; "" if it has not"""
-        then, now = self.evidence, self.now
-        if now and all(now.get(name) == then[name] for name in then):
-            return ""
-        if not now:
-            return "the evidence cannot be computed again: a learner, or the experiment, is not at hand"
-        parts = [
-            f"{name} {_told(then[name])} then, {_told(now.get(name))} now"
-            for name in then
-            if then[name] != now.get(name)
-        ]
-        return f"the evidence has changed since, by undoing or forgetting: {'; '.join(parts)}"
-
-
-def _told(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    changed: str
+    """a sentence saying how the evidence has changed since the promotion, by undoing or forgetting; "" if it has not"""
 
 
 class Promoted(NamedTuple):

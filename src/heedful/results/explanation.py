@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
+from heedful.results.answers import Finite
 
 
 class Part(NamedTuple):
@@ -16,14 +17,14 @@ class Part(NamedTuple):
 
     name: str
     """the feature"""
-    weight: float
+    weight: Finite
     """its weight in the model of that time, for the person that the decision was for"""
     first: float
     """the value of the feature for the first item"""
     second: float
     """the value for the second item; if there is none, that of an item of average features, or 0 where the first is
     explained by itself"""
-    counts: float
+    counts: Finite
     """weight * (first - second), in units of the score"""
 
 
@@ -40,7 +41,7 @@ class Moved(NamedTuple):
     """its sequence number in the log"""
     form: str
     """the form of the feedback: "clicks", "grade", "thumb", ..."""
-    by: float
+    by: Finite
     """the margin after learning from it minus the margin before; above 0 for the first item"""
 
 
@@ -58,7 +59,7 @@ class Explanation(NamedTuple):
     with an item of average features, or explained by itself"""
     because: str
     """a sentence on what put the first item there: the model, the caller's order, or chance"""
-    margin: float
+    margin: Finite
     """score of the first minus score of the second: the sum of `counts` over the features"""
     features: tuple[Part, ...]
     """the shares of the features in the margin, the largest in size first; those that are 0 are left out"""
@@ -97,7 +98,7 @@ class Contribution(NamedTuple):
     """the value of the feature as the learner sees it; 1 for a part that is no feature, such as a mean"""
     weight: float | None
     """the change of the score per unit of the feature; None if the feature was removed instead"""
-    counts: float
+    counts: Finite
     """the contribution, in units of the score"""
 
 
@@ -133,7 +134,7 @@ class Influence(NamedTuple):
     """its form: "clicks", "grade", "thumb", ..."""
     decision: str
     """the id of the decision that it answers"""
-    by: float
+    by: Finite
     """by how much it raised the score"""
     lead: float | None
     """by how much it raised the lead of the item over the one that it is compared with; None if there is none"""

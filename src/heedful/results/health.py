@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
+
+SignalName = Literal["unanswered", "late", "empty", "contradictory", "one person", "error", "sample ratio"]
 
 
 class Signal(NamedTuple):
     """One test of the feedback: what was compared, with what evidence, and what to do next."""
 
-    name: str
+    name: SignalName
     """what it is: "unanswered", "late", "empty", "contradictory", "one person", "error" or "sample ratio\""""
     alarm: bool
     """whether the evidence suffices for an alarm: `evidence` >= 1 / `error_rate`"""
@@ -40,7 +42,7 @@ class Signal(NamedTuple):
 FLOODS = "The log does not say which key sent an event, so a flood is seen by person alone."
 
 
-class Window(NamedTuple):
+class HealthWindow(NamedTuple):
     """Counts and errors of the feedback on some consecutive decisions, as one point of each line over time.
 
     The first of the decisions was shown at `since`, the last at `until`."""
@@ -160,7 +162,7 @@ class Health(NamedTuple):
     """how many seconds after its decision feedback counts as late, a setting of the loop"""
     delay: float | None
     """the delay in seconds that 95 % of first answers stay below (the 0.95 quantile); None without feedback"""
-    windows: tuple[Window, ...]
+    windows: tuple[HealthWindow, ...]
     """the shares over time, oldest first"""
     signals: tuple[Signal, ...]
     """what may be wrong, each with its evidence, alarm or not"""
@@ -186,7 +188,9 @@ class Health(NamedTuple):
         """Return the windows, a row each, as a data frame of `package` ("pandas", "polars" or "pyarrow").
 
         Raise ModuleNotFoundError if the package is not installed."""
-        return frame_of({name: [getattr(each, name) for each in self.windows] for name in Window._fields}, package)
+        return frame_of(
+            {name: [getattr(each, name) for each in self.windows] for name in HealthWindow._fields}, package
+        )
 
     def _repr_html_(self) -> str:
         rows = [(each.name, "alarm" if each.alarm else "", each.before, each.after, each.evidence, each.said)

@@ -165,7 +165,7 @@ class PredictionReport(NamedTuple):
         return frame_of(columns, package)
 
 
-class Agreement(NamedTuple):
+class ImitatedShare(NamedTuple):
     """The share of pairs, or of first items, in which the learner agrees with the caller's order.
 
     `share` is the mean over the decisions compared (None if there are none); `low` and `high` are the limits of an
@@ -188,9 +188,9 @@ class Apprentice(NamedTuple):
     """the sequence number of the promotion since which a learner serves; 0 as long as the caller's order does"""
     asked: float
     """the share of pairs that has to be agreed on before the learner is promoted: the setting `agreement`"""
-    pairs: Agreement
+    pairs: ImitatedShare
     """the share of the pairs in a list that the learner puts in the caller's order"""
-    first: Agreement
+    first: ImitatedShare
     """the share of lists in which the learner's first item is the caller's, too"""
     decisions: int
     """how many recent decisions are compared; if a learner serves, the last before its promotion"""
@@ -341,3 +341,59 @@ class Report(NamedTuple):
         predicted = [] if self.prediction is None else [" ".join(prediction_sentences(self.prediction))]
         imitates = [] if self.apprentice is None else [self.apprentice.told]
         return table(title, columns, arms, [told, *predicted, given, *imitates])
+
+
+class GradeDetails(NamedTuple):
+    """What a loop of grades adds to the report of its predictions."""
+
+    exact: float | None
+    """the share of grades predicted exactly; None without any"""
+
+
+class Picked(NamedTuple):
+    """The mean rating of one item of a list, if it is selected in one of three ways.
+
+    It is over the lists of the control, made by the caller's score or at random and not by the model, of which two or
+    more items were rated."""
+
+    lists: int
+    """the number of lists"""
+    learned: float
+    """the mean rating of the item with the highest predicted rating"""
+    popular: float
+    """the mean rating of the item with the highest mean rating so far"""
+    chance: float
+    """the mean rating of an item selected at random"""
+    difference: Difference | None
+    """learned minus popular, with its 95 % interval over people; None if it cannot be computed"""
+
+
+class RatingDetails(NamedTuple):
+    """What a loop of ratings adds to the report of its predictions."""
+
+    mean: float | None
+    """the mean rating of what was shown; None without any"""
+    picked: Picked | None
+    """which way of picking an item finds better ones; None without a control list that has two or more rated items"""
+
+
+class ChoiceDetails(NamedTuple):
+    """What a loop of choices adds to the report of its predictions."""
+
+    by_chance: int
+    """how many answers there are to questions that chance picked"""
+    right_by_chance: float | None
+    """the score of predictions of these answers; None without any"""
+    equal: int
+    """how often all were called equally good"""
+    unsure: int
+    """how often nobody could judge, or nothing was chosen"""
+
+
+class RouteDetails(NamedTuple):
+    """What a loop of routes adds to the report of its predictions."""
+
+    predicted: float | None
+    """the mean probability of a thumb up; None without any"""
+    came: float | None
+    """the mean of the thumbs that came, an edit being a share of one"""

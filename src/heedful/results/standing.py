@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from heedful.core.notebooks import table
 from heedful.core.wording import BAR, share
@@ -54,7 +54,7 @@ class Standings(NamedTuple):
 
     version: int
     """the model's version: the sequence number of the last event that it has learned from"""
-    goal: str
+    goal: Literal["best", "ranking"]
     """what the choices are for: "best" or "ranking\""""
     person: str | None
     """whose ranking it is; None for several people together"""

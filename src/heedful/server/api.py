@@ -269,7 +269,7 @@ async def promote(request: ApiRequest) -> object:
 
 async def promotions(request: ApiRequest) -> object:
     found = await request.worker.read(request.loop.promotions)
-    return {"promotions": [plain(each) | {"changed": each.changed} for each in found]}
+    return {"promotions": [plain(each) for each in found]}
 
 
 def number(query: Mapping[str, str], name: str) -> float:

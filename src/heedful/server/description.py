@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from heedful.loop.interactions.registry import interactions
 from heedful.server.events import KINDS
 from heedful.server.problems import TITLES
-from heedful.server.schema import DETAILS, MOST, NAME, PRINTABLE, Problem
+from heedful.server.result_schema import json_type
+from heedful.server.schema import MOST, NAME, PRINTABLE, Problem
 
 if TYPE_CHECKING:
     from heedful.server.routes import Route
@@ -57,6 +59,7 @@ _PATH: dict[str, dict[str, Any]] = {
 }
 _KINDS = "|".join(KINDS)
 _PROBLEM = "Problem"
+_REFERENCE = "#/components/schemas/{name}"
 _REQUIRED = {"item"}
 """Parameters of a query that a request must have."""
 _QUERY: dict[str, dict[str, Any]] = {
@@ -83,9 +86,16 @@ _QUERY: dict[str, dict[str, Any]] = {
 def openapi(routes: Sequence[Route], version: str) -> bytes:
     """Return the OpenAPI 3.1 document of these `routes` as JSON; `version` is that of heedful."""
     bodies = [each for route in routes for each in (route.takes, route.gives) if not isinstance(each, Text | None)]
+    details = [each for kind in interactions().values() if (each := kind.prediction_details()) is not None]
     schemas, components = msgspec.json.schema_components(
-        [*bodies, Problem, *DETAILS], ref_template="#/components/schemas/{name}"
+        [json_type(each) for each in (*bodies, Problem, *details)], ref_template=_REFERENCE
     )
+    components["PredictionReport"]["properties"]["details"] |= {
+        "anyOf": [
+            *({"$ref": _REFERENCE.format(name=each.__name__)} for each in details),
+            {"type": "object", "description": "of a kind of feedback of your own"},
+        ]
+    }
     known = dict(zip([*map(str, bodies), "problem"], schemas))
     paths: dict[str, Any] = {}
     for route in routes:

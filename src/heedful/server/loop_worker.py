@@ -3,7 +3,7 @@
 The event loop's thread parses requests, decides, commits and learns, and waits for the disk once for all events that
 had come by then. So requests do not compete for the interpreter's lock, and many callers share the cost of a commit.
 Work that would hold up other requests is done in other threads: waiting for another writer, replaying the log,
-large reads."""
+large reads. The file is long because deciding, learning and leaving share one thread's state."""
 
 from __future__ import annotations
 

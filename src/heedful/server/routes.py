@@ -18,9 +18,16 @@ from starlette.routing import Match
 from starlette.routing import Route as Routed
 
 from heedful import __version__
-from heedful.loop.interactions.schemas import Standings
+from heedful.results.about import About
+from heedful.results.answers import Answer, Decision, Forgotten, PersonEvents, Ranking, RolledBack
+from heedful.results.evaluation import Evaluation
+from heedful.results.experiment import Experiment, PlannedExperiment, Promoted
+from heedful.results.explanation import Explanation, Why
+from heedful.results.health import Health
+from heedful.results.report import Report
+from heedful.results.standing import Standings
+from heedful.results.style import Style
 from heedful.server import api, codecs, schema
-from heedful.server import schema_experiments as experiments
 from heedful.server.auth import Caller, source
 from heedful.server.codecs import Receive, Send
 from heedful.server.context import LARGE, ServerContext, as_problem
@@ -111,8 +118,8 @@ _ONE = f"{_ALL}/{{loop}}"
 
 ROUTES = (
     Route("GET", _ALL, "read", "The loops there are", api.loops, gives=schema.Loops),
-    Route("POST", _ALL, "admin", "Make a loop", api.new_loop, schema.NewLoop, schema.Loop, bulk=True, status=201),
-    Route("GET", _ONE, "read", "What there is to know of a loop", api.one_loop, gives=schema.Loop),
+    Route("POST", _ALL, "admin", "Make a loop", api.new_loop, schema.NewLoop, About, bulk=True, status=201),
+    Route("GET", _ONE, "read", "What there is to know of a loop", api.one_loop, gives=About),
     Route("PUT", f"{_ONE}/items", "admin", "Put items on offer, new or changed", api.put_items,
           list[schema.Object], schema.Put, bulk=True),
     Route("GET", f"{_ONE}/items", "read", "The items on offer", api.items,
@@ -120,60 +127,60 @@ ROUTES = (
     Route("DELETE", f"{_ONE}/items/{{item:path}}", "admin", "Take an item off offer", api.withdraw,
           gives=schema.Withdrawn),
     Route("POST", f"{_ONE}/decisions", "decide", "Decide what to show", decide,
-          schema.Decide, schema.Decision, query=PARAMETERS, headers=_KEY, numbers=True, codec=read_decision,
+          schema.Decide, Decision, query=PARAMETERS, headers=_KEY, numbers=True, codec=read_decision,
           direct=True),
     Route("POST", f"{_ONE}/rank", "read", "The model's order of candidates; nothing is logged", api.rank,
-          schema.Rank, schema.Ranking),
+          schema.Rank, Ranking),
     Route("POST", f"{_ONE}/records", "decide", "Tell what somebody else decided", api.record,
-          schema.Record, schema.Decision, headers=_KEY),
+          schema.Record, Decision, headers=_KEY),
     Route("POST", f"{_ONE}/feedback", "feedback", "Tell what people answered, one or many", take_feedback,
-          schema.Feedback | list[schema.Feedback], schema.Answer | list[schema.Answer], headers=_KEY,
+          schema.Feedback | list[schema.Feedback], Answer | list[Answer], headers=_KEY,
           codec=read_feedback, direct=True),
     Route("POST", f"{_ONE}/clicks", None, "Report a click from a page, with its token", ClickEndpoint,
-          schema.Click, schema.Answer, plain=True),
+          schema.Click, Answer, plain=True),
     Route("POST", f"{_ONE}/activate", "feedback", "Say that a deferred decision was shown", api.activate,
-          schema.Activate, schema.Answer),
+          schema.Activate, Answer),
     Route("POST", f"{_ONE}/undo", "feedback", "Take one piece of feedback back", api.undo,
-          schema.Undo, schema.Answer, headers=_KEY),
+          schema.Undo, Answer, headers=_KEY),
     Route("POST", f"{_ONE}/rollback", "admin", "Go back to an earlier version of the model", api.rollback,
-          schema.Rollback, schema.RolledBack, headers=_KEY),
+          schema.Rollback, RolledBack, headers=_KEY),
     Route("POST", f"{_ONE}/experiments", "admin", "Try a learner next to the one that serves", api.start_experiment,
-          experiments.StartExperiment, schema.Answer, headers=_KEY),
+          schema.StartExperiment, Answer, headers=_KEY),
     Route("POST", f"{_ONE}/experiments/stop", "admin", "End the experiment that is running", api.stop_experiment,
-          experiments.StopExperiment, schema.Answer, headers=_KEY, missing="not-found"),
+          schema.StopExperiment, Answer, headers=_KEY, missing="not-found"),
     Route("GET", f"{_ONE}/experiments/latest", "read", "What the newest experiment says so far", api.experiment,
-          gives=experiments.Experiment, missing="not-found"),
+          gives=Experiment, missing="not-found"),
     Route("GET", f"{_ONE}/experiments/plan", "read", "How long an experiment would take", api.plan_experiment,
-          gives=experiments.PlannedExperiment, query=("share", "days", "alpha")),
+          gives=PlannedExperiment, query=("share", "days", "alpha")),
     Route("POST", f"{_ONE}/promotions", "admin", "Let another learner serve, if it is better", api.promote,
-          experiments.Promote, experiments.Promoted, headers=_KEY),
+          schema.Promote, Promoted, headers=_KEY),
     Route("GET", f"{_ONE}/promotions", "read", "The promotions, and what is left of their evidence", api.promotions,
-          gives=experiments.Promotions),
+          gives=schema.Promotions),
     Route("POST", f"{_ONE}/evaluations", "read", "What the log says about learners, and how sure that is",
-          api.evaluation, schema.Evaluate, schema.Evaluation),
+          api.evaluation, schema.Evaluate, Evaluation),
     Route("GET", f"{_ONE}/weights", "read", "What each feature counts", api.weights,
           gives=schema.Weights, query=("person",)),
     Route("GET", f"{_ONE}/standing", "read", "The ranking by what people answered, and how sure it is", api.standing,
           gives=Standings, query=("person",)),
     Route("GET", f"{_ONE}/style", "read", "What a person's edits tell about their style", api.style,
-          gives=schema.Style, query=("person", "alpha")),
+          gives=Style, query=("person", "alpha")),
     Route("POST", f"{_ONE}/style", "admin", "Correct by hand what is said of a person's style", api.correct_style,
-          schema.CorrectStyle, schema.Answer, headers=_KEY),
+          schema.CorrectStyle, Answer, headers=_KEY),
     Route("GET", f"{_ONE}/report", "read", "What the loop learned, measured", api.report,
-          gives=schema.Report, query=("last",)),
+          gives=Report, query=("last",)),
     Route("GET", f"{_ONE}/health", "read", "Whether feedback is sound, and the model still predicts it", api.health,
-          gives=schema.FeedbackHealth, query=("alpha",)),
+          gives=Health, query=("alpha",)),
     Route("GET", f"{_ONE}/decisions/{{id:path}}/explanation", "read", "Why the first stood first", api.explanation,
-          gives=schema.Explanation, missing="not-found"),
+          gives=Explanation, missing="not-found"),
     Route("GET", f"{_ONE}/decisions/{{id:path}}/why", "read", "Why an item of a decision had its score", api.why,
-          gives=schema.Why, query=("item", "top"), missing="not-found"),
+          gives=Why, query=("item", "top"), missing="not-found"),
     Route("GET", f"{_ONE}/events", "read", "The events as they come", api.events,
           gives=EVENTS, query=("after", "kinds", "follow"), headers=("Last-Event-ID",)),
     Route("GET", f"{_ONE}/people/{{person:path}}", "read", "What the loop has about a person", api.person,
-          gives=schema.PersonEvents),
-    Route("DELETE", f"{_ONE}/people/{{person:path}}", "admin", "Forget a person", api.forget, gives=schema.Forgotten),
+          gives=PersonEvents),
+    Route("DELETE", f"{_ONE}/people/{{person:path}}", "admin", "Forget a person", api.forget, gives=Forgotten),
     Route("GET", "/metrics", "read", "For Prometheus", api.metrics, gives=TEXT),
-    Route("GET", "/healthz", None, "Whether the server answers", healthz, gives=schema.Health),
+    Route("GET", "/healthz", None, "Whether the server answers", healthz, gives=schema.Serving),
     Route("GET", "/openapi.json", None, "This description", openapi_document),
     Route("GET", "/heedful.js", None, "The script that reports the clicks of a page", send_script, gives=SCRIPT),
 )  # fmt: skip

@@ -969,7 +969,7 @@ class Interaction(Protocol[M]):
 
     @staticmethod
     def prediction_details() -> type | None:
-        """Return the msgspec struct of `PredictionReport.details`, for the OpenAPI document; None if it has none."""
+        """Return the named tuple of what `PredictionReport.details` has; None if it has none."""
         return None
 
     def contradicts(self, model: M, shared: Any, own: Person | None, step: Step, lesson: Any) -> bool:

@@ -417,7 +417,7 @@ class Comparison(Interaction[ChoiceModel]):
     def prediction_details() -> type:
         """Return the msgspec struct of what loops of choices add to the report of predictions
         (`PredictionReport.details`)."""
-        from heedful.loop.interactions.schemas import ChoiceDetails
+        from heedful.results.report import ChoiceDetails
 
         return ChoiceDetails
 

@@ -480,7 +480,7 @@ class Ordinal(Interaction[GradingModel]):
     def prediction_details() -> type:
         """Return the msgspec struct of what loops of grades add to the report of predictions
         (`PredictionReport.details`)."""
-        from heedful.loop.interactions.schemas import GradeDetails
+        from heedful.results.report import GradeDetails
 
         return GradeDetails
 

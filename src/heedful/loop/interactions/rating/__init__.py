@@ -480,7 +480,7 @@ class Rating(Interaction[RatingModel]):
     def prediction_details() -> type:
         """Return the msgspec struct of what loops of ratings add to the report of predictions
         (`PredictionReport.details`)."""
-        from heedful.loop.interactions.schemas import RatingDetails
+        from heedful.results.report import RatingDetails
 
         return RatingDetails
 

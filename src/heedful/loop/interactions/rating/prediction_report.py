@@ -23,7 +23,7 @@ from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
 from heedful.loop.records import FeedbackRecord
 from heedful.results.answers import plain
-from heedful.results.report import Difference, PredictionReport
+from heedful.results.report import Picked, PredictionReport
 
 Array = npt.NDArray[np.float64]
 
@@ -36,24 +36,6 @@ WORDING = Wording(
     "both were equally far off in every rating: chance cannot be told",
     "the learner does not say what it expects",
 )
-
-
-class Picked(NamedTuple):
-    """The mean rating of one item of a list, if it is selected in one of three ways.
-
-    It is over the lists of the control, made by the caller's score or at random and not by the model, of which two or
-    more items were rated."""
-
-    lists: int
-    """the number of lists"""
-    learned: float
-    """the mean rating of the item with the highest predicted rating"""
-    popular: float
-    """the mean rating of the item with the highest mean rating so far"""
-    chance: float
-    """the mean rating of an item selected at random"""
-    difference: Difference | None
-    """learned minus popular, with its 95 % interval over people; None if it cannot be computed"""
 
 
 class _Rating(NamedTuple):

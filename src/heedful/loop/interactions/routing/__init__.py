@@ -559,7 +559,7 @@ class Routing(Coactive):
     def prediction_details() -> type:
         """Return the msgspec struct of what loops of routes add to the report of predictions
         (`PredictionReport.details`)."""
-        from heedful.loop.interactions.schemas import RouteDetails
+        from heedful.results.report import RouteDetails
 
         return RouteDetails
 
