@@ -644,6 +644,7 @@ export interface components {
          * @description The names of the loops of the key's tenant.
          */
         Loops: {
+            /** @description in the order of the alphabet */
             loops: string[];
         };
         /**
@@ -667,78 +668,93 @@ export interface components {
             features?: boolean;
         };
         /**
-         * Loop
-         * @description The description of a loop: its learner, features, settings and counts.
+         * About
+         * @description A loop as the server describes it. Settings that only loops of some kinds have are None in others.
          */
-        Loop: {
-            /** @description how many grades there are, 1 the lowest */
-            grades?: number;
-            /** @description of a loop of ratings: the lowest and the highest */
-            ratings?: number[];
-            /**
-             * @description of a loop of choices: what they are for
-             * @enum {unknown}
-             */
-            choices?: "best" | "ranking";
+        About: {
+            /** @description the name of the loop */
             name: string;
+            /** @description the learner that serves, by name and parameters */
             learner: string;
-            /** @description the attribute that names an item */
-            identifier: string;
+            /** @description the version of the model */
             version: number;
-            /** @description N: numbers that an item has */
+            /** @description the column, or attribute, that names an item */
+            identifier: string;
+            /** @description N, the number of features of an item: how many numbers a row of `decide(features=...)` has */
             features: number;
-            /** @description of the features, crosses included; the caller's score the last */
+            /** @description the names of the features, in their order in a row: crosses included, the caller's score the last */
             names: string[];
+            /** @description how many items are on offer */
             items: number;
+            /** @description how many events of each kind the log has */
             events: {
                 [key: string]: number;
             };
+            /** @description the loop's settings, by name */
             settings: Record<string, unknown>;
+            /** @description sentences on what the loop cannot do or measure as it is */
             caveats: string[];
+            /** @description warnings for the person who runs the loop, such as a snapshot that could not be used */
             notes: string[];
+            /** @description how often values came that the encoding has no category for, by "column=value", since the server opened the loop */
             unknown: {
                 [key: string]: number;
             };
-            /** @description names of what each request says of each item, where it says anything */
+            /** @description the names of what each request says of each item; None if it says nothing */
             query_features?: string[];
-            /** @description in a loop with the setting apprentice */
+            /** @description how well the learner imitates the caller's order; None in a loop without the setting `apprentice` */
             apprentice?: components["schemas"]["Apprentice"];
+            /** @description the number of grades, 1 the lowest, in a loop of grades */
+            grades?: number;
+            /** @description the lowest and highest rating, in a loop of ratings */
+            ratings?: [
+                number,
+                number
+            ];
+            /** @description the purpose of choices, best or ranking, in a loop of choices */
+            choices?: string;
         };
         /**
          * Apprentice
          * @description How well the learner of a loop imitates the caller's order, and whether it may serve in its place.
          */
         Apprentice: {
+            /** @description the loop's own learner, by name and parameters */
             learner: string;
-            /** @description the event of the promotion since which a learner serves; 0 before that */
+            /** @description the sequence number of the promotion since which a learner serves; 0 as long as the caller's order does */
             serves: number;
-            /** @description the share of pairs that has to be agreed on: the setting agreement */
+            /** @description the share of pairs that has to be agreed on before the learner is promoted: the setting `agreement` */
             asked: number;
-            /** @description pairs of a list that the learner puts in the caller's order */
-            pairs: components["schemas"]["heedful.server.schema.Agreement"];
-            /** @description lists in which the learner has the same first item */
-            first: components["schemas"]["heedful.server.schema.Agreement"];
-            /** @description recent ones, that are compared */
+            /** @description the share of the pairs in a list that the learner puts in the caller's order */
+            pairs: components["schemas"]["ImitatedShare"];
+            /** @description the share of lists in which the learner's first item is the caller's, too */
+            first: components["schemas"]["ImitatedShare"];
+            /** @description how many recent decisions are compared; if a learner serves, the last before its promotion */
             decisions: number;
-            /** @description the event after which these came */
+            /** @description the sequence number after which these decisions came */
             since: number;
-            /** @description how often an interval ever misses */
+            /** @description the probability with which either interval ever misses, at most */
             alpha: number;
-            /** @description a sentence each; empty if it may be promoted */
+            /** @description why the learner may not be promoted now, a sentence each; () if it may, or if it serves already */
             against_promotion: string[];
-            /** @description whether it asks to be promoted */
+            /** @description whether the learner asks to be promoted: it does not serve, and nothing speaks against it */
             ready: boolean;
             /** @description all of this in a few sentences */
             told: string;
         };
         /**
-         * Agreement
-         * @description The share of cases in which a learner agrees with the caller's order, with an interval that holds at any time.
+         * ImitatedShare
+         * @description The share of pairs, or of first items, in which the learner agrees with the caller's order.
+         *
+         *     `share` is the mean over the decisions compared (None if there are none); `low` and `high` are the limits of an
+         *     interval for what is expected of the learner as it was at these decisions.
          */
-        "heedful.server.schema.Agreement": {
-            /** @description null where nothing can be compared */
+        ImitatedShare: {
+            /** @description the mean over the decisions compared; None if there are none */
             share: number | null;
+            /** @description the lower limit of what is expected of the learner as it was at these decisions */
             low: number;
+            /** @description the upper limit */
             high: number;
         };
         /**
@@ -746,6 +762,7 @@ export interface components {
          * @description How many items were new or changed.
          */
         Put: {
+            /** @description how many items were new or changed */
             put: number;
         };
         /**
@@ -753,7 +770,9 @@ export interface components {
          * @description A page of the names of items on offer, and how many there are in all.
          */
         Items: {
+            /** @description the names on this page */
             items: string[];
+            /** @description how many are on offer */
             total: number;
         };
         /**
@@ -761,6 +780,7 @@ export interface components {
          * @description Whether the item was on offer.
          */
         Withdrawn: {
+            /** @description whether it was on offer, and is not any more */
             withdrawn: boolean;
         };
         /**
@@ -794,26 +814,34 @@ export interface components {
         };
         /**
          * Decision
-         * @description A decision: what to show, best first, and how that came about.
+         * @description A decision, as callers get it: the names of what to show, best first (`shown`), and how that came about.
          *
-         *         `probability` is that of showing exactly this list, null if it is unknown; `version` is that of the model, `seq` the
-         *         sequence number in the log. `arm` says what decided: learned (the model), control (your order, or random, for
-         *         comparison), sampled (a random draw around the model's order), interleaved (two learners in turn) or imported
-         *         (another system).
+         *     `probability` is that of showing just this list (None if it is unknown), `version` that of the model, `arm` the
+         *     policy ("learned", "control", ...), `seq` the sequence number in the log. `predicted` has the prediction for each
+         *     item shown, `unknown` the names of candidates that are not on offer, `undeclared` the fields of the request that are
+         *     no features of the loop; all are None if there is nothing of the sort.
          */
         Decision: {
+            /** @description the id of the decision, which feedback on it names */
             id: string;
+            /** @description the names of the candidates to show, best first */
             shown: string[];
+            /** @description the probability of showing just this list; None if it is unknown */
             probability: number | null;
+            /** @description the version of the model that made it */
             version: number;
-            /** @enum {unknown} */
+            /**
+             * @description how it was made: "learned" (by the model), "control" (in the caller's order or at random, for comparison), "sampled" (drawn around the model's order), "interleaved" (drafted by the model and a candidate learner), "imitated" (in the caller's order, which the model learns to make) or "imported" (by another system)
+             * @enum {unknown}
+             */
             arm: "control" | "imitated" | "imported" | "interleaved" | "learned" | "sampled";
+            /** @description its sequence number in the log */
             seq: number;
-            /** @description of each that is shown: its grade, its rating, or how likely it is to be chosen, as the kind of the loop has it; null of what is unknown */
+            /** @description the prediction for each item shown (a grade, a rating, a probability of being chosen), None for an unknown item; None if this loop predicts nothing */
             predicted?: (number | null)[];
-            /** @description candidates that are not on offer; only where there are some */
+            /** @description the names of candidates that are not on offer, shown or not; None if all are on offer */
             unknown?: string[];
-            /** @description fields of candidates and of the context that are no features of the loop; only where some came */
+            /** @description the fields of candidates and of the context that the loop makes no feature of, such as "candidates.bm25"; None if there are none */
             undeclared?: string[];
         };
         /**
@@ -835,15 +863,18 @@ export interface components {
         };
         /**
          * Ranking
-         * @description All candidates, best first.
+         * @description All candidates of a request, ordered best first by the current model: their names (`ranking`), the version of
+         *     that model (a sequence number in the log), the names of those that are not on offer (`unknown`, None if all are),
+         *     and the fields that the loop makes no feature of (`undeclared`, None if there are none).
          */
         Ranking: {
+            /** @description the names of the candidates, best first */
             ranking: string[];
-            /** @description of the model that ranks them so */
+            /** @description the version of the model: the sequence number of the last event that it was made of */
             version: number;
-            /** @description candidates that are not on offer; only where there are some */
+            /** @description the names of candidates that are not items on offer; None if all are */
             unknown?: string[];
-            /** @description fields of candidates and of the context that are no features of the loop; only where some came */
+            /** @description the fields of candidates and of the context that are no features of the loop, such as "candidates.bm25"; None if there are none */
             undeclared?: string[];
         };
         /**
@@ -904,20 +935,30 @@ export interface components {
         };
         /**
          * Answer
-         * @description What became of an event: applied, a duplicate, or rejected with a reason.
+         * @description What became of an event that was sent to a loop: `status` "applied", "duplicate" or "rejected", the last with the
+         *     `reason`.
          *
-         *         `event` is its id; `seq` its sequence number in the log, null if it was rejected; `version` the model's after it.
-         *         `late`: it is feedback that came later than the setting `late_after`. `learned`: it changed what the model is made
-         *         of; if not, `reason` says why.
+         *     `event` is its id, `seq` its sequence number in the log (None if it is not there), `version` that of the model
+         *     afterwards. `learned` says whether the model learned from it, `late` whether feedback came later than the setting
+         *     `late_after` allows.
          */
         Answer: {
-            /** @enum {unknown} */
+            /**
+             * @description "applied"; "duplicate" if the same event was in the log already; "rejected", with the `reason`
+             * @enum {unknown}
+             */
             status: "applied" | "duplicate" | "rejected";
+            /** @description the id of the event */
             event: string;
+            /** @description the sequence number of the event in the log, for a duplicate that of the first one; None if it was rejected */
             seq: number | null;
+            /** @description the version of the model after the event */
             version: number;
+            /** @description whether it is feedback that came later than the setting `late_after` says; it is learned all the same */
             late: boolean;
+            /** @description whether it changed what the model is made of: feedback with something to learn in it, an undo that took effect, a rollback */
             learned: boolean;
+            /** @description why it was rejected, or why nothing was learned; None if there is nothing to say */
             reason: string | null;
         };
         /**
@@ -967,16 +1008,22 @@ export interface components {
         };
         /**
          * RolledBack
-         * @description The result of taking the model back to an earlier version.
+         * @description The result of `Loop.rollback`: the answer to the event, and how much feedback it changed.
+         *
+         *     `to` is the version that the model went back to. `left_out` counts the pieces of feedback that no longer count,
+         *     `restored` those that count again because they were undone after that version, `forgotten` the people forgotten
+         *     after it, who stay forgotten.
          */
         RolledBack: {
+            /** @description what became of the rollback as an event: applied, or duplicate if its id was in the log */
             answer: components["schemas"]["Answer"];
+            /** @description the version that the model went back to; the model equals it bit for bit if `forgotten` is 0 */
             to: number;
-            /** @description how many pieces of feedback do not count any more */
+            /** @description how many pieces of feedback counted before the rollback and no longer do */
             left_out: number;
-            /** @description how many count again */
+            /** @description how many pieces of feedback count again: they were undone or rolled back after version `to` */
             restored: number;
-            /** @description people who were forgotten after that version, and stay so */
+            /** @description how many people were forgotten after version `to`; they stay forgotten */
             forgotten: number;
         };
         /**
@@ -1008,146 +1055,200 @@ export interface components {
         };
         /**
          * Experiment
-         * @description The result of an experiment so far.
-         *
-         *         `share` is that of the people whose lists both sides draft, `alpha` the probability, at most, that the verdict is
-         *         wrong, `since` the sequence number of the event with which it began, `least_people` the fewest people who can make a
-         *         verdict, `credit_error` the standard error of `credit`.
+         * @description The state of an experiment: a candidate learner (side B) against the one that serves (side A), and which people
+         *     prefer.
          */
         Experiment: {
+            /** @description the id of the experiment */
             id: string;
-            /** @description the candidate, side b */
+            /** @description the candidate, by name and parameters */
             learner: string;
-            /** @description the learner that served when it began, side a */
+            /** @description the learner that served when the experiment began */
             against: string;
+            /** @description the share of people whose lists both sides draft together; 0 if the candidate's lists are only logged */
             share: number;
-            /** @description the version at which both sides stay; 0: both learn on */
+            /** @description the version after which neither side learns on in the experiment; 0 if both learn on */
             frozen: number;
+            /** @description the probability with which the verdict may be wrong, at most, however often it is looked at */
             alpha: number;
+            /** @description the sequence number of the event with which it began */
             since: number;
+            /** @description whether it goes on */
             running: boolean;
+            /** @description how many decisions the loop has made while it ran */
             decisions: number;
-            verdict: components["schemas"]["PreferenceVerdict"];
-            /** @description how much better b ranks what people chose, in reciprocal ranks */
+            /** @description which side people prefer ("b", the candidate, "a", the learner that serves, or "undecided"), with the evidence */
+            verdict: components["schemas"]["Verdict"];
+            /** @description how much better B ranks what people chose: the mean over people of 1 / rank in B - 1 / rank in A, weighted by the inverse probability of the place where it was shown; None without a session. The verdict does not count it */
             credit: number | null;
+            /** @description its standard error over people; None with fewer than two people */
             credit_error: number | null;
-            agreement: components["schemas"]["heedful.server.schema_experiments.Agreement"];
+            /** @description how much the candidate's lists agree with those that were shown */
+            agreement: components["schemas"]["Agreement"];
+            /** @description how often either side picked first in a round of a draft */
             coins: components["schemas"]["Split"];
+            /** @description how many people do not take part (own) and do (candidate) */
             people: components["schemas"]["Split"];
+            /** @description how many lists were answered */
             answered: components["schemas"]["Answered"];
+            /** @description the least number of people whose answers can make a verdict */
             least_people: number;
-            /** @description a sentence each */
+            /** @description why the candidate may not be promoted now, a sentence each; () if it may */
             against_promotion: string[];
         };
         /**
-         * PreferenceVerdict
-         * @description Which side people prefer, the loop's learner (a) or the candidate (b), and how certain that is.
-         *
-         *         `sessions` is how many interleaved lists were answered, from `people` people; `low` and `high` are the ends of an
-         *         interval for `share`.
+         * Verdict
+         * @description The result of a `Match` of rankers A and B so far, with the evidence for it.
          */
-        PreferenceVerdict: {
+        Verdict: {
             /**
-             * @description a: the loop's learner, b: the candidate
+             * @description the ranker that people prefer: "a" or "b"; "undecided" until the evidence suffices
              * @enum {unknown}
              */
             verdict: "a" | "b" | "undecided";
-            /** @description decided from 1 / alpha on */
+            /** @description evidence that people prefer one side; a match is decided once it reaches 1 / alpha */
             e_value: number;
-            /** @description of b among sessions that one side won */
+            /** @description share of B among the sessions that one side won; 1/2 if there are none */
             share: number;
+            /** @description the lower end of a confidence sequence for that share, provided it is the same in all sessions */
             low: number;
+            /** @description the upper end of it */
             high: number;
+            /** @description the number of sessions, ties included */
             sessions: number;
+            /** @description the number of people who had a session */
             people: number;
-            /** @description the largest share of the sessions that one person has */
+            /** @description the share of all sessions that the person with the most sessions has */
             largest: number;
         };
         /**
          * Agreement
-         * @description How the candidate's lists differ from those of the loop's learner, over `decisions` lists of the latter: by
-         *         decision, by item and by person.
+         * @description How much the lists of a candidate learner agree with those that the learner that serves showed, over `decisions`
+         *     lists.
          *
-         *         `same_first` is the share of lists with the same first item, `overlap` the mean share of the items shown that the
-         *         candidate has, too; null without lists.
+         *     `same_first` is the share of lists with the same first item, `overlap` the mean share of the items shown that the
+         *     candidate's list of the same length has, too (both None without lists). `moves` are the items, `people` the people,
+         *     for which they differ most.
          */
-        "heedful.server.schema_experiments.Agreement": {
+        Agreement: {
+            /** @description how many lists of the learner that serves (not interleaved ones) are compared */
             decisions: number;
+            /** @description the share of them whose first item is the candidate's first, too; None if there are no lists */
             same_first: number | null;
+            /** @description the share of the items shown that the candidate's list of the same length has, too, on average; None if there are no lists */
             overlap: number | null;
+            /** @description the items that would move most: first those that would enter or leave most lists; at most `LISTED` */
             moves: components["schemas"]["ItemMove"][];
+            /** @description the people with the least overlap first; at most `LISTED` */
             people: components["schemas"]["PersonAgreement"][];
         };
         /**
          * ItemMove
-         * @description How often the candidate shows an item, compared with the lists shown, and how much higher or lower.
+         * @description How differently a candidate learner treats one item, compared with the learner that serves.
+         *
+         *     `shown` counts the lists shown that have the `item`, `proposed` the candidate's lists that have it. `places` is how
+         *     many places higher it stands in the candidate's list, on average over decisions where both have it; None if none
+         *     has.
          */
         ItemMove: {
+            /** @description its name */
             item: string;
+            /** @description how many of the lists that were shown it was in */
             shown: number;
+            /** @description how many of the candidate's lists it is in */
             proposed: number;
-            /** @description by how many places higher, where both have it */
+            /** @description how many places higher it is in the candidate's list, on average over decisions where both have it; None if none has */
             places: number | null;
         };
         /**
          * PersonAgreement
-         * @description The `overlap` of the lists shown to one person with the lists that the candidate would have shown them: the mean
-         *         share of the items shown, over `decisions` lists.
+         * @description How much the lists of a candidate learner for one person agree with those that the person was shown.
+         *
+         *     `overlap` is the share of the items shown that the candidate's list has, too, on average over the `decisions` lists
+         *     compared.
          */
         PersonAgreement: {
+            /** @description their name */
             person: string;
+            /** @description how many of the person's lists are compared */
             decisions: number;
+            /** @description the share of the items in them that the candidate's lists have, too, on average */
             overlap: number;
         };
         /**
          * Split
-         * @description How coins or people were split between the two sides, with a test of whether the split is the intended one.
+         * @description Counts of a random split in two, such as of people between two learners, and evidence that it was not as stated.
          *
-         *         `own` is the count of the loop's learner, `candidate` that of the candidate, `expected` the stated share of the
-         *         candidate.
+         *     `own` counts the side that serves (A), `candidate` the other (B), whose stated probability is `expected`. `e_value`
+         *     is the evidence against that probability; from 1,000 on something is taken to be wrong.
          */
         Split: {
+            /** @description the count of the side that serves (A) */
             own: number;
+            /** @description the count of the candidate's side (B) */
             candidate: number;
+            /** @description the stated probability of the candidate's side */
             expected: number;
-            /** @description evidence that the split is another; from 1,000 on it counts */
+            /** @description the evidence against that probability; from 1,000 on something is taken to be wrong with the drafts or the log */
             e_value: number;
         };
         /**
          * Answered
-         * @description How many lists were answered in favour of an item: `answered` of `interleaved` lists, and `learned_answered` of
-         *         `learned`, those of the loop's learner alone. `worse`: interleaved lists are answered less often, each person
-         *         counting alike, at the error rate of the experiment.
+         * @description How many lists got an answer in favour of some item: interleaved ones (drafted by both learners of an experiment)
+         *     and those of the learner that serves.
+         *
+         *     Of the `interleaved` lists `answered` were; of the `learned` ones, shown to people outside the experiment while it
+         *     ran, `learned_answered` were. `worse` says whether interleaved lists are answered less often.
          */
         Answered: {
+            /** @description interleaved lists */
             interleaved: number;
+            /** @description those of them with an answer in favour of an item */
             answered: number;
+            /** @description lists of the learner that serves, shown to people who do not take part while the experiment ran */
             learned: number;
+            /** @description those of them with an answer in favour of an item */
             learned_answered: number;
+            /** @description whether interleaved lists are answered less often, each person counting alike, at the error rate of the experiment */
             worse: boolean;
         };
         /**
          * PlannedExperiment
-         * @description How likely an experiment would find a better candidate, for several shares of sessions that the candidate
-         *         wins.
+         * @description How many people and sessions an experiment of `days` days would have, and what it would find, judged by recent
+         *     use of the loop.
+         *
+         *     A session is one list drafted by both learners (interleaved) and answered; `ties` is the share of them that neither
+         *     side wins. `wins` has, for several shares of sessions won by the candidate, what would be found. `caveat` says why
+         *     the estimate may be poor, "" if no reason is known.
          */
         PlannedExperiment: {
+            /** @description how many people would take part */
             people: number;
+            /** @description how many lists would be interleaved and answered */
             sessions: number;
+            /** @description the estimated share of sessions that neither side wins */
             ties: number;
+            /** @description how many days the experiment would run */
             days: number;
+            /** @description for several shares of wins of the candidate, what the experiment would find */
             wins: components["schemas"]["PlannedWin"][];
+            /** @description why the estimate may be poor, in words; "" if there is no reason known */
             caveat: string;
         };
         /**
          * PlannedWin
-         * @description The outcome of a planned experiment, if the candidate won this `share` of the sessions.
+         * @description What a planned experiment would find if the candidate won the `share` of the sessions that have a winner.
+         *
+         *     A session is one list drafted by both learners and answered; the learner whose items got more answers wins it.
+         *     `found` is the probability of the verdict that the candidate is better, `days` the median number of days until then
+         *     (None if most experiments would not reach it).
          */
         PlannedWin: {
+            /** @description that share */
             share: number;
-            /** @description the probability that it is found to be better */
+            /** @description the probability of the verdict that the candidate is better */
             found: number;
-            /** @description the median time until then */
+            /** @description the median number of days until that verdict; None if most experiments of that length would not reach it */
             days: number | null;
         };
         /**
@@ -1170,15 +1271,22 @@ export interface components {
         };
         /**
          * Promoted
-         * @description The result of letting another learner serve the loop: which one served before, and the evidence for the
-         *         change.
+         * @description The result of `Loop.promote`: the learner that serves now, the one that served before, and the evidence that the
+         *     log keeps, {name: value}.
+         *
+         *     `answer` is what became of the event; `forced` are the reasons against the promotion that were overruled, a sentence
+         *     each.
          */
         Promoted: {
+            /** @description what became of the promotion as an event */
             answer: components["schemas"]["Answer"];
+            /** @description the learner that serves now */
             learner: string;
+            /** @description the learner that served until then */
             before: string;
+            /** @description what spoke for it, by name */
             evidence: Record<string, unknown>;
-            /** @description a sentence each */
+            /** @description the reasons against it that were overruled, a sentence each */
             forced: string[];
         };
         /**
@@ -1186,26 +1294,40 @@ export interface components {
          * @description All changes of the loop's learner to another one, the newest first.
          */
         Promotions: {
+            /** @description the newest first */
             promotions: components["schemas"]["Promotion"][];
         };
         /**
          * Promotion
-         * @description The change of a loop's learner to another one, with its evidence then and now.
+         * @description A promotion: which learner it made serve in place of which, its evidence at the time, and the same evidence
+         *     computed from the log today.
+         *
+         *     `learner` replaced `before`; `by` and `reason` are who did it and why, in their words. `evidence` and `now` are
+         *     {name: number}; they differ if feedback was undone or people were forgotten since. `forced` are the reasons against
+         *     it that were overruled; `in_effect` is False if a rollback left it out.
          */
         Promotion: {
+            /** @description the id of its event */
             id: string;
+            /** @description the sequence number of its event */
             seq: number;
+            /** @description the learner that it made serve */
             learner: string;
+            /** @description the learner that served until then */
             before: string;
+            /** @description who promoted it, as they said */
             by: string;
+            /** @description why, in their words */
             reason: string;
+            /** @description what spoke for it at that time, by name */
             evidence: Record<string, unknown>;
-            /** @description the evidence, from what is left in the log */
+            /** @description the same, computed from the log as it is now: it differs if feedback was undone or people were forgotten since */
             now: Record<string, unknown>;
-            /** @description a sentence each */
+            /** @description the reasons against it that were overruled, a sentence each */
             forced: string[];
+            /** @description whether no rollback has left it out */
             in_effect: boolean;
-            /** @description what has changed of the evidence, by undoing or forgetting; empty if nothing */
+            /** @description a sentence saying how the evidence has changed since the promotion, by undoing or forgetting; "" if it has not */
             changed: string;
         };
         /**
@@ -1225,102 +1347,130 @@ export interface components {
         };
         /**
          * Evaluation
-         * @description What the log says about learners, the loop's own first.
+         * @description The result of `evaluate`: for each learner, the loop's own first, how good its predictions were by each
+         *     measure.
          */
         Evaluation: {
+            /** @description one entry for each learner, the loop's own first */
             learners: components["schemas"]["LearnerEvaluation"][];
+            /** @description what the learners are measured by, the main measure first and those that are not decisive last */
             measures: components["schemas"]["Measure"][];
+            /** @description the probability with which each interval misses, at most */
             alpha: number;
-            /** @description answers are compared from this version on */
+            /** @description only answers after this version (sequence number) are compared: the last version at which a learner is frozen or restarted, 0 if none is */
             after: number;
-            /** @description what the first is, with which the others are compared */
+            /** @description a description of the first learner, which the others are compared with */
             first: string;
-            /** @description how much people look at each place, if the log can tell */
+            /** @description how much people look at a place of a list compared with the place above it; None if the log cannot tell */
             position_bias?: components["schemas"]["PositionBias"][];
-            /** @description how many decisions were answered, on which all of it rests */
+            /** @description how many decisions were answered, which all of it rests on */
             decisions: number;
         };
         /**
          * LearnerEvaluation
-         * @description One learner's values on the log, and what it would have learned from it.
+         * @description A learner after it learned from the log: how many pieces of feedback it learned from (`lessons`), its weight of
+         *     each feature in the end (`weights`), and how good its predictions were by each measure (`values`).
          */
         LearnerEvaluation: {
+            /** @description the learner as the caller named it: "prank", "pairwise-logistic:rate=0.2"; "NAME@VERSION" stopped learning after that version; "NAME@VERSION.." or "NAME@2026-01-31T12:00:00Z.." began to learn after it */
             learner: string;
+            /** @description how many pieces of feedback it learned from */
             lessons: number;
+            /** @description its weights after the log, by feature, that of the caller's score last (1 + what was learned of it); {} if it has none */
             weights: {
                 [key: string]: number | null;
             };
+            /** @description its value by each measure, in the order of `Evaluation.measures`; the first measure is the main one */
             values: components["schemas"]["Value"][];
         };
         /**
          * Value
-         * @description The value of a learner by one measure, with its interval.
+         * @description How good one learner is by one measure, from the log: an estimate with its interval, and the difference to the
+         *     loop's own learner.
          */
         Value: {
+            /** @description the name of the measure, which `Evaluation.measures` describes */
             measure: string;
-            /** @description null if the log cannot tell */
+            /** @description the estimate, in units of the measure; None if the log does not determine it */
             value: number | null;
-            /** @description the ends of an interval */
+            /** @description the lower end of an interval, which holds at all looks while new people come; while the same people come back, at one look (`heedful.evaluation.ratio`), and so it does for examination-weighted clicks (`heedful.evaluation.examination`); None with `value`; -inf if it is not known how low a reward may be */
             low: number | null;
+            /** @description the upper end; inf if it is not known how high a reward may be */
             high: number | null;
+            /** @description how many predictions were compared with answers, or how many lists or clicks were weighted (`Measure.counts`) */
             comparisons: number;
+            /** @description how many people gave those answers; each person counts alike, and a decision for nobody in particular counts as a person */
             people: number;
-            /** @description the effective sample size of the comparisons */
+            /** @description the effective sample size (sum w)^2 / sum w^2, where w are the weights of the comparisons */
             effective: number;
-            /** @description to the loop's own learner; null for that one itself */
+            /** @description this learner's value minus that of the loop's own learner, on the same answers; None for the own learner itself, and where the values cannot be compared */
             difference: number | null;
+            /** @description the lower end of the interval of the difference */
             difference_low: number | null;
+            /** @description the upper end */
             difference_high: number | null;
-            /** @enum {unknown} */
+            /**
+             * @description "better", "worse" or "cannot be told": how this learner compares with the loop's own, by the interval of the difference; "" if there is no difference
+             * @enum {unknown}
+             */
             verdict: "" | "better" | "cannot be told" | "worse";
-            /** @description why the log cannot tell; "" if it can */
+            /** @description why the log does not determine the value; "" if it does */
             refused: string;
+            /** @description what would make the log determine it, as a sentence */
             remedy: string;
-            /** @description of lists, weighted by how likely the learner was to show them; 1 if the log supports them all */
+            /** @description for values of lists: the mean of the weights (probability of a list under the learner / probability with which it was shown), which is 1 if the log supports all that the learner would show; None for other measures */
             mean_weight?: number;
-            /** @description the share of what it would show that is not in the log */
+            /** @description for values of lists: the probability that the learner shows a list that is not in the log; None for other measures */
             unsupported?: number;
-            /** @description why it should not be trusted; "" if nothing speaks against it */
+            /** @description why the value should not be trusted; "" if there is no reason known */
             warning: string;
-            /** @description about how many decisions it takes to tell the difference, if it stays as it was measured */
+            /** @description about how many decisions it takes, in all, until the interval of the difference leaves out 0, if the difference stays as it was measured, which is a guess while it cannot be told; None without a difference, with fewer than 30 people or an effective sample size below 30, and if it takes more than 1e9 */
             decisions_needed?: number;
         };
         /**
          * Measure
-         * @description A measure by which learners are compared on the log.
+         * @description A measure by which learners are compared on a log: a weighted mean, over answers, of how good their predictions
+         *     of these were.
          */
         Measure: {
+            /** @description the name of the measure: "mean error" */
             name: string;
-            /** @description what it is the mean of */
+            /** @description a sentence that says what the measure is the mean of */
             about: string;
-            /** @description why a log may not tell it */
+            /** @description the reason why some logs do not allow to compute it, in words that follow "because" */
             missing: string;
+            /** @description a sentence that says how to obtain a log that allows to compute it */
             remedy: string;
+            /** @description the least possible value; -inf if it is not known, as of rewards that are amounts */
             low: number;
+            /** @description the greatest possible value; inf if it is not known; `low`, which is 0 then, if it is what comparisons say (`Compared.most`) */
             high: number;
+            /** @description whether a greater value is a better one; False for errors */
             more_is_better: boolean;
+            /** @description the greatest possible weight of one comparison */
             most_weight: number;
-            /** @description whether a decision counts with its first answer alone */
+            /** @description whether a decision counts once, with the first of its answers that can be compared, instead of with each */
             once: boolean;
-            /** @description whether a learner that is better by it is the better one to serve */
+            /** @description whether a learner that is better by it is the better one to serve; False for a part of what a loop is for, such as the cost alone */
             decisive: boolean;
-            /** @description what `comparisons` of a value counts, as a noun */
+            /** @description what a value rests on a number of, as a noun: "pair", "list" or "click", in the singular */
             counts: string;
         };
         /**
          * PositionBias
-         * @description How much people look at a place of a list compared with the place above it, whatever stands there.
-         *
-         *         `clicks` is how many clicks there were on the two items, shown in either order at random.
+         * @description How much people look at a place of a list compared with the place above it, whatever items are there: by
+         *     `heedful.evaluation.examination`, from clicks on items that were shown in either order at random.
          */
         PositionBias: {
-            /** @description the upper of the two, from 1 */
+            /** @description the upper of the two places, from 1 */
             place: number;
-            /** @description the clicks at the lower place for each at the upper one, of the same items; null: infinite */
+            /** @description the number of clicks at the lower place for each click at the upper one, where the same items stood at both; below 1 where people look less */
             ratio: number | null;
-            /** @description the ends of an interval */
+            /** @description the lower end of a confidence interval for `ratio`, which holds at one look */
             low: number | null;
+            /** @description the upper end of that interval */
             high: number | null;
+            /** @description the number of clicks on two neighbours at these places, which were shown in either order at random */
             clicks: number;
         };
         /**
@@ -1328,118 +1478,149 @@ export interface components {
          * @description The weight of each feature, by name.
          */
         Weights: {
+            /** @description the version of the model */
             version: number;
+            /** @description the weight of each feature, by name */
             weights: {
                 [key: string]: number | null;
             };
         };
         /**
          * Standings
-         * @description The ranking of items that follows from the choices so far, and how certain it is.
+         * @description The ranking of all items for one person, or for several together, with its uncertainty.
          */
         Standings: {
+            /** @description the model's version: the sequence number of the last event that it has learned from */
             version: number;
-            /** @enum {unknown} */
+            /**
+             * @description what the choices are for: "best" or "ranking"
+             * @enum {unknown}
+             */
             goal: "best" | "ranking";
-            /** @description null: all together */
+            /** @description whose ranking it is; None for several people together */
             person: string | null;
+            /** @description the number of people whose answers it rests on */
             people: number;
+            /** @description the number of their answers */
             answers: number;
-            /** @description whether it is as sure as it has to be, 90 % */
+            /** @description whether the ranking, or its best item, is certain enough to stop asking, with probability 90 % */
             stop: boolean;
-            /** @description that the favourite is the best; of a ranking, the pairs in order */
+            /** @description goal "best": the probability that the favourite is the best; "ranking": the expected share of pairs in the right order */
             sure: number;
+            /** @description goal "best": the item with the highest probability of being the best; "ranking": the first */
             favourite: string;
-            left: components["schemas"]["Left"];
-            /** @description best first */
+            /** @description an estimate of how many more questions have to be asked */
+            left: components["schemas"]["QuestionsLeft"];
+            /** @description all items, best first */
             ranking: components["schemas"]["Standing"][];
-            /** @description groups of neighbours that cannot be told apart, best first; they may overlap */
+            /** @description groups of neighbours in the ranking that cannot be told apart, best first; they may overlap */
             alike: string[][];
         };
         /**
-         * Left
-         * @description A forecast of how many questions are left: from low to high with 80 % probability.
+         * QuestionsLeft
+         * @description A forecast of how many more questions have to be asked until the ranking is certain enough: from `low` to `high`
+         *     with 80 % probability.
          */
-        Left: {
+        QuestionsLeft: {
+            /** @description the least number of those 80 % */
             low: number;
+            /** @description the greatest number of those 80 % */
             high: number;
-            /** @description where a number is this, it is that many or more */
+            /** @description the greatest number that is computed; a number equal to it means that many or more */
             most: number;
+            /** @description the forecast in words */
             told: string;
         };
         /**
          * Standing
-         * @description One item in the ranking of a loop of choices.
+         * @description One item in the ranking of a loop of comparisons: its utility, with how certain its position is.
          */
         Standing: {
+            /** @description the name of the item */
             item: string;
-            /** @description in units of the noise of one choice, less the average of all */
+            /** @description its mean utility, in units of the noise of one choice, minus the mean of all items */
             utility: number;
+            /** @description the standard deviation of its utility, without the part that all items share */
             sd: number;
-            /** @description how likely it is the best */
+            /** @description the probability that it is the best */
             best: number;
-            /** @description from this position, 1 the first, to the next with 90 % probability */
+            /** @description the first position of the 90 % interval of its rank; 1 is the best */
             place_low: number;
+            /** @description the last position of that interval */
             place_high: number;
-            /** @description in how many pairs that somebody was asked about it was */
+            /** @description in how many of the pairs asked it occurs; a pair that a person was asked twice counts once */
             asked: number;
-            /** @description whether it is better than the next is 90 % sure; null for the last */
+            /** @description whether it is better than the next item with a probability of 90 % or more; None for the last item */
             told_apart: boolean | null;
         };
         /**
          * Style
-         * @description What a person's edits of texts tell about the style that they want.
+         * @description What a person's corrections of texts say about the style that they want.
+         *
+         *     `prompt` is a sentence or more for the prompt of a language model, `statements` are all features with their
+         *     evidence, `rules` the corrections by hand.
          */
         Style: {
+            /** @description whose; None for all people of the loop together */
             person: string | null;
-            /** @description in words, ready for a prompt; empty if nothing can be told */
+            /** @description the style in words, ready for a prompt; "" if nothing can be told */
             prompt: string;
-            /** @description how many could be read */
+            /** @description how many edits could be read; of several edits of one draft the last counts */
             edits: number;
-            /** @description how many are of English texts, in which words are counted */
+            /** @description how many of them are of English texts, in which words are counted */
             english: number;
-            /** @description how many have no texts to compare */
+            /** @description how many edits have no texts in the log, or texts without words */
             unread: number;
-            /** @description the probability, at most, that any statement is ever false */
+            /** @description the probability, at most, that any statement about this person is ever false */
             alpha: number;
+            /** @description all features: those first of which something can be told, the others by their evidence */
             statements: components["schemas"]["StyleStatement"][];
+            /** @description the corrections by hand that are in effect, the oldest first */
             rules: components["schemas"]["StyleRule"][];
-            /** @description always empty over HTTP */
+            /** @description what the caller's function said of single edits, the newest last; nothing was tested there */
             described: string[];
-            /** @description why nothing can be told; empty where something can */
+            /** @description why nothing can be told from edits, in words; "" if something can */
             unsaid: string;
         };
         /**
          * StyleStatement
-         * @description What a person's edits say about one feature of style.
+         * @description What a person's edits say about one feature of style: `told` in words, "" if it cannot be told.
+         *
+         *     Of the `edits` in which it could be counted, `more` have more of it than their draft and `fewer` have less.
          */
         StyleStatement: {
+            /** @description the name of the feature, such as "exclamation marks" */
             feature: string;
-            /** @description how they want texts; empty if that cannot be told */
+            /** @description how the person wants texts, such as "without exclamation marks"; "" if it cannot be told */
             told: string;
-            /** @description in how many edits it could be counted */
+            /** @description in how many edits it could be counted; words are counted in English texts only */
             edits: number;
-            /** @description how many raised it */
+            /** @description how many of them raised it */
             more: number;
             /** @description how many lowered it */
             fewer: number;
-            /** @description how many could have gone the way that most went */
+            /** @description how many edits could have lowered it, as the draft had some; all for a size, or if more raised it */
             occasions: number;
-            /** @description the median change, as a share, over all edits with some of it in the draft */
+            /** @description the median change, as a share, over the edits in which it could be counted and was not 0 in the draft; None if there are none */
             change: number | null;
-            /** @description for the direction of most, at most 1e12; 1 is none */
+            /** @description the evidence for the direction of most, at most 1e12; 1 is none */
             evidence: number;
-            /** @description whether it was denied by hand */
+            /** @description whether somebody denied it by hand, so that it is in no prompt */
             denied: boolean;
         };
         /**
          * StyleRule
-         * @description A correction by hand that is in effect; either `deny` or `always` is empty.
+         * @description A correction by hand that is in effect: the id of its `event`, whom it is for, and the feature that it denies or
+         *     what always holds.
          */
         StyleRule: {
+            /** @description the id of the event, which `Loop.undo` takes */
             event: string;
+            /** @description whom it is for; None for everybody */
             person: string | null;
+            /** @description the feature that nothing is said of; "" if it says what always holds */
             deny: string;
+            /** @description what always holds; "" if it denies a feature */
             always: string;
         };
         /**
@@ -1460,476 +1641,615 @@ export interface components {
         };
         /**
          * Report
-         * @description A report on what a loop learned, measured from its log.
+         * @description A report on how well a loop does, measured from its log over the newest decisions.
          */
         Report: {
+            /** @description the version of the model at the time of the report */
             version: number;
-            /** @description the newest, that were looked at */
+            /** @description how many decisions were looked at: the newest */
             decisions: number;
-            /** @description whether those are all */
+            /** @description whether those are all decisions in the log */
             whole: boolean;
-            /** @description when the oldest was made, in microseconds since 1970 */
+            /** @description when the oldest of them was made, in microseconds since 1970; None if there are none */
             since: number | null;
+            /** @description how many of the decisions another system made: they count as neither learned nor control */
             imported: number;
-            /** @description deferred and never activated: not shown */
+            /** @description how many of the decisions were deferred and never activated: they were not shown */
             waiting: number;
+            /** @description the lists that the model ordered */
             learned: components["schemas"]["Arm"];
+            /** @description the lists that were left in the caller's own order, for comparison */
             control: components["schemas"]["Arm"];
+            /** @description mean score of learned lists minus that of control lists, with a 95 % interval that holds although one of the two loses answers (`heedful.loop.arms`); None if it cannot be computed, or if one is answered less often (`sample_ratio`) */
             difference: components["schemas"]["Difference"] | null;
-            /** @description why there is no difference; empty where there is one */
+            /** @description why there is no difference, in words; "" if there is one */
             unsaid: string;
+            /** @description learned and control lists over time, oldest first */
             series: components["schemas"]["Window"][];
+            /** @description counts of the feedback */
             feedback: components["schemas"]["Counts"];
-            simulation: components["schemas"]["Measured"] | null;
-            /** @description where answers are predicted */
+            /** @description the regret and its bound, if a simulated person teaches the loop; otherwise None */
+            simulation: components["schemas"]["MeasuredRegret"] | null;
+            /** @description how well answers were predicted; None if this kind of feedback predicts nothing */
             prediction?: components["schemas"]["PredictionReport"];
-            /** @description where thumbs were given */
+            /** @description the share of thumbs up on learned and on control lists; None if there was no thumb */
             thumbs?: components["schemas"]["Shares"];
-            /** @description decisions that were asked about something that was not on offer */
+            /** @description how many of the decisions were on candidates some of which were not on offer; None if none was */
             unknown?: number;
-            /** @description in a loop with the setting apprentice */
+            /** @description how well the learner imitates the caller's order, and whether it may serve; None in a loop without the setting `apprentice` */
             apprentice?: components["schemas"]["Apprentice"];
-            /** @description where lists are compared and silence is no answer */
+            /** @description whether learned lists and control lists are answered equally often, as they have to be to be compared; None if they are not compared, or if silence is an answer (`none_after`) */
             sample_ratio?: components["schemas"]["SampleRatio"];
-            /** @description the share of all lists in which something was clicked, if anything was */
+            /** @description the share of learned lists and of control lists in which something was clicked or acted on in its favour, whether they have an answer or not; None if nothing ever was */
             click_through?: components["schemas"]["Shares"];
-            /** @description seconds after which silence is the answer none: the setting none_after */
+            /** @description after how many seconds a list without an answer counts as answered with none: the setting `none_after` */
             none_after?: number;
         };
         /**
          * Arm
-         * @description The lists of one arm: made by the model (learned), or left in the caller's order (control).
+         * @description How many lists of one arm were shown and answered, and the mean score of those answered (`mean`).
+         *
+         *     There are two arms: learned lists, in the model's order, and control lists, in the caller's own order (or a random
+         *     one), shown to a share of requests for comparison.
          */
         Arm: {
+            /** @description how many lists of this arm were shown */
             shown: number;
-            /** @description got feedback that says what was preferred, or that nothing was */
+            /** @description how many of them have feedback that says which item was preferred, or that none was; with the setting `none_after` all that are so old, as those without feedback count as answered with none */
             answered: number;
-            /** @description of how good it was, over those answered: 1 / the place of what was preferred, or as the kind of feedback has it */
+            /** @description the mean score of those answered, by `Interaction.score` (for lists by features 1 / the position of the preferred item); None if there are none */
             mean: number | null;
         };
         /**
          * Difference
-         * @description Mean score of learned lists minus that of control lists, with its 95 % confidence interval.
+         * @description A difference of two means, such as learned minus control lists, or a mean of differences, with its 95 %
+         *     interval.
          */
         Difference: {
+            /** @description the difference, in units of the scores */
             by: number;
+            /** @description the lower end of the interval */
             low: number;
+            /** @description its upper end */
             high: number;
-            /** @description who answered; a list of nobody in particular counts as one */
+            /** @description the number of people who answered; a list without a person counts as one */
             people: number;
         };
         /**
          * Window
-         * @description Consecutive lists: one point of a line over time.
+         * @description Counts and mean scores of learned and control lists among some consecutive lists: one point of a line over time.
+         *
+         *     Learned lists are in the model's order, control lists in the caller's own. `seq` and `time` (microseconds since
+         *     1970) are those of the last of the lists.
          */
         Window: {
+            /** @description sequence number in the log of the last of these lists */
             seq: number;
-            /** @description of the last, in microseconds since 1970 */
+            /** @description when that list was shown, in microseconds since 1970 */
             time: number;
+            /** @description those in the model's order */
             learned: components["schemas"]["Arm"];
+            /** @description those in the caller's own order */
             control: components["schemas"]["Arm"];
         };
         /**
          * Counts
-         * @description How many pieces of feedback a loop got: `given` in all, of which `late` came more than `late_after` seconds (a
-         *         setting) after what they answer was shown. A piece that was undone or rolled back counts in `undone` alone.
+         * @description Counts of the feedback on all decisions looked at.
+         *
+         *     `given` pieces count; of these `empty` hold nothing to learn, `contradictory` contradict the present model, and
+         *     `late` came late. What was undone or rolled back counts in `undone` alone.
          */
         Counts: {
+            /** @description how many pieces of feedback there are that were not undone or rolled back */
             given: number;
-            /** @description there is no lesson in it */
+            /** @description how many of them hold nothing to learn: nothing was clicked, or nothing is compared */
             empty: number;
-            /** @description the model, as it is now, has it the other way round */
+            /** @description how many of them contradict the model as it is now. For rankings: w . D < 0, the negative part in Shivaswamy & Joachims 2015 ([J15]), where w are the weights and D the features of the preferred minus those of the shown list; for others, a prediction that is far off */
             contradictory: number;
+            /** @description how many of them came later after their decision than the setting `late_after`; they were learned all the same */
             late: number;
+            /** @description how many pieces of feedback were undone or rolled back */
             undone: number;
         };
         /**
-         * Measured
-         * @description The regret of a loop that a simulated person teaches.
+         * MeasuredRegret
+         * @description The regret of a simulated loop: how far the true utility of its learned lists fell short of that of the best
+         *     lists.
          *
-         *         `lists` is how many learned lists were answered; `regret` is the mean over them of how much more the best list was
-         *         worth than the one shown, `bound` the theorem's bound on it.
+         *     `regret` is the mean over the `lists` that were answered, `bound` the learner's theorem's bound on it (None if the
+         *     theorem does not apply, and `unbound` says why); `curve` has both over time.
          */
-        Measured: {
+        MeasuredRegret: {
+            /** @description the number of learned lists that were answered */
             lists: number;
+            /** @description the mean of U(best list) - U(list shown) over them, where U is the true utility; None if there are none */
             regret: number | null;
+            /** @description the bound on it by the learner's theorem; None if the theorem does not apply */
             bound: number | null;
-            /** @description why there is no bound; empty where there is one */
+            /** @description why there is no bound, in words; "" if there is one */
             unbound: string;
+            /** @description the average regret over time, at most `POINTS` points, in order */
             curve: components["schemas"]["At"][];
         };
         /**
          * At
-         * @description The mean regret of the first t answered lists (how much more the best list was worth than the one shown), with
-         *         its bound.
+         * @description One point of a regret curve: the average `regret` over the first `t` learned lists that were answered, and the
+         *     theorem's `bound` on it (None if it does not apply).
          */
         At: {
+            /** @description how many learned lists had been answered */
             t: number;
+            /** @description the mean of U(best list) - U(list shown) over them */
             regret: number;
+            /** @description the theorem's bound on that; None if it does not apply */
             bound: number | null;
         };
         /**
          * PredictionReport
-         * @description How well answers were predicted, each before it was known, compared with a baseline on the same answers.
+         * @description The mean score of a loop's predictions (`score`), next to that of a `baseline` on the same answers.
+         *
+         *     `measure` says in words what a score is, `compared_with` what the baseline predicts; `lower_is_better` is True for
+         *     errors. `difference` is score minus baseline with its interval, `unsaid` the reason if there is none. `series` has
+         *     both over time; `details` what only this kind of feedback reports.
          */
         PredictionReport: {
-            /** @description what a score is, in words */
+            /** @description what a score is, in words: "mean |predicted - given|" */
             measure: string;
+            /** @description whether a score is an error (lower is better) or a success rate */
             lower_is_better: boolean;
-            /** @description what the baseline predicts, in words */
+            /** @description what the baseline predicts, in words: "the median grade so far" */
             compared_with: string;
-            /** @description how many are compared */
+            /** @description how many answers there are */
             answers: number;
-            /** @description the mean of what predictions score */
+            /** @description the mean score of the predictions; None if no answer was predicted */
             score: number | null;
-            /** @description the mean of what the baseline scores */
+            /** @description the mean score of the baseline on the answers that were predicted (on all, if none was); None without answers */
             baseline: number | null;
-            /** @description score less baseline */
+            /** @description score minus baseline, with its 95 % interval, which is cluster-robust over people; None if it cannot be computed */
             difference: components["schemas"]["Difference"] | null;
-            /** @description why there is no difference; empty where there is one */
+            /** @description why there is no difference, in words; "" if there is one */
             unsaid: string;
+            /** @description the scores over time, oldest first, in windows of about as many answers each */
             series: components["schemas"]["PredictionWindow"][];
-            /**
-             * @description what only this kind of feedback has to say
-             * @default {}
-             */
+            /** @description further results that only this kind of feedback has, by name, as JSON */
             details: components["schemas"]["ChoiceDetails"] | components["schemas"]["GradeDetails"] | components["schemas"]["RatingDetails"] | components["schemas"]["RouteDetails"] | Record<string, unknown>;
         };
         /**
          * PredictionWindow
-         * @description Consecutive `answers`: one point of a line over time. `score` is the mean of what the predictions of these
-         *         answers score, `baseline` that of the baseline; `seq` is the sequence number of the last.
+         * @description The mean scores over some consecutive answers: one point of a line over time.
+         *
+         *     `score` is that of the model's predictions (None if none was made), `baseline` that of the baseline, over `answers`
+         *     answers; `seq` and `time` (microseconds since 1970) are those of the last one.
          */
         PredictionWindow: {
+            /** @description sequence number in the log of the feedback with the last of these answers */
             seq: number;
-            /** @description of the last, in microseconds since 1970 */
+            /** @description when that was given, in microseconds since 1970 */
             time: number;
+            /** @description how many answers these are */
             answers: number;
+            /** @description the mean score of the predictions of these answers; None if none was predicted */
             score: number | null;
+            /** @description the mean score of the baseline over all of these answers */
             baseline: number;
         };
         /**
          * Shares
-         * @description A share of learned lists and of control lists (in the caller's order).
+         * @description A share of learned lists and of control lists (the caller's own order), with their difference.
          */
         Shares: {
+            /** @description of lists in the order of the model */
             learned: components["schemas"]["Share"];
+            /** @description of lists in the caller's own order */
             control: components["schemas"]["Share"];
-            /** @description of the shares: learned less control */
+            /** @description the share of learned lists minus that of control lists; None if there is none */
             difference: components["schemas"]["Difference"] | null;
-            /** @description why there is no difference; empty where there is one */
+            /** @description why there is no difference, in words; "" if there is one */
             unsaid: string;
         };
         /**
          * Share
-         * @description Learned lists, or control lists (in the caller's order), and the share of them with a click; or the thumbs on
-         *         them, and the share of thumbs up.
+         * @description How many lists of one sort (learned or control) have a property, such as a click, or how many of the thumbs on
+         *     them were up, with a 95 % interval.
          */
         Share: {
+            /** @description how many lists, or thumbs, were counted */
             total: number;
+            /** @description how many of them have a click, or were up */
             yes: number;
+            /** @description `yes` / `total`; None if nothing was counted */
             share: number | null;
-            /** @description of the 95 % interval; null where chance cannot be told */
+            /** @description the lower end of the 95 % interval; None if it cannot be computed: all come from one person */
             low: number | null;
+            /** @description its upper end */
             high: number | null;
         };
         /**
          * SampleRatio
-         * @description Whether learned and control lists are answered equally often. If they are not (`differs`), what was answered is
-         *         not compared.
+         * @description Whether learned lists and control lists are answered equally often, as they have to be to be compared.
          *
-         *         `learned` and `control` are the shares of lists with an answer; `lists` is how many lists are compared, shown to
-         *         `people` people.
+         *     `learned` and `control` are the shares of lists with an answer, `lists` is how many lists are compared: those that
+         *     were answered, and those that are old enough to count as not answered. They are taken to differ once the evidence
+         *     (`e_value`) reaches 1 / `alpha`.
          */
         SampleRatio: {
+            /** @description the share of learned lists with an answer; None without lists */
             learned: number | null;
+            /** @description the same of control lists */
             control: number | null;
+            /** @description how many lists are compared */
             lists: number;
+            /** @description how many people they were shown to; a list for nobody in particular counts as one */
             people: number;
-            /** @description reaches 1 / alpha with probability alpha at most, ever, if they are answered alike */
+            /** @description evidence that either kind is answered less often; if not, it ever reaches 1 / `alpha` with probability `alpha` at most, however often one looks, as long as all decisions in the log are looked at */
             e_value: number;
+            /** @description that probability */
             alpha: number;
+            /** @description whether the evidence suffices: what was answered is not to be compared then */
             differs: boolean;
-            /** @description the shares in words and, if they differ, why that matters and what to do */
+            /** @description the two shares with the evidence, in words, and if they differ why that matters and what to do */
             said: string;
         };
         /**
-         * FeedbackHealth
-         * @description Whether feedback is sound, and whether the model still predicts it.
-         *
-         *         `decisions` is how many were shown, the first at `since`; `until` is when the last event was. `feedback` is how many
-         *         pieces are in effect. Feedback is late after `late_after` seconds.
+         * Health
+         * @description How sound the feedback of a loop is: shares over time, alarms with their evidence, quality of corrections,
+         *     calibration of predictions, and who gives the most.
          */
-        FeedbackHealth: {
+        Health: {
+            /** @description how many decisions were shown */
             decisions: number;
+            /** @description how many pieces of feedback are in effect: without what was undone or rolled back */
             feedback: number;
-            /** @description in microseconds since 1970 */
+            /** @description when the first decision was shown, in microseconds since 1970; None if there is none */
             since: number | null;
-            /** @description in microseconds since 1970 */
+            /** @description when the last event was, in microseconds since 1970; None if there is none */
             until: number | null;
-            /** @description the probability, at most, that sound feedback ever raises any alarm */
+            /** @description the probability, at most, that a sound log ever raises any of the alarms */
             alpha: number;
+            /** @description how many seconds after its decision feedback counts as late, a setting of the loop */
             late_after: number;
-            /** @description seconds that 95 % of first answers stay below */
+            /** @description the delay in seconds that 95 % of first answers stay below (the 0.95 quantile); None without feedback */
             delay: number | null;
+            /** @description the shares over time, oldest first */
             windows: components["schemas"]["HealthWindow"][];
+            /** @description what may be wrong, each with its evidence, alarm or not */
             signals: components["schemas"]["Signal"][];
+            /** @description how much corrected lists gain; None if there are none */
             corrections: components["schemas"]["Corrections"] | null;
-            /** @description why there are no corrections; empty where there are */
+            /** @description why there are no corrections, in words; "" if there are */
             uncorrected: string;
-            calibration: components["schemas"]["CalibrationBin"][];
-            /** @description why there are no bins; empty where there are */
+            /** @description predictions by interval, lowest first, with what was observed; () without predictions */
+            calibration: components["schemas"]["Bin"][];
+            /** @description why there is no calibration, in words; "" if there is */
             uncalibrated: string;
+            /** @description who gives the most feedback, and who moves the model most */
             largest: components["schemas"]["Largest"];
-            /** @description what can be seen of a flood */
+            /** @description a sentence on how far a flood of feedback from one source can be seen */
             floods: string;
         };
         /**
          * HealthWindow
-         * @description Counts and errors of the feedback on consecutive `decisions`: one point of a line over time.
+         * @description Counts and errors of the feedback on some consecutive decisions, as one point of each line over time.
          *
-         *         The first was shown at `since` and the last at `until`, in microseconds since 1970; `answered` have any feedback so
-         *         far, `feedback` is the number of pieces. `late_after` is a setting of the loop, in seconds. `slack` is the mean
-         *         utility by which corrections gain less than `Corrections.alpha` says; null without corrections.
+         *     The first of the decisions was shown at `since`, the last at `until`.
          */
         HealthWindow: {
+            /** @description when the first was shown, in microseconds since 1970 */
             since: number;
+            /** @description when the last was shown, in microseconds since 1970 */
             until: number;
+            /** @description how many decisions these are */
             decisions: number;
+            /** @description how many have any feedback so far */
             answered: number;
-            /** @description shown twice `late_after` before the last event, or longer ago */
+            /** @description how many were shown long enough ago to judge whether they are answered: twice the setting `late_after` before the last event */
             settled: number;
-            /** @description of those settled: no feedback in that time */
+            /** @description of those settled, how many had no feedback in that time */
             unanswered: number;
-            /** @description of those settled: feedback in that time, but later than `late_after` */
+            /** @description of those settled, how many had their first feedback in that time, but later than `late_after` */
             late: number;
-            /** @description median seconds from a decision to its first feedback */
+            /** @description median time from a decision to its first feedback, in seconds; None without feedback */
             delay: number | null;
+            /** @description how many pieces of feedback there are on all of them */
             feedback: number;
-            /** @description pieces of feedback with nothing to learn */
+            /** @description how many pieces of feedback hold nothing to learn: nothing was clicked, corrected or chosen */
             empty: number;
-            /** @description questions that a person answered who had answered them before */
+            /** @description how many questions were answered by a person who had answered the same ones before */
             repeated: number;
-            /** @description of those, answered otherwise than the last time */
+            /** @description how many of those were answered otherwise than the last time */
             contradictory: number;
-            /** @description mean error of predictions, from 0 to 1 */
+            /** @description the mean error of predictions, from 0 to 1, each made before the answer was learned; None if nothing was predicted */
             error: number | null;
-            /** @description what corrections gained, as a share of the greatest gain */
+            /** @description the utility that corrections gained, as a share of what the best list would have gained; None without corrections */
             alpha: number | null;
+            /** @description the mean of the utility by which corrections gained less than `Corrections.alpha` says, 0 where they gained more; None without corrections */
             slack: number | null;
         };
         /**
          * Signal
-         * @description One thing that may be wrong with feedback: an `alarm` if `evidence` is at least 1 / `error_rate`.
-         *
-         *         `people` is how many people the values come from; `after` is the mean since the likeliest change, or over all if
-         *         there is none.
+         * @description One test of the feedback: what was compared, with what evidence, and what to do next.
          */
         Signal: {
-            /** @enum {unknown} */
+            /**
+             * @description what it is: "unanswered", "late", "empty", "contradictory", "one person", "error" or "sample ratio"
+             * @enum {unknown}
+             */
             name: "contradictory" | "empty" | "error" | "late" | "one person" | "sample ratio" | "unanswered";
+            /** @description whether the evidence suffices for an alarm: `evidence` >= 1 / `error_rate` */
             alarm: boolean;
-            /** @description what is compared */
+            /** @description what is compared, as a sentence */
             about: string;
-            /** @description what was found */
+            /** @description what was found, as a sentence */
             said: string;
-            /** @description reaches 1 / error_rate with probability error_rate at most, ever, if nothing is wrong */
+            /** @description an e-value: if nothing is wrong, it ever reaches 1 / `error_rate` with probability `error_rate` at most */
             evidence: number;
+            /** @description the probability of a false alarm, at most, however often one looks */
             error_rate: number;
             /** @description how many values there are; people and rounds are compared, so fewer */
             values: number;
+            /** @description how many people they come from; a decision for nobody in particular counts as one */
             people: number;
-            /** @description the mean before the likeliest change */
+            /** @description the mean before the likeliest time of a change; None if there is no such time */
             before: number | null;
+            /** @description the mean since then, or over all if there is no such time; None without values */
             after: number | null;
-            /** @description of the likeliest change, in microseconds since 1970 */
+            /** @description when the likeliest change was, in microseconds since 1970; None if there is none */
             since: number | null;
-            /** @description what to do next */
+            /** @description what to do next, as sentences */
             remedy: string;
         };
         /**
          * Corrections
-         * @description How much corrected lists gain, by the utility of the present model.
+         * @description How much utility lists gain when people correct them, by the utility of the present model, which is an estimate
+         *     itself.
          *
-         *         `answers` is how many corrected a list that the model could improve. `alpha` is the sum of the gains over that of
-         *         the greatest possible gains, `slack` the mean utility by which gains fall short of alpha times the greatest (0 where
-         *         they do not).
+         *     Feedback is alpha-informative with slack xi if U(x, ybar) - U(x, y) = alpha (U(x, y*) - U(x, y)) - xi, where U is
+         *     the utility, x the candidates, y the list shown, ybar the corrected and y* the best one (Shivaswamy & Joachims
+         *     2012). `alpha` is estimated over all `answers`, `slack` is the mean of max(0, xi), and `worse` the share of
+         *     corrections that lower the utility.
          */
         Corrections: {
+            /** @description how many answers corrected a list that the model could improve */
             answers: number;
+            /** @description the sum of gains over the sum of the greatest gains: the alpha at which slacks add up to zero */
             alpha: number;
+            /** @description the mean of max(0, xi) at this alpha, in units of utility */
             slack: number;
-            /** @description the share of answers that the model likes less than what was shown */
+            /** @description the share of corrections after which the list has a lower utility than what was shown */
             worse: number;
         };
         /**
-         * CalibrationBin
-         * @description Predictions from `low` to `high`, and how the outcomes agree: one point of a calibration curve.
+         * Bin
+         * @description Predictions between `low` and `high`, with the outcomes that were observed: one point of a calibration curve.
          *
-         *         `answers` is how many answers have predictions in this interval, `predicted` the mean of these predictions, `came`
-         *         the mean of the outcomes, in the same units, and `came_low` to `came_high` a confidence interval for it, which holds
-         *         at the level asked for however often it is looked at.
+         *     `predicted` is the mean prediction of the `answers` in it, `came` the mean outcome, with an interval from `came_low`
+         *     to `came_high`.
          */
-        CalibrationBin: {
+        Bin: {
+            /** @description the lower end of the interval that the predictions are in */
             low: number;
+            /** @description its upper end */
             high: number;
+            /** @description how many answers have predictions in it */
             answers: number;
+            /** @description the mean of the predictions */
             predicted: number;
+            /** @description the mean of the outcomes */
             came: number;
-            /** @description the ends of a confidence interval that holds however often it is looked at */
+            /** @description the lower end of an interval of that mean, which holds however often it is looked at */
             came_low: number;
+            /** @description its upper end */
             came_high: number;
         };
         /**
          * Largest
-         * @description The people who count the most: `person` gives the most feedback, `mover` moves the model most; null where nobody
-         *         has a name.
+         * @description The person who gives the most feedback (`person`, with their share `feedback` of it), and the person whose
+         *     feedback moves the model most (`mover`, with their share `movement` of all changes).
          *
-         *         `people` is how many people gave feedback.
+         *     Feedback on decisions for nobody in particular counts in the totals only. `people` is how many people gave feedback.
          */
         Largest: {
+            /** @description how many people gave feedback */
             people: number;
+            /** @description who gave the most feedback; None if nobody has a name */
             person: string | null;
             /** @description the share of the feedback that is theirs */
             feedback: number;
+            /** @description whose feedback moved the model the most */
             mover: string | null;
-            /** @description the share of the model's movement that is theirs */
+            /** @description the share of the model's movement that is theirs: the sum over their lessons of |change| of the weights or, for a model without weights, of the predictions of what was shown, over the same sum for all lessons */
             movement: number;
         };
         /**
          * Explanation
-         * @description Why the first item of a decision stands before the second, by the model of that time.
+         * @description Why the first item of a decision stands before the second, by the model that made the decision.
          */
         Explanation: {
+            /** @description the id of the decision */
             decision: string;
+            /** @description how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported" */
             arm: string;
+            /** @description the name of the item shown first */
             first: string;
+            /** @description the name of the item that it is compared with; None if there was no other candidate: then the first is compared with an item of average features, or explained by itself */
             second: string | null;
+            /** @description a sentence on what put the first item there: the model, the caller's order, or chance */
             because: string;
-            /** @description null where it is no number any more: the weights overflowed, as caveats say */
+            /** @description score of the first minus score of the second: the sum of `counts` over the features */
             margin: number | null;
+            /** @description the shares of the features in the margin, the largest in size first; those that are 0 are left out */
             features: components["schemas"]["Part"][];
+            /** @description the feedback that moved the margin, the largest move in size first; the moves and the caller's own score sum to the margin */
             lessons: components["schemas"]["Moved"][];
-            /** @description of the first, and from how much, by the names of the kind of feedback; where one is made */
+            /** @description the prediction for the first item and the numbers that it is made from, by name as its kind of feedback calls them; None if nothing is predicted. If the first item is explained by itself (`second` is None), `margin` is its score or the prediction */
             prediction?: Record<string, unknown>;
         };
         /**
          * Part
-         * @description What one feature adds to the lead of the first item over the second: weight times difference.
+         * @description The contribution of one feature to the score of the first item of a decision minus that of the second.
+         *
+         *     It is `counts` = `weight` * (`first` - `second`): the feature's weight times the difference of its values for the
+         *     two items. `name` is the feature.
          */
         Part: {
+            /** @description the feature */
             name: string;
-            /** @description null where it is no number any more: the weights overflowed, as caveats say */
+            /** @description its weight in the model of that time, for the person that the decision was for */
             weight: number | null;
+            /** @description the value of the feature for the first item */
             first: number;
+            /** @description the value for the second item; if there is none, that of an item of average features, or 0 where the first is explained by itself */
             second: number;
-            /** @description null where it is no number any more: the weights overflowed, as caveats say */
+            /** @description weight * (first - second), in units of the score */
             counts: number | null;
         };
         /**
          * Moved
-         * @description By how much one piece of feedback moved the lead of the first item over the second.
+         * @description A piece of feedback, and by how much learning it changed the margin: the score of the first item minus that of
+         *     the second.
+         *
+         *     `event` is the id of the feedback, `seq` its sequence number in the log, `form` its form ("clicks", "grade", ...),
+         *     and `by` the change, above 0 if it was in favour of the first item.
          */
         Moved: {
+            /** @description the id of the feedback, which `Loop.undo` takes */
             event: string;
+            /** @description its sequence number in the log */
             seq: number;
+            /** @description the form of the feedback: "clicks", "grade", "thumb", ... */
             form: string;
-            /** @description null where it is no number any more: the weights overflowed, as caveats say */
+            /** @description the margin after learning from it minus the margin before; above 0 for the first item */
             by: number | null;
         };
         /**
          * Why
-         * @description Why an item of a decision had its score, by the model of that time.
+         * @description Why a candidate (`item`) of a decision had its score, by the model that made the decision.
          */
         Why: {
+            /** @description the id of the decision */
             decision: string;
+            /** @description the name of the candidate */
             item: string;
+            /** @description how the decision was made: "learned", "control", "sampled", "interleaved", "imitated" or "imported" */
             arm: string;
-            /** @description in what was shown, 1 the first; null if it was not shown */
+            /** @description its place in what was shown, 1 for the first; None if it was a candidate and not shown */
             place: number | null;
-            /** @description of the model that made the decision */
+            /** @description the version of the model that made the decision */
             version: number;
-            /** @description null where the learner gives items no score */
+            /** @description the score that the model gives it; None if the learner gives items no score */
             score: number | null;
-            /** @description what the score is, in words */
+            /** @description what the score is: "score", "expected rating", "utility" */
             score_is: string;
-            /** @description what the item is compared with */
+            /** @description what the item is compared with: the one shown after it; for the last one shown, the best that was not shown; for an item that was not shown, the last one shown; None if there is no other */
             next: string | null;
-            /** @description the score less that of `next` */
+            /** @description the score minus that of `next` */
             lead: number | null;
-            /** @enum {unknown} */
+            /**
+             * @description how contributions were computed: exact, gradient, removed, or none
+             * @enum {unknown}
+             */
             features_by: "exact" | "gradient" | "none" | "removed";
-            /** @description the method in words, or why there are no contributions */
+            /** @description that method in words, or why there are none */
             features_about: string;
+            /** @description the largest contribution first; those that are 0 are left out */
             features: components["schemas"]["Contribution"][];
-            /** @enum {unknown} */
+            /**
+             * @description how the influence of feedback was computed. "leave-one-out": the score minus the score of a model made without it; "additive": what it added to the score, which is the same for this learner; "movement": by how much the score changed when it was learned; "none"
+             * @enum {unknown}
+             */
             events_by: "additive" | "leave-one-out" | "movement" | "none";
-            /** @description the method in words, with its budget, or why there are none */
+            /** @description that method in words, with its limits, or why there is none */
             events_about: string;
+            /** @description the feedback that moved the score most, the most first */
             events: components["schemas"]["Influence"][];
-            /** @description the pieces of feedback that the model was made of and still count */
+            /** @description how many pieces of feedback the model was made of that have not been undone or rolled back since */
             considered: number;
-            /** @description those of them that were undone since, which are not listed */
+            /** @description how many pieces of feedback the model was made of that were undone or rolled back since; they are not listed */
             undone_since: number;
         };
         /**
          * Contribution
-         * @description What one feature of an item contributes to the item's score.
+         * @description How much one feature of an item adds to the item's score.
          */
         Contribution: {
+            /** @description the name of the feature, or of a part of the score that is no feature */
             name: string;
+            /** @description the value of the feature as the learner sees it; 1 for a part that is no feature, such as a mean */
             value: number;
-            /** @description null where the feature was removed instead, and of parts of a mean */
+            /** @description the change of the score per unit of the feature; None if the feature was removed instead */
             weight: number | null;
-            /** @description null where it is no number any more: the weights overflowed, as caveats say */
+            /** @description the contribution, in units of the score */
             counts: number | null;
         };
         /**
          * Influence
-         * @description By how much one piece of feedback moved the score of an item, and its lead over the next item.
+         * @description A piece of feedback, and by how much it raised the score of the item that is explained.
+         *
+         *     `event`, `seq` and `form` are its id, sequence number in the log and form ("clicks", ...), `decision` is the id of
+         *     the decision that it answers. `by` is the rise of the score, `lead` that of the lead over the item it is compared
+         *     with (None if there is none).
          */
         Influence: {
+            /** @description the id of the feedback, which `Loop.undo` takes */
             event: string;
+            /** @description its sequence number in the log */
             seq: number;
+            /** @description its form: "clicks", "grade", "thumb", ... */
             form: string;
-            /** @description that it answers */
+            /** @description the id of the decision that it answers */
             decision: string;
-            /** @description null where it is no number any more: the weights overflowed, as caveats say */
+            /** @description by how much it raised the score */
             by: number | null;
-            /** @description null where there is no other item */
+            /** @description by how much it raised the lead of the item over the one that it is compared with; None if there is none */
             lead: number | null;
         };
         /**
          * PersonEvents
-         * @description What the loop has about a person: the events that DELETE would erase, as the lines of an export.
+         * @description What a loop has about a person: the lines of their events in order (decisions for them, activations, feedback on
+         *     them, undos of that, corrections of their style), and other names in the log that are spelt alike.
          */
         PersonEvents: {
+            /** @description the name that was asked for */
             person: string;
+            /** @description those that `Loop.forget` would erase, as the lines of an export */
             events: Record<string, unknown>[];
-            /** @description other people in the log whose names differ in case or blanks alone */
+            /** @description names that differ in case, blanks or the code of a letter alone, and may be those of the same person */
             alike: string[];
         };
         /**
          * Forgotten
-         * @description The result of forgetting a person: how much was erased.
+         * @description The result of `Loop.forget`: what was erased of a person, and what could not be.
+         *
+         *     `events` counts the erased events; `exports` are paths of files written earlier that may still hold some of them,
+         *     those that killed exports left included;
+         *     `version` is that of the model without the person. `erased` is False while another process is reading, so that bytes
+         *     are left in the loop's files; `unreached` says in words what the loop cannot erase (of a database: its write-ahead
+         *     log, archive and standbys; of a folder: the files of Litestream). `alike` are other people whose names are spelt
+         *     alike, who may be the same person.
          */
         Forgotten: {
+            /** @description how many events were erased: decisions for the person, feedback on them, corrections of their style, and undos of either */
             events: number;
+            /** @description paths of files that exports wrote earlier, or left when killed; they may still hold the person's events, and the loop cannot change them */
             exports: string[];
+            /** @description the version of the model without the person */
             version: number;
-            /** @description false where somebody else is reading: the bytes go when nobody is */
+            /** @description whether no bytes of the person's events are left in the loop's files; False while another process is reading */
             erased: boolean;
-            /** @description what the loop cannot erase them from, in words */
+            /** @description what the loop cannot erase them from, in words: of a database its write-ahead log, archive and standbys; of a folder the files of Litestream, if it copies the log; () if there is nothing */
             unreached: string[];
-            /** @description other people in the log whose names differ in case or blanks alone */
+            /** @description names of people who are still in the log and whose names differ in case, blanks or the code of a letter alone */
             alike: string[];
         };
         /**
-         * Health
+         * Serving
          * @description The answer of a server that is up.
          */
-        Health: {
-            /** @enum {unknown} */
+        Serving: {
+            /**
+             * @description that it is
+             * @enum {unknown}
+             */
             status: "ok";
         };
         /**
@@ -1937,13 +2257,17 @@ export interface components {
          * @description An error as problem details (RFC 9457).
          */
         Problem: {
+            /** @description which kind of error it is: a URN */
             type: string;
+            /** @description that kind in words */
             title: string;
+            /** @description the HTTP status */
             status: number;
+            /** @description what was expected and what came */
             detail: string;
-            /** @description that is to blame */
+            /** @description the field that is to blame */
             field?: string;
-            /** @description of what was rejected: what became of it */
+            /** @description what became of the event that was rejected */
             answer?: components["schemas"]["Answer"];
         };
         /**
@@ -1951,9 +2275,9 @@ export interface components {
          * @description What a loop of choices adds to the report of its predictions.
          */
         ChoiceDetails: {
-            /** @description answers to questions that chance picked */
+            /** @description how many answers there are to questions that chance picked */
             by_chance: number;
-            /** @description their score; null without any */
+            /** @description the score of predictions of these answers; None without any */
             right_by_chance: number | null;
             /** @description how often all were called equally good */
             equal: number;
@@ -1965,7 +2289,7 @@ export interface components {
          * @description What a loop of grades adds to the report of its predictions.
          */
         GradeDetails: {
-            /** @description the share of grades predicted exactly; null without any */
+            /** @description the share of grades predicted exactly; None without any */
             exact: number | null;
         };
         /**
@@ -1973,25 +2297,28 @@ export interface components {
          * @description What a loop of ratings adds to the report of its predictions.
          */
         RatingDetails: {
-            /** @description of the ratings of what was shown; null without any */
+            /** @description the mean rating of what was shown; None without any */
             mean: number | null;
-            /** @description null without a control list that has two or more rated items */
+            /** @description which way of picking an item finds better ones; None without a control list that has two or more rated items */
             picked: components["schemas"]["Picked"] | null;
         };
         /**
          * Picked
-         * @description The mean rating of one item of a list, chosen in three ways, over control lists with two or more rated items.
+         * @description The mean rating of one item of a list, if it is selected in one of three ways.
+         *
+         *     It is over the lists of the control, made by the caller's score or at random and not by the model, of which two or
+         *     more items were rated.
          */
         Picked: {
             /** @description the number of lists */
             lists: number;
-            /** @description for the item with the highest predicted rating */
+            /** @description the mean rating of the item with the highest predicted rating */
             learned: number;
-            /** @description for the item with the highest mean rating so far */
+            /** @description the mean rating of the item with the highest mean rating so far */
             popular: number;
-            /** @description for an item chosen at random */
+            /** @description the mean rating of an item selected at random */
             chance: number;
-            /** @description learned less popular */
+            /** @description learned minus popular, with its 95 % interval over people; None if it cannot be computed */
             difference: components["schemas"]["Difference"] | null;
         };
         /**
@@ -1999,7 +2326,7 @@ export interface components {
          * @description What a loop of routes adds to the report of its predictions.
          */
         RouteDetails: {
-            /** @description the mean probability of a thumb up; null without any */
+            /** @description the mean probability of a thumb up; None without any */
             predicted: number | null;
             /** @description the mean of the thumbs that came, an edit being a share of one */
             came: number | null;
@@ -2185,8 +2512,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Loop"];
-                    "application/msgpack": components["schemas"]["Loop"];
+                    "application/json": components["schemas"]["About"];
+                    "application/msgpack": components["schemas"]["About"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -2221,8 +2548,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Loop"];
-                    "application/msgpack": components["schemas"]["Loop"];
+                    "application/json": components["schemas"]["About"];
+                    "application/msgpack": components["schemas"]["About"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -3216,8 +3543,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FeedbackHealth"];
-                    "application/msgpack": components["schemas"]["FeedbackHealth"];
+                    "application/json": components["schemas"]["Health"];
+                    "application/msgpack": components["schemas"]["Health"];
                 };
             };
             400: components["responses"]["Problem400"];
@@ -3482,7 +3809,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Health"];
+                    "application/json": components["schemas"]["Serving"];
                 };
             };
         };
