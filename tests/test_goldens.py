@@ -1,7 +1,6 @@
 """Loops, exports and keys that were made before: they open as they are, decide bit for bit, and say what they said.
 
-Logs, snapshots and exports were written by the code of the day on which versions were still digests of sources. States
-and decisions never change; texts change in commits that change nothing else (tests/goldens/make.py).
+States and decisions never change; texts change in commits that change nothing else (tests/goldens/make.py).
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def test_a_loop_of_before_opens_and_decides_as_it_did(kind: str, snapshot: bool,
 def test_an_export_of_before_makes_the_same_loop(kind: str, tmp_path: Path) -> None:
     with Loop.open(logs.place(kind, tmp_path)) as loop:
         manifest, offered = loop.manifest, loop.items
-    lines = [Line(i, json.loads(line), None) for i, line in enumerate(golden(kind, "before.jsonl").splitlines(), 1)]
+    lines = [Line(i, json.loads(line), None) for i, line in enumerate(golden(kind, "export.jsonl").splitlines(), 1)]
     with empty_copy(tmp_path / "again", manifest) as again:
         assert {outcome.status for outcome in import_lines(again, lines)} == {"applied"}
         assert again.verify() == []

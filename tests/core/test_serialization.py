@@ -13,7 +13,6 @@ import pytest
 from heedful.core.conformance import identical
 from heedful.core.serialization import load_state, read_arrays, save_state, write_arrays
 from heedful.core.session import Session
-from heedful.learners.coactive.online_convex import OnlineConvex
 from heedful.learners.coactive.perceptron import ConvexPerceptron, PreferencePerceptron
 from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.spaces.ranking import Ranking
@@ -44,19 +43,6 @@ def test_what_is_written_is_read(file: Path) -> None:
     assert os.listdir(file.parent) == [file.name]
 
 
-def test_a_state_of_a_learner_by_its_earlier_name_is_read(tmp_path: Path) -> None:
-    learner = OnlineConvex(2, Ranking(3))
-    save_state(tmp_path / "new", learner, taught(learner))
-    arrays, manifest = read_arrays(tmp_path / "new")
-    assert manifest["learner"] == "heedful.OnlineConvex"
-    for name in ("heedful.Template", "heedful.learners.coactive.online_convex.Template"):
-        write_arrays(tmp_path / "old", arrays, manifest | {"learner": name})
-        assert identical(load_state(tmp_path / "old", learner), taught(learner))
-    write_arrays(tmp_path / "old", arrays, manifest | {"learner": "others.Template"})
-    with pytest.raises(ValueError, match=r"got one of .*others\.Template"):
-        load_state(tmp_path / "old", learner)
-
-
 def test_a_state_that_does_not_fit_is_not_written(file: Path) -> None:
     """Not even where its type is the learner's: whoever needs it could not read it."""
     state = taught(LEARNER)
@@ -72,7 +58,7 @@ def test_the_manifest_is_json_for_anybody(file: Path) -> None:
     content = file.read_bytes()
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     manifest = json.loads(header["__metadata__"]["heedful"])
-    assert manifest["schema"] == 2
+    assert manifest["schema"] == 1
     assert manifest["learner"] == "heedful.PreferencePerceptron"
     assert manifest["fields"] == {"n_features": 2, "space.k": 3, "batch": 2}
     assert header["w"]["shape"] == [2]

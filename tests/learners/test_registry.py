@@ -362,15 +362,3 @@ def test_a_name_imports_the_file_of_its_learner_alone() -> None:
         "heedful.learners.coactive.second_order",
         "heedful.learners.registry",
     ]
-
-
-def test_a_learner_by_its_earlier_name() -> None:
-    """Loops say the name that they were made with: it opens them, but nobody is offered it."""
-    learner = make_learner("template", n_features=2, space=Ranking(3))
-    assert learner == make_learner("online-convex", n_features=2, space=Ranking(3))
-    assert learner_class("template") is type(learner)
-    assert is_packaged("template")
-    assert "template" not in find_learners()
-    with pytest.raises(ValueError) as error:
-        learner_class("nobody")
-    assert "template" not in str(error.value)

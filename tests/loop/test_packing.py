@@ -52,28 +52,6 @@ def test_what_is_short_is_json_as_it_always_was() -> None:
     assert json.loads(payload) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "predicted"), [("grades", (4, 1)), ("ratings", (3.5, 2.0)), ("chances", (0.25, 0.75))]
-)
-def test_what_was_predicted_had_a_name_for_each_kind_before(name: str, predicted: tuple[float, ...]) -> None:
-    """In short records, in the long part of packed ones, and beside a context that has a field of that name."""
-    short = DecisionRecord(shown=(1, 0), names=("a", "b"), context={name: [9]}, predicted=predicted)
-    payload, _ = pack(short, b"")
-    before = payload.replace('"predicted"', f'"{name}"')
-    assert before != payload
-    assert unpack(before, None) == (short, b"")
-    without = msgspec.structs.replace(short, predicted=())
-    assert unpack(pack(without, b"")[0], None) == (without, b"")
-
-    long = msgspec.structs.replace(short, prior=tuple(range(3000)))
-    payload, arrays = pack(long, b"")
-    assert arrays is not None
-    told = json.loads(payload)
-    rest = zlib.decompress(arrays).replace(b'"predicted"', f'"{name}"'.encode())
-    told["packed"] |= {"record": len(zlib.compress(rest, 1)), "rest": len(rest)}
-    assert unpack(json.dumps(told), zlib.compress(rest, 1)) == (long, b"")
-
-
 def test_what_is_long_is_short_in_the_log() -> None:
     """What it comes to, against what it was: an order of 10,000 that nothing has changed yet, any order, the caller's
     scores, attributes, features of which most are 0."""

@@ -9,11 +9,8 @@ import pytest
 
 from goldens import folds, make
 from heedful import Settings
-from heedful.core.serialization import read_arrays, write_arrays
 from heedful.learners.registry import find_learners, make_learner
 from heedful.loop.interactions.registry import learner_version
-from heedful.loop.old_versions import DIGESTS
-from heedful.loop.versions import declared_version
 from heedful.spaces.ranking import Ranking, WithBaseScore
 from loops import bits, small_loop
 
@@ -149,23 +146,6 @@ def test_a_hyperparameter_called_version_declares_nothing(tmp_path: Path) -> Non
     assert len(learner_version(made).split(".")[1]) == 12
 
 
-def test_digests_of_before_are_what_their_code_would_declare() -> None:
-    """Those of the sources of the last day on which versions were digests, of each family."""
-    assert {declared_version(digest) for digest in LAST} == {"1.1"}
-    assert declared_version("1.1") == "1.1"
-    assert declared_version("000000000000") == "000000000000"
-    assert all(len(digest) == 12 and int(digest, 16) >= 0 for digest in DIGESTS)
-
-
-LAST = {
-    "f653429c58aa": "fair-pairs",
-    "08f2278d0371": "perceptron",
-    "91b3f777d4db": "averaged-prank",
-    "1e2294731cdb": "bmf",
-    "edc90bb67c53": "hierarchical-gp",
-}
-
-
 def test_a_loop_of_an_unknown_version_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And is the log folded by the code that is there, not its snapshot."""
     from heedful import Loop
@@ -180,23 +160,3 @@ def test_a_loop_of_an_unknown_version_says_so(tmp_path: Path, monkeypatch: pytes
         assert [note.split(":")[0] for note in loop.notes if "code has changed" in note]
         assert any("made with another learner_version" in note for note in loop.notes)
         assert bits(loop) == before
-
-
-def test_a_snapshot_is_used_whatever_spaces_were_called(tmp_path: Path) -> None:
-    """But not where they held something else."""
-    from heedful import Loop
-
-    with small_loop(tmp_path / "loop", k=3) as loop:
-        d = loop.decide(id="d")
-        loop.feedback(d.id, id="e", clicks=[d.shown[1]])
-    [path] = (tmp_path / "loop").glob("snapshot-*")
-    arrays, manifest = read_arrays(path)
-    del manifest["schema"]
-    for space, used in (
-        ("Primed(space=Ranking(k=3), adjusted=True)", True),
-        ("WithBaseScore(ranking=lists.Top(size=3), learned=True)", True),
-        ("Primed(space=Ranking(k=4), adjusted=True)", False),
-    ):
-        write_arrays(path, arrays, manifest | {"fields": manifest["fields"] | {"space": space}})
-        with Loop.open(tmp_path / "loop") as loop:
-            assert [note.split(": ")[1] for note in loop.notes] == ([] if used else ["made with another fields"]), space

@@ -16,10 +16,7 @@ import numpy.typing as npt
 
 from heedful.core.fold import F, Learner, S, T, X, Y, coerce, generators
 
-SCHEMA = 2
-RENAMED = {"Template": "OnlineConvex"}
-"""Earlier names of learners and their names today, so that states and specifications with an earlier name still
-load."""
+SCHEMA = 1
 
 
 def physical_memory() -> int:
@@ -89,15 +86,9 @@ def _fields(learner: object) -> dict[str, object]:
 
 
 def _plain_name(name: str) -> str:
-    """Return the current name of a learner from a dotted name `name`, which a file may have kept for long.
-
-    For learners of this package the module is left out and an earlier class name replaced, as both may change; names of
-    other packages stay as they are.
-    """
+    """Return the dotted name of a learner; for those of this package without the module, which may change."""
     package = __name__.partition(".")[0]
-    plain = re.sub(rf"^{package}\..*\.(?=\w+$)", f"{package}.", name)
-    module, _, last = plain.rpartition(".")
-    return f"{module}.{RENAMED.get(last, last)}" if module == package else plain
+    return re.sub(rf"^{package}\..*\.(?=\w+$)", f"{package}.", name)
 
 
 def _digest(arrays: dict[str, npt.NDArray[Any]], manifest: dict[str, object]) -> str:

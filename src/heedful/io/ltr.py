@@ -311,8 +311,7 @@ def _booleans(loop: Loop) -> set[str]:
 def _was_scored(loop: Loop) -> bool:
     """Return whether any request of the loop came with scores of the caller's."""
     return any(
-        unpack(event.payload, event.arrays, predicts=False)[0].prior
-        for event in loop.projection.log.events(kinds=("decision",))
+        unpack(event.payload, event.arrays)[0].prior for event in loop.projection.log.events(kinds=("decision",))
     )
 
 

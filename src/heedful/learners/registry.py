@@ -25,7 +25,6 @@ from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 from heedful import learners
-from heedful.core.serialization import RENAMED
 from heedful.learners.coactive.online_convex import OnlineConvex, is_rule
 from heedful.spaces.ordinal import Ranks
 
@@ -77,9 +76,6 @@ def _short(name: str) -> str:
     return "-".join(w for w in kebab(name).split("-") if w not in ("preference", "perceptron")) or "perceptron"
 
 
-_OLD_NAMES = {_short(old): _short(new) for old, new in RENAMED.items()}
-
-
 def short_names(names: Iterable[str]) -> dict[str, str]:
     """Return the class names `names` keyed by short name: kebab case without the words preference and perceptron.
 
@@ -109,9 +105,8 @@ def find_learners() -> dict[str, type]:
 
 
 def is_packaged(name: str) -> bool:
-    """Return True if `name` means a learner of this package: its short name, its full name, an alias or an earlier
-    name."""
-    if name in ALIASES or name in _OLD_NAMES or _find_packaged(name) is not None:
+    """Return True if `name` means a learner of this package: its short name, its full name or an alias."""
+    if name in ALIASES or _find_packaged(name) is not None:
         return True
     known = find_learners()
     return name in known or name in {kebab(cls.__name__) for cls in known.values()}
@@ -169,7 +164,7 @@ def _resolve(spec: str) -> tuple[str, Any, str, dict[str, str]]:
     """Split the text `spec` of a learner: return (its name, its class, the text of its parameters, the parameters that
     an alias sets)."""
     name, _, given = spec.strip().partition(":")
-    target, preset = ALIASES.get(name, (_OLD_NAMES.get(name, name), {}))
+    target, preset = ALIASES.get(name, (name, {}))
     if (cls := _find_packaged(target)) is not None:
         return name, cls, given, preset
     known = find_learners()

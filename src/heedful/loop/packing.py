@@ -3,8 +3,8 @@
     payload    {"shown": [], "arm": ..., ..., "packed": {"record": 940, "lists": [["<u2", 200], ["<u4", 0]], ...}}
     arrays     as `packed` says: differences of numbers, JSON of the rest; then the features that came with the request
 
-If all items on offer are the candidates, one number stands for them (`DecisionRecord.catalogue`). Older records are
-JSON throughout and are still read. docs/decisions/0017 weighs the alternatives.
+If all items on offer are the candidates, one number stands for them (`DecisionRecord.catalogue`).
+docs/decisions/0017 weighs the alternatives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from heedful.core.decoding import decoder
 from heedful.jit.kernel import Ints
-from heedful.loop.interactions.old_names import predicted_before
 from heedful.loop.records import DecisionRecord, Packed
 
 LONG = 4_000
@@ -103,16 +102,13 @@ def pack(record: DecisionRecord, came: bytes) -> tuple[str, bytes | None]:
     return written.decode(), deflated + came or None
 
 
-def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[DecisionRecord, bytes]:
+def unpack(payload: str, arrays: bytes | None) -> tuple[DecisionRecord, bytes]:
     """Return (record, features) of a logged decision from its `payload` and `arrays`; the features are the float32
     bytes that came with the request.
 
     The record has no `items` if all items on offer were candidates; the caller takes them from the catalogue of that
-    time. `predicts` says whether the kind of feedback predicts anything, so that older names of that field are looked
-    for. Raise ValueError if the event was not written by `pack`."""
+    time. Raise ValueError if the event was not written by `pack`."""
     record, came = _decode(payload), arrays or b""
-    if predicts and not record.predicted and (predicted := predicted_before(payload.encode())):
-        record = msgspec.structs.replace(record, predicted=predicted)
     told = record.packed
     if told is None:
         return record, came
@@ -130,8 +126,6 @@ def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[D
         lists[name] = tuple(np.frombuffer(rest, kind, n, at).cumsum(dtype=kind).tolist())
         at += n * int(kind[2])
     left = _decode_left(rest[at:])
-    if predicts and not left.predicted:
-        left.predicted = predicted_before(rest[at:])
     return msgspec.structs.replace(record, **lists, **msgspec.structs.asdict(left)), came
 
 

@@ -48,7 +48,6 @@ from heedful.loop.serving import (
 )
 from heedful.loop.settings import Manifest, built_learner, candidate_manifest, check_named, named_learners
 from heedful.loop.strangers import why_nothing_learned
-from heedful.loop.versions import declared_version
 from heedful.results.answers import Answer
 from heedful.storage import Address, Busy, Closed, Damaged, Owned, Place
 
@@ -250,9 +249,8 @@ class Projection:
         self.interaction.served = tuple(served)
         self.interaction.first_exploration = self._founding.settings.exploration
         self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
-        self._predicts = self.interaction.describe().prediction is not None
         self.learner_version = learner_version(self.learner, self.settings)
-        if self.learner_version != declared_version(recorded):
+        if self.learner_version != recorded:
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
             self.note(told)
         self.named = f"{self.manifest.learner}@{self.learner_version}"
@@ -471,7 +469,7 @@ class Projection:
         self, id: str, seq: int, time: int, person: str | None, version: int, payload: str, arrays: bytes | None
     ) -> LoggedDecision:
         try:
-            record, came = unpack(payload, arrays, self._predicts)
+            record, came = unpack(payload, arrays)
             if record.catalogue:
                 _, names, items, rows = self.catalogue.at_version(record.catalogue)
                 record = msgspec.structs.replace(record, items=items, catalogue=0)

@@ -28,7 +28,6 @@ from heedful.loop.log.store import Shelf
 from heedful.loop.model import Person
 from heedful.loop.movement import Moves
 from heedful.loop.settings import Manifest
-from heedful.loop.versions import declared_version
 from heedful.storage import Address, Place
 
 LOG = "log.db"
@@ -182,13 +181,6 @@ def _values(written: str) -> str:
     return re.sub(r"\b[A-Za-z_]\w*=|\b[A-Za-z_][\w.]*(?=\()", "", written)
 
 
-def _as_today(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return `manifest`, the stamp and other values stored in a snapshot, with older notations replaced by those that
-    `stamp` uses."""
-    fields = {name: _values(value) for name, value in manifest["fields"].items()}
-    return manifest | {"fields": fields, "learner_version": declared_version(manifest["learner_version"])}
-
-
 class Other(NamedTuple):
     """A model that follows the log without serving, such as that of an experiment's candidate, as it was after one
     event.
@@ -327,7 +319,6 @@ def restore(
                         continue
                 elif (j or follows) and (at > head or log.is_superseded(at)):
                     continue
-                about = _as_today(about)
                 other = sorted(name for name, value in stamped.items() if about.get(name) != value)
                 if "learner" in other:  # of the one that served before a promotion: a rollback may want it
                     continue

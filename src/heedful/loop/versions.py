@@ -20,8 +20,6 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from heedful.loop.old_versions import DIGESTS
-
 
 def version_of(model_version: int, learner: Any) -> str:
     """Return the version of the code that turns a log into a state, as the text "MODEL.LEARNER".
@@ -30,14 +28,6 @@ def version_of(model_version: int, learner: Any) -> str:
     declares."""
     parts = [_declared_version(part) or _digest(type(part).__module__) for part in _parts(learner)]
     return ".".join([str(model_version), *filter(None, parts)])
-
-
-def declared_version(recorded: str) -> str:
-    """Return the version that stands in a log or a snapshot as `recorded`.
-
-    Before versions were declared, a digest of the source code stood there: a known digest is replaced by the version
-    that the same code would declare today, an unknown one is returned as it is."""
-    return DIGESTS.get(recorded, recorded)
 
 
 def _parts(value: Any) -> Iterator[Any]:

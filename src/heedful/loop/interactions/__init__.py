@@ -3,7 +3,6 @@
 protocol     the interface of an interaction, and the types that it exchanges with a loop
 registry     finds the interaction of a loop
 settings     the fields of a loop's settings that make it one of a kind
-old_names    under which names older records keep predictions
 forms        the forms of feedback: how each is read, written and described
 card         the description of a kind, from which pages and commands are written
 named        learners by name, as loops take them
