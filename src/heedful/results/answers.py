@@ -17,12 +17,7 @@ Arm = Literal["learned", "control", "sampled", "interleaved", "imitated", "impor
 
 
 class Answer(NamedTuple):
-    """What became of an event that was sent to a loop: `status` "applied", "duplicate" or "rejected", the last with the
-    `reason`.
-
-    `event` is its id, `seq` its sequence number in the log (None if it is not there), `version` that of the model
-    afterwards. `learned` says whether the model learned from it, `late` whether feedback came later than the setting
-    `late_after` allows."""
+    """What became of an event that was sent to a loop."""
 
     status: Status
     """"applied"; "duplicate" if the same event was in the log already; "rejected", with the `reason`"""
@@ -50,12 +45,7 @@ class LostDecision(Answer):
 
 
 class Decision(NamedTuple):
-    """A decision, as callers get it: the names of what to show, best first (`shown`), and how that came about.
-
-    `probability` is that of showing just this list (None if it is unknown), `version` that of the model, `arm` the
-    policy ("learned", "control", ...), `seq` the sequence number in the log. `predicted` has the prediction for each
-    item shown, `unknown` the names of candidates that are not on offer, `undeclared` the fields of the request that are
-    no features of the loop; all are None if there is nothing of the sort."""
+    """A decision, as callers get it: what to show, and how that came about."""
 
     id: str
     """the id of the decision, which feedback on it names"""
@@ -123,9 +113,7 @@ def _says_none(value: Any, name: str) -> bool:
 
 
 class Ranking(NamedTuple):
-    """All candidates of a request, ordered best first by the current model: their names (`ranking`), the version of
-    that model (a sequence number in the log), the names of those that are not on offer (`unknown`, None if all are),
-    and the fields that the loop makes no feature of (`undeclared`, None if there are none)."""
+    """All candidates of a request, ordered by the current model."""
 
     ranking: tuple[str, ...]
     """the names of the candidates, best first"""
@@ -139,14 +127,7 @@ class Ranking(NamedTuple):
 
 
 class Forgotten(NamedTuple):
-    """The result of `Loop.forget`: what was erased of a person, and what could not be.
-
-    `events` counts the erased events; `exports` are paths of files written earlier that may still hold some of them,
-    those that killed exports left included;
-    `version` is that of the model without the person. `erased` is False while another process is reading, so that bytes
-    are left in the loop's files; `unreached` says in words what the loop cannot erase (of a database: its write-ahead
-    log, archive and standbys; of a folder: the files of Litestream). `alike` are other people whose names are spelt
-    alike, who may be the same person."""
+    """The result of `Loop.forget`: what was erased of a person, and what could not be."""
 
     events: int
     """how many events were erased: decisions for the person, feedback on them, corrections of their style, and undos of
@@ -178,11 +159,7 @@ class PersonEvents(NamedTuple):
 
 
 class RolledBack(NamedTuple):
-    """The result of `Loop.rollback`: the answer to the event, and how much feedback it changed.
-
-    `to` is the version that the model went back to. `left_out` counts the pieces of feedback that no longer count,
-    `restored` those that count again because they were undone after that version, `forgotten` the people forgotten
-    after it, who stay forgotten."""
+    """The result of `Loop.rollback`: the answer to the event, and how much feedback it changed."""
 
     answer: Answer
     """what became of the rollback as an event: applied, or duplicate if its id was in the log"""

@@ -114,8 +114,7 @@ class Value(NamedTuple):
 
 
 class LearnerEvaluation(NamedTuple):
-    """A learner after it learned from the log: how many pieces of feedback it learned from (`lessons`), its weight of
-    each feature in the end (`weights`), and how good its predictions were by each measure (`values`)."""
+    """A learner after it learned from the log, and how good its predictions were by each measure."""
 
     learner: str
     """the learner as the caller named it: "prank", "pairwise-logistic:rate=0.2"; "NAME@VERSION" stopped learning after

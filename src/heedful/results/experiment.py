@@ -10,11 +10,7 @@ from heedful.results.answers import Answer
 
 
 class ItemMove(NamedTuple):
-    """How differently a candidate learner treats one item, compared with the learner that serves.
-
-    `shown` counts the lists shown that have the `item`, `proposed` the candidate's lists that have it. `places` is how
-    many places higher it stands in the candidate's list, on average over decisions where both have it; None if none
-    has."""
+    """How differently a candidate learner treats one item, compared with the learner that serves."""
 
     item: str
     """its name"""
@@ -28,10 +24,7 @@ class ItemMove(NamedTuple):
 
 
 class PersonAgreement(NamedTuple):
-    """How much the lists of a candidate learner for one person agree with those that the person was shown.
-
-    `overlap` is the share of the items shown that the candidate's list has, too, on average over the `decisions` lists
-    compared."""
+    """How much the lists of a candidate learner for one person agree with those that the person was shown."""
 
     person: str
     """their name"""
@@ -42,12 +35,7 @@ class PersonAgreement(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How much the lists of a candidate learner agree with those that the learner that serves showed, over `decisions`
-    lists.
-
-    `same_first` is the share of lists with the same first item, `overlap` the mean share of the items shown that the
-    candidate's list of the same length has, too (both None without lists). `moves` are the items, `people` the people,
-    for which they differ most."""
+    """How much the lists of a candidate learner agree with those that the learner that serves showed."""
 
     decisions: int
     """how many lists of the learner that serves (not interleaved ones) are compared"""
@@ -63,10 +51,8 @@ class Agreement(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Counts of a random split in two, such as of people between two learners, and evidence that it was not as stated.
-
-    `own` counts the side that serves (A), `candidate` the other (B), whose stated probability is `expected`. `e_value`
-    is the evidence against that probability; from 1,000 on something is taken to be wrong."""
+    """Counts of a random split in two, such as of people between two learners, and evidence that it was not as
+    stated."""
 
     own: int
     """the count of the side that serves (A)"""
@@ -80,10 +66,7 @@ class Split(NamedTuple):
 
 class Answered(NamedTuple):
     """How many lists got an answer in favour of some item: interleaved ones (drafted by both learners of an experiment)
-    and those of the learner that serves.
-
-    Of the `interleaved` lists `answered` were; of the `learned` ones, shown to people outside the experiment while it
-    ran, `learned_answered` were. `worse` says whether interleaved lists are answered less often."""
+    and those of the learner that serves, shown to people outside the experiment while it ran."""
 
     interleaved: int
     """interleaved lists"""
@@ -157,11 +140,7 @@ class Experiment(NamedTuple):
 
 class Promotion(NamedTuple):
     """A promotion: which learner it made serve in place of which, its evidence at the time, and the same evidence
-    computed from the log today.
-
-    `learner` replaced `before`; `by` and `reason` are who did it and why, in their words. `evidence` and `now` are
-    {name: number}; they differ if feedback was undone or people were forgotten since. `forced` are the reasons against
-    it that were overruled; `in_effect` is False if a rollback left it out."""
+    computed from the log today."""
 
     id: str
     """the id of its event"""
@@ -188,11 +167,7 @@ class Promotion(NamedTuple):
 
 
 class Promoted(NamedTuple):
-    """The result of `Loop.promote`: the learner that serves now, the one that served before, and the evidence that the
-    log keeps, {name: value}.
-
-    `answer` is what became of the event; `forced` are the reasons against the promotion that were overruled, a sentence
-    each."""
+    """The result of `Loop.promote`."""
 
     answer: Answer
     """what became of the promotion as an event"""
@@ -207,11 +182,9 @@ class Promoted(NamedTuple):
 
 
 class PlannedWin(NamedTuple):
-    """What a planned experiment would find if the candidate won the `share` of the sessions that have a winner.
+    """What a planned experiment would find if the candidate won a share of the sessions that have a winner.
 
-    A session is one list drafted by both learners and answered; the learner whose items got more answers wins it.
-    `found` is the probability of the verdict that the candidate is better, `days` the median number of days until then
-    (None if most experiments would not reach it)."""
+    A session is one list drafted by both learners and answered; the learner whose items got more answers wins it."""
 
     share: float
     """that share"""
@@ -222,12 +195,9 @@ class PlannedWin(NamedTuple):
 
 
 class PlannedExperiment(NamedTuple):
-    """How many people and sessions an experiment of `days` days would have, and what it would find, judged by recent
-    use of the loop.
+    """How many people and sessions an experiment would have, and what it would find, judged by recent use of the loop.
 
-    A session is one list drafted by both learners (interleaved) and answered; `ties` is the share of them that neither
-    side wins. `wins` has, for several shares of sessions won by the candidate, what would be found. `caveat` says why
-    the estimate may be poor, "" if no reason is known."""
+    A session is one list drafted by both learners (interleaved) and answered."""
 
     people: int
     """how many people would take part"""

@@ -10,10 +10,7 @@ from heedful.results.answers import Finite
 
 
 class Part(NamedTuple):
-    """The contribution of one feature to the score of the first item of a decision minus that of the second.
-
-    It is `counts` = `weight` * (`first` - `second`): the feature's weight times the difference of its values for the
-    two items. `name` is the feature."""
+    """The contribution of one feature to the score of the first item of a decision minus that of the second."""
 
     name: str
     """the feature"""
@@ -30,10 +27,7 @@ class Part(NamedTuple):
 
 class Moved(NamedTuple):
     """A piece of feedback, and by how much learning it changed the margin: the score of the first item minus that of
-    the second.
-
-    `event` is the id of the feedback, `seq` its sequence number in the log, `form` its form ("clicks", "grade", ...),
-    and `by` the change, above 0 if it was in favour of the first item."""
+    the second."""
 
     event: str
     """the id of the feedback, which `Loop.undo` takes"""
@@ -120,11 +114,7 @@ EventMethod = Literal["leave-one-out", "additive", "movement", "none"]
 
 
 class Influence(NamedTuple):
-    """A piece of feedback, and by how much it raised the score of the item that is explained.
-
-    `event`, `seq` and `form` are its id, sequence number in the log and form ("clicks", ...), `decision` is the id of
-    the decision that it answers. `by` is the rise of the score, `lead` that of the lead over the item it is compared
-    with (None if there is none)."""
+    """A piece of feedback, and by how much it raised the score of the item that is explained."""
 
     event: str
     """the id of the feedback, which `Loop.undo` takes"""

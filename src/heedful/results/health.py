@@ -43,9 +43,7 @@ FLOODS = "The log does not say which key sent an event, so a flood is seen by pe
 
 
 class HealthWindow(NamedTuple):
-    """Counts and errors of the feedback on some consecutive decisions, as one point of each line over time.
-
-    The first of the decisions was shown at `since`, the last at `until`."""
+    """Counts and errors of the feedback on some consecutive decisions, as one point of each line over time."""
 
     since: int
     """when the first was shown, in microseconds since 1970"""
@@ -103,10 +101,7 @@ class Corrections(NamedTuple):
 
 
 class Bin(NamedTuple):
-    """Predictions between `low` and `high`, with the outcomes that were observed: one point of a calibration curve.
-
-    `predicted` is the mean prediction of the `answers` in it, `came` the mean outcome, with an interval from `came_low`
-    to `came_high`."""
+    """Predictions in an interval, with the outcomes that were observed: one point of a calibration curve."""
 
     low: float
     """the lower end of the interval that the predictions are in"""
@@ -125,11 +120,9 @@ class Bin(NamedTuple):
 
 
 class Largest(NamedTuple):
-    """The person who gives the most feedback (`person`, with their share `feedback` of it), and the person whose
-    feedback moves the model most (`mover`, with their share `movement` of all changes).
+    """The person who gives the most feedback, and the person whose feedback moves the model most.
 
-    Feedback on decisions for nobody in particular counts in the totals only. `people` is how many people gave feedback.
-    """
+    Feedback on decisions for nobody in particular counts in the totals only."""
 
     people: int
     """how many people gave feedback"""

@@ -56,9 +56,7 @@ class Shares(NamedTuple):
 class SampleRatio(NamedTuple):
     """Whether learned lists and control lists are answered equally often, as they have to be to be compared.
 
-    `learned` and `control` are the shares of lists with an answer, `lists` is how many lists are compared: those that
-    were answered, and those that are old enough to count as not answered. They are taken to differ once the evidence
-    (`e_value`) reaches 1 / `alpha`."""
+    Those lists count that were answered, and those that are old enough to count as not answered."""
 
     learned: float | None
     """the share of learned lists with an answer; None without lists"""
@@ -80,8 +78,7 @@ class SampleRatio(NamedTuple):
 
 
 class At(NamedTuple):
-    """One point of a regret curve: the average `regret` over the first `t` learned lists that were answered, and the
-    theorem's `bound` on it (None if it does not apply)."""
+    """One point of a regret curve, of the first learned lists that were answered."""
 
     t: int
     """how many learned lists had been answered"""
@@ -93,10 +90,7 @@ class At(NamedTuple):
 
 class MeasuredRegret(NamedTuple):
     """The regret of a simulated loop: how far the true utility of its learned lists fell short of that of the best
-    lists.
-
-    `regret` is the mean over the `lists` that were answered, `bound` the learner's theorem's bound on it (None if the
-    theorem does not apply, and `unbound` says why); `curve` has both over time."""
+    lists."""
 
     lists: int
     """the number of learned lists that were answered"""
@@ -111,10 +105,7 @@ class MeasuredRegret(NamedTuple):
 
 
 class PredictionWindow(NamedTuple):
-    """The mean scores over some consecutive answers: one point of a line over time.
-
-    `score` is that of the model's predictions (None if none was made), `baseline` that of the baseline, over `answers`
-    answers; `seq` and `time` (microseconds since 1970) are those of the last one."""
+    """The mean scores over some consecutive answers: one point of a line over time."""
 
     seq: int
     """sequence number in the log of the feedback with the last of these answers"""
@@ -129,11 +120,7 @@ class PredictionWindow(NamedTuple):
 
 
 class PredictionReport(NamedTuple):
-    """The mean score of a loop's predictions (`score`), next to that of a `baseline` on the same answers.
-
-    `measure` says in words what a score is, `compared_with` what the baseline predicts; `lower_is_better` is True for
-    errors. `difference` is score minus baseline with its interval, `unsaid` the reason if there is none. `series` has
-    both over time; `details` what only this kind of feedback reports."""
+    """The mean score of a loop's predictions, next to that of a baseline on the same answers."""
 
     measure: str
     """what a score is, in words: "mean |predicted - given|\""""
@@ -166,10 +153,7 @@ class PredictionReport(NamedTuple):
 
 
 class ImitatedShare(NamedTuple):
-    """The share of pairs, or of first items, in which the learner agrees with the caller's order.
-
-    `share` is the mean over the decisions compared (None if there are none); `low` and `high` are the limits of an
-    interval for what is expected of the learner as it was at these decisions."""
+    """The share of pairs, or of first items, in which the learner agrees with the caller's order."""
 
     share: float | None
     """the mean over the decisions compared; None if there are none"""
@@ -228,10 +212,8 @@ class Arm(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Counts and mean scores of learned and control lists among some consecutive lists: one point of a line over time.
-
-    Learned lists are in the model's order, control lists in the caller's own. `seq` and `time` (microseconds since
-    1970) are those of the last of the lists."""
+    """Counts and mean scores of learned lists, in the model's order, and of control lists, in the caller's own, among
+    some consecutive lists: one point of a line over time."""
 
     seq: int
     """sequence number in the log of the last of these lists"""
@@ -244,10 +226,7 @@ class Window(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Counts of the feedback on all decisions looked at.
-
-    `given` pieces count; of these `empty` hold nothing to learn, `contradictory` contradict the present model, and
-    `late` came late. What was undone or rolled back counts in `undone` alone."""
+    """Counts of the feedback on all decisions looked at. What was undone or rolled back counts there alone."""
 
     given: int
     """how many pieces of feedback there are that were not undone or rolled back"""

@@ -36,8 +36,8 @@ class Standing(NamedTuple):
 
 
 class QuestionsLeft(NamedTuple):
-    """A forecast of how many more questions have to be asked until the ranking is certain enough: from `low` to `high`
-    with 80 % probability."""
+    """A forecast, with 80 % probability, of how many more questions have to be asked until the ranking is certain
+    enough."""
 
     low: int
     """the least number of those 80 %"""

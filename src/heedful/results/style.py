@@ -8,9 +8,7 @@ from heedful.core.notebooks import table
 
 
 class StyleStatement(NamedTuple):
-    """What a person's edits say about one feature of style: `told` in words, "" if it cannot be told.
-
-    Of the `edits` in which it could be counted, `more` have more of it than their draft and `fewer` have less."""
+    """What a person's edits say about one feature of style."""
 
     feature: str
     """the name of the feature, such as "exclamation marks\""""
@@ -48,10 +46,7 @@ class StyleRule(NamedTuple):
 
 
 class Style(NamedTuple):
-    """What a person's corrections of texts say about the style that they want.
-
-    `prompt` is a sentence or more for the prompt of a language model, `statements` are all features with their
-    evidence, `rules` the corrections by hand."""
+    """What a person's corrections of texts say about the style that they want."""
 
     person: str | None
     """whose; None for all people of the loop together"""
