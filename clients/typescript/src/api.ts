@@ -707,10 +707,7 @@ export interface components {
             /** @description the number of grades, 1 the lowest, in a loop of grades */
             grades?: number;
             /** @description the lowest and highest rating, in a loop of ratings */
-            ratings?: [
-                number,
-                number
-            ];
+            ratings?: number[];
             /** @description the purpose of choices, best or ranking, in a loop of choices */
             choices?: string;
         };
@@ -745,9 +742,6 @@ export interface components {
         /**
          * ImitatedShare
          * @description The share of pairs, or of first items, in which the learner agrees with the caller's order.
-         *
-         *     `share` is the mean over the decisions compared (None if there are none); `low` and `high` are the limits of an
-         *     interval for what is expected of the learner as it was at these decisions.
          */
         ImitatedShare: {
             /** @description the mean over the decisions compared; None if there are none */
@@ -814,12 +808,7 @@ export interface components {
         };
         /**
          * Decision
-         * @description A decision, as callers get it: the names of what to show, best first (`shown`), and how that came about.
-         *
-         *     `probability` is that of showing just this list (None if it is unknown), `version` that of the model, `arm` the
-         *     policy ("learned", "control", ...), `seq` the sequence number in the log. `predicted` has the prediction for each
-         *     item shown, `unknown` the names of candidates that are not on offer, `undeclared` the fields of the request that are
-         *     no features of the loop; all are None if there is nothing of the sort.
+         * @description A decision, as callers get it: what to show, and how that came about.
          */
         Decision: {
             /** @description the id of the decision, which feedback on it names */
@@ -863,9 +852,7 @@ export interface components {
         };
         /**
          * Ranking
-         * @description All candidates of a request, ordered best first by the current model: their names (`ranking`), the version of
-         *     that model (a sequence number in the log), the names of those that are not on offer (`unknown`, None if all are),
-         *     and the fields that the loop makes no feature of (`undeclared`, None if there are none).
+         * @description All candidates of a request, ordered by the current model.
          */
         Ranking: {
             /** @description the names of the candidates, best first */
@@ -935,12 +922,7 @@ export interface components {
         };
         /**
          * Answer
-         * @description What became of an event that was sent to a loop: `status` "applied", "duplicate" or "rejected", the last with the
-         *     `reason`.
-         *
-         *     `event` is its id, `seq` its sequence number in the log (None if it is not there), `version` that of the model
-         *     afterwards. `learned` says whether the model learned from it, `late` whether feedback came later than the setting
-         *     `late_after` allows.
+         * @description What became of an event that was sent to a loop.
          */
         Answer: {
             /**
@@ -1009,10 +991,6 @@ export interface components {
         /**
          * RolledBack
          * @description The result of `Loop.rollback`: the answer to the event, and how much feedback it changed.
-         *
-         *     `to` is the version that the model went back to. `left_out` counts the pieces of feedback that no longer count,
-         *     `restored` those that count again because they were undone after that version, `forgotten` the people forgotten
-         *     after it, who stay forgotten.
          */
         RolledBack: {
             /** @description what became of the rollback as an event: applied, or duplicate if its id was in the log */
@@ -1123,12 +1101,7 @@ export interface components {
         };
         /**
          * Agreement
-         * @description How much the lists of a candidate learner agree with those that the learner that serves showed, over `decisions`
-         *     lists.
-         *
-         *     `same_first` is the share of lists with the same first item, `overlap` the mean share of the items shown that the
-         *     candidate's list of the same length has, too (both None without lists). `moves` are the items, `people` the people,
-         *     for which they differ most.
+         * @description How much the lists of a candidate learner agree with those that the learner that serves showed.
          */
         Agreement: {
             /** @description how many lists of the learner that serves (not interleaved ones) are compared */
@@ -1145,10 +1118,6 @@ export interface components {
         /**
          * ItemMove
          * @description How differently a candidate learner treats one item, compared with the learner that serves.
-         *
-         *     `shown` counts the lists shown that have the `item`, `proposed` the candidate's lists that have it. `places` is how
-         *     many places higher it stands in the candidate's list, on average over decisions where both have it; None if none
-         *     has.
          */
         ItemMove: {
             /** @description its name */
@@ -1163,9 +1132,6 @@ export interface components {
         /**
          * PersonAgreement
          * @description How much the lists of a candidate learner for one person agree with those that the person was shown.
-         *
-         *     `overlap` is the share of the items shown that the candidate's list has, too, on average over the `decisions` lists
-         *     compared.
          */
         PersonAgreement: {
             /** @description their name */
@@ -1177,10 +1143,8 @@ export interface components {
         };
         /**
          * Split
-         * @description Counts of a random split in two, such as of people between two learners, and evidence that it was not as stated.
-         *
-         *     `own` counts the side that serves (A), `candidate` the other (B), whose stated probability is `expected`. `e_value`
-         *     is the evidence against that probability; from 1,000 on something is taken to be wrong.
+         * @description Counts of a random split in two, such as of people between two learners, and evidence that it was not as
+         *     stated.
          */
         Split: {
             /** @description the count of the side that serves (A) */
@@ -1195,10 +1159,7 @@ export interface components {
         /**
          * Answered
          * @description How many lists got an answer in favour of some item: interleaved ones (drafted by both learners of an experiment)
-         *     and those of the learner that serves.
-         *
-         *     Of the `interleaved` lists `answered` were; of the `learned` ones, shown to people outside the experiment while it
-         *     ran, `learned_answered` were. `worse` says whether interleaved lists are answered less often.
+         *     and those of the learner that serves, shown to people outside the experiment while it ran.
          */
         Answered: {
             /** @description interleaved lists */
@@ -1214,12 +1175,9 @@ export interface components {
         };
         /**
          * PlannedExperiment
-         * @description How many people and sessions an experiment of `days` days would have, and what it would find, judged by recent
-         *     use of the loop.
+         * @description How many people and sessions an experiment would have, and what it would find, judged by recent use of the loop.
          *
-         *     A session is one list drafted by both learners (interleaved) and answered; `ties` is the share of them that neither
-         *     side wins. `wins` has, for several shares of sessions won by the candidate, what would be found. `caveat` says why
-         *     the estimate may be poor, "" if no reason is known.
+         *     A session is one list drafted by both learners (interleaved) and answered.
          */
         PlannedExperiment: {
             /** @description how many people would take part */
@@ -1237,11 +1195,9 @@ export interface components {
         };
         /**
          * PlannedWin
-         * @description What a planned experiment would find if the candidate won the `share` of the sessions that have a winner.
+         * @description What a planned experiment would find if the candidate won a share of the sessions that have a winner.
          *
          *     A session is one list drafted by both learners and answered; the learner whose items got more answers wins it.
-         *     `found` is the probability of the verdict that the candidate is better, `days` the median number of days until then
-         *     (None if most experiments would not reach it).
          */
         PlannedWin: {
             /** @description that share */
@@ -1271,11 +1227,7 @@ export interface components {
         };
         /**
          * Promoted
-         * @description The result of `Loop.promote`: the learner that serves now, the one that served before, and the evidence that the
-         *     log keeps, {name: value}.
-         *
-         *     `answer` is what became of the event; `forced` are the reasons against the promotion that were overruled, a sentence
-         *     each.
+         * @description The result of `Loop.promote`.
          */
         Promoted: {
             /** @description what became of the promotion as an event */
@@ -1301,10 +1253,6 @@ export interface components {
          * Promotion
          * @description A promotion: which learner it made serve in place of which, its evidence at the time, and the same evidence
          *     computed from the log today.
-         *
-         *     `learner` replaced `before`; `by` and `reason` are who did it and why, in their words. `evidence` and `now` are
-         *     {name: number}; they differ if feedback was undone or people were forgotten since. `forced` are the reasons against
-         *     it that were overruled; `in_effect` is False if a rollback left it out.
          */
         Promotion: {
             /** @description the id of its event */
@@ -1368,8 +1316,7 @@ export interface components {
         };
         /**
          * LearnerEvaluation
-         * @description A learner after it learned from the log: how many pieces of feedback it learned from (`lessons`), its weight of
-         *     each feature in the end (`weights`), and how good its predictions were by each measure (`values`).
+         * @description A learner after it learned from the log, and how good its predictions were by each measure.
          */
         LearnerEvaluation: {
             /** @description the learner as the caller named it: "prank", "pairwise-logistic:rate=0.2"; "NAME@VERSION" stopped learning after that version; "NAME@VERSION.." or "NAME@2026-01-31T12:00:00Z.." began to learn after it */
@@ -1518,8 +1465,8 @@ export interface components {
         };
         /**
          * QuestionsLeft
-         * @description A forecast of how many more questions have to be asked until the ranking is certain enough: from `low` to `high`
-         *     with 80 % probability.
+         * @description A forecast, with 80 % probability, of how many more questions have to be asked until the ranking is certain
+         *     enough.
          */
         QuestionsLeft: {
             /** @description the least number of those 80 % */
@@ -1556,9 +1503,6 @@ export interface components {
         /**
          * Style
          * @description What a person's corrections of texts say about the style that they want.
-         *
-         *     `prompt` is a sentence or more for the prompt of a language model, `statements` are all features with their
-         *     evidence, `rules` the corrections by hand.
          */
         Style: {
             /** @description whose; None for all people of the loop together */
@@ -1584,9 +1528,7 @@ export interface components {
         };
         /**
          * StyleStatement
-         * @description What a person's edits say about one feature of style: `told` in words, "" if it cannot be told.
-         *
-         *     Of the `edits` in which it could be counted, `more` have more of it than their draft and `fewer` have less.
+         * @description What a person's edits say about one feature of style.
          */
         StyleStatement: {
             /** @description the name of the feature, such as "exclamation marks" */
@@ -1717,10 +1659,8 @@ export interface components {
         };
         /**
          * Window
-         * @description Counts and mean scores of learned and control lists among some consecutive lists: one point of a line over time.
-         *
-         *     Learned lists are in the model's order, control lists in the caller's own. `seq` and `time` (microseconds since
-         *     1970) are those of the last of the lists.
+         * @description Counts and mean scores of learned lists, in the model's order, and of control lists, in the caller's own, among
+         *     some consecutive lists: one point of a line over time.
          */
         Window: {
             /** @description sequence number in the log of the last of these lists */
@@ -1734,10 +1674,7 @@ export interface components {
         };
         /**
          * Counts
-         * @description Counts of the feedback on all decisions looked at.
-         *
-         *     `given` pieces count; of these `empty` hold nothing to learn, `contradictory` contradict the present model, and
-         *     `late` came late. What was undone or rolled back counts in `undone` alone.
+         * @description Counts of the feedback on all decisions looked at. What was undone or rolled back counts there alone.
          */
         Counts: {
             /** @description how many pieces of feedback there are that were not undone or rolled back */
@@ -1755,9 +1692,6 @@ export interface components {
          * MeasuredRegret
          * @description The regret of a simulated loop: how far the true utility of its learned lists fell short of that of the best
          *     lists.
-         *
-         *     `regret` is the mean over the `lists` that were answered, `bound` the learner's theorem's bound on it (None if the
-         *     theorem does not apply, and `unbound` says why); `curve` has both over time.
          */
         MeasuredRegret: {
             /** @description the number of learned lists that were answered */
@@ -1773,8 +1707,7 @@ export interface components {
         };
         /**
          * At
-         * @description One point of a regret curve: the average `regret` over the first `t` learned lists that were answered, and the
-         *     theorem's `bound` on it (None if it does not apply).
+         * @description One point of a regret curve, of the first learned lists that were answered.
          */
         At: {
             /** @description how many learned lists had been answered */
@@ -1786,11 +1719,7 @@ export interface components {
         };
         /**
          * PredictionReport
-         * @description The mean score of a loop's predictions (`score`), next to that of a `baseline` on the same answers.
-         *
-         *     `measure` says in words what a score is, `compared_with` what the baseline predicts; `lower_is_better` is True for
-         *     errors. `difference` is score minus baseline with its interval, `unsaid` the reason if there is none. `series` has
-         *     both over time; `details` what only this kind of feedback reports.
+         * @description The mean score of a loop's predictions, next to that of a baseline on the same answers.
          */
         PredictionReport: {
             /** @description what a score is, in words: "mean |predicted - given|" */
@@ -1817,9 +1746,6 @@ export interface components {
         /**
          * PredictionWindow
          * @description The mean scores over some consecutive answers: one point of a line over time.
-         *
-         *     `score` is that of the model's predictions (None if none was made), `baseline` that of the baseline, over `answers`
-         *     answers; `seq` and `time` (microseconds since 1970) are those of the last one.
          */
         PredictionWindow: {
             /** @description sequence number in the log of the feedback with the last of these answers */
@@ -1868,9 +1794,7 @@ export interface components {
          * SampleRatio
          * @description Whether learned lists and control lists are answered equally often, as they have to be to be compared.
          *
-         *     `learned` and `control` are the shares of lists with an answer, `lists` is how many lists are compared: those that
-         *     were answered, and those that are old enough to count as not answered. They are taken to differ once the evidence
-         *     (`e_value`) reaches 1 / `alpha`.
+         *     Those lists count that were answered, and those that are old enough to count as not answered.
          */
         SampleRatio: {
             /** @description the share of learned lists with an answer; None without lists */
@@ -1930,8 +1854,6 @@ export interface components {
         /**
          * HealthWindow
          * @description Counts and errors of the feedback on some consecutive decisions, as one point of each line over time.
-         *
-         *     The first of the decisions was shown at `since`, the last at `until`.
          */
         HealthWindow: {
             /** @description when the first was shown, in microseconds since 1970 */
@@ -2020,10 +1942,7 @@ export interface components {
         };
         /**
          * Bin
-         * @description Predictions between `low` and `high`, with the outcomes that were observed: one point of a calibration curve.
-         *
-         *     `predicted` is the mean prediction of the `answers` in it, `came` the mean outcome, with an interval from `came_low`
-         *     to `came_high`.
+         * @description Predictions in an interval, with the outcomes that were observed: one point of a calibration curve.
          */
         Bin: {
             /** @description the lower end of the interval that the predictions are in */
@@ -2043,10 +1962,9 @@ export interface components {
         };
         /**
          * Largest
-         * @description The person who gives the most feedback (`person`, with their share `feedback` of it), and the person whose
-         *     feedback moves the model most (`mover`, with their share `movement` of all changes).
+         * @description The person who gives the most feedback, and the person whose feedback moves the model most.
          *
-         *     Feedback on decisions for nobody in particular counts in the totals only. `people` is how many people gave feedback.
+         *     Feedback on decisions for nobody in particular counts in the totals only.
          */
         Largest: {
             /** @description how many people gave feedback */
@@ -2087,9 +2005,6 @@ export interface components {
         /**
          * Part
          * @description The contribution of one feature to the score of the first item of a decision minus that of the second.
-         *
-         *     It is `counts` = `weight` * (`first` - `second`): the feature's weight times the difference of its values for the
-         *     two items. `name` is the feature.
          */
         Part: {
             /** @description the feature */
@@ -2107,9 +2022,6 @@ export interface components {
          * Moved
          * @description A piece of feedback, and by how much learning it changed the margin: the score of the first item minus that of
          *     the second.
-         *
-         *     `event` is the id of the feedback, `seq` its sequence number in the log, `form` its form ("clicks", "grade", ...),
-         *     and `by` the change, above 0 if it was in favour of the first item.
          */
         Moved: {
             /** @description the id of the feedback, which `Loop.undo` takes */
@@ -2184,10 +2096,6 @@ export interface components {
         /**
          * Influence
          * @description A piece of feedback, and by how much it raised the score of the item that is explained.
-         *
-         *     `event`, `seq` and `form` are its id, sequence number in the log and form ("clicks", ...), `decision` is the id of
-         *     the decision that it answers. `by` is the rise of the score, `lead` that of the lead over the item it is compared
-         *     with (None if there is none).
          */
         Influence: {
             /** @description the id of the feedback, which `Loop.undo` takes */
@@ -2219,13 +2127,6 @@ export interface components {
         /**
          * Forgotten
          * @description The result of `Loop.forget`: what was erased of a person, and what could not be.
-         *
-         *     `events` counts the erased events; `exports` are paths of files written earlier that may still hold some of them,
-         *     those that killed exports left included;
-         *     `version` is that of the model without the person. `erased` is False while another process is reading, so that bytes
-         *     are left in the loop's files; `unreached` says in words what the loop cannot erase (of a database: its write-ahead
-         *     log, archive and standbys; of a folder: the files of Litestream). `alike` are other people whose names are spelt
-         *     alike, who may be the same person.
          */
         Forgotten: {
             /** @description how many events were erased: decisions for the person, feedback on them, corrections of their style, and undos of either */

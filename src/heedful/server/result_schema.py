@@ -56,6 +56,8 @@ def json_type(hint: Any) -> Any:
         return schema_of(hint)
     if origin is tuple and parts[1:] == (...,):
         return list[json_type(parts[0])]  # type: ignore[misc]
+    if origin is tuple:  # so many of one type
+        return Annotated[list[parts[0]], Meta(min_length=len(parts), max_length=len(parts))]  # type: ignore[valid-type]
     if origin in (Union, UnionType):
         return reduce(or_, [json_type(part) for part in parts])
     if origin is list:
