@@ -174,7 +174,7 @@ with Client("http://127.0.0.1:8710") as client:
     remotely: Report = remote.report()
     looked: Evaluation = remote.evaluate("perceptron")
     liked: Style = remote.style_of("p")
-    put: int = remote.put_items(rows)
+    put: int = remote.put_items(rows).put
     ranking: tuple[str, ...] = remote.rank(person="p")
     weights: dict[str, float] = remote.weights()
 

@@ -253,7 +253,10 @@ def test_import_puts_items_first() -> None:
     write("d.jsonl", [DECISION | {"candidates": ["later", "i0"], "shown": ["later"]}])
     assert heedful("import cars d.jsonl").code == 1
     got = heedful("import cars d.jsonl --features more.csv --json")
-    assert (got.code, got.json["items_put"]) == (0, 2)
+    assert (got.code, got.json["items_put"], got.json["items_changed"]) == (0, 2, ["i0"])
+    Path("more.csv").write_text("id,f0,f1\nlater,1,2\ni0,7,8\n")
+    told = heedful("import cars --features more.csv").out
+    assert "i0 had other attributes before: what was answered still counts, for what was shown then" in told
     assert "0 items were new or changed" in heedful("import cars d.jsonl --features more.csv").out
     alone = heedful("import cars --features more.csv").out
     assert "0 items were new or changed" in alone

@@ -361,7 +361,7 @@ def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
     assert about.settings["control"] == 0.0
     assert len(about.caveats) > 0
     assert lamps.items() == ["i0", "i1", "i2", "i3"]
-    assert lamps.put_items([*rows(4, 2), {"id": "a/b", "f0": 0.5, "f1": 0.25}]) == 1
+    assert lamps.put_items([*rows(4, 2), {"id": "a/b", "f0": 0.5, "f1": 0.25}]).put == 1
     assert lamps.withdraw("a/b")
     assert not lamps.withdraw("a/b")
     for odd in ("..", "ü?&", "a%2Fb"):

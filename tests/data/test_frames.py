@@ -205,8 +205,8 @@ def test_choices_and_ratings_are_read_without_it(tmp_path: Path) -> None:
 def test_a_loop_takes_frames_where_it_takes_items(tmp_path: Path) -> None:
     with Loop.create(tmp_path / "a.heedful", encoding=infer(FRAME), items=FRAME) as loop:
         assert loop.items == ["a", "b", "c"]
-        assert loop.put_items(FRAME) == 0
-        assert loop.put_items(polars_frame({"name": ["d"], "price": [4.0], "year": [1990]})) == 1
+        assert loop.put_items(FRAME).put == 0
+        assert loop.put_items(polars_frame({"name": ["d"], "price": [4.0], "year": [1990]})).put == 1
         with pytest.raises(ValueError, match=r"items: expected a list of objects, got"):
             loop.put_items(FRAME["name"].to_dict())
 

@@ -176,7 +176,7 @@ def life_of(kind: type[Reference], other: str) -> type[RuleBasedStateMachine]:
         def put(self, which: int, name: str, turn: Any) -> None:
             row = self.reference.row(name, turn)
             changed = self.items.get(name) != row
-            assert self.loop(which).put_items([row]) == int(changed)
+            assert self.loop(which).put_items([row]).put == int(changed)
             if changed:
                 self.counts["item"] += 1
                 self.items[name] = row

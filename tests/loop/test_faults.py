@@ -790,7 +790,7 @@ def test_items_are_put_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             return commit(*told)
 
         monkeypatch.setattr(loop.projection._group, "_commit", fails)
-        assert loop.put_items([{"id": f"new{j}"} for j in range(6000)]) == 6000
+        assert loop.put_items([{"id": f"new{j}"} for j in range(6000)]).put == 6000
         assert len(loop.items) == 6012
         assert times[0] == 1
 

@@ -60,7 +60,7 @@ def test_a_loop_begins_with_nothing(kind: Kind, learner: str, folder: Path) -> N
         assert (loop.items, loop.lessons()) == ([], ())
         with pytest.raises(ValueError, match="candidates: expected some, or items on offer, got neither"):
             loop.decide(person="p")
-        assert loop.put_items(rows[:2]) == 2
+        assert loop.put_items(rows[:2]).put == 2
         shown = loop.decide(person="p", id="d0", show=2).shown
         assert sorted(shown) == ["i0", "i1"]
         assert loop.feedback({**kind.answer(0, shown), "decision": "d0"}).status == "applied"

@@ -14,6 +14,7 @@ from heedful import TEXTS, Loop, Settings, infer
 from heedful.learners.registry import find_learners, make_learner
 from heedful.loop.log import now
 from heedful.spaces.ranking import Ranking, WithBaseScore
+from kinds import Kind, each_kind
 from loops import bits, bits_from_scratch, rows, small_loop, specs
 
 DAY = 24 * 3600 * 10**6  # microseconds
@@ -173,7 +174,7 @@ def test_new_items_are_on_offer_and_withdrawn_ones_are_not(folder: Path) -> None
         with pytest.raises(LookupError, match=r"expected items on offer, .*, got 'new'"):
             loop.decide(["i0", "new"], strict=True)
         new = {"id": "new", "f0": 0.0, "f1": 0.0, "f2": 0.0, "f3": 0.0}
-        assert loop.put_items([new]) == 1
+        assert loop.put_items([new]).put == 1
         assert loop.decide(None).shown == ("i0", "i1", "i2", "new")
         assert loop.withdraw("i1")
         assert not loop.withdraw("i1")
@@ -189,11 +190,11 @@ def test_new_items_are_on_offer_and_withdrawn_ones_are_not(folder: Path) -> None
 def test_the_same_items_again_change_nothing(folder: Path) -> None:
     with small_loop(folder / "l") as loop:
         before = counts(loop)
-        assert loop.put_items(rows(12, 4)) == 0
-        assert loop.put_items(reversed(rows(12, 4))) == 0
+        assert loop.put_items(rows(12, 4)).put == 0
+        assert loop.put_items(reversed(rows(12, 4))).put == 0
         assert counts(loop) == before
     with Loop.open(folder / "l") as loop:
-        assert loop.put_items(rows(12, 4)) == 0
+        assert loop.put_items(rows(12, 4)).put == 0
         assert counts(loop) == before
 
 
@@ -201,12 +202,24 @@ def test_an_item_goes_back_to_what_it_was(folder: Path) -> None:
     """Changed and changed back: each is a version of its own."""
     with small_loop(folder / "l", n_items=2) as loop:
         old = rows(2, 4)[0]
-        assert loop.put_items([{**old, "f0": 7.0}]) == 1
-        assert loop.put_items([old]) == 1
-        assert loop.put_items([old]) == 0
+        assert loop.put_items([{**old, "f0": 7.0}]).put == 1
+        assert loop.put_items([old]).put == 1
+        assert loop.put_items([old]).put == 0
         assert counts(loop)["item"] == 4
         features = loop.projection.catalogue.features([loop.projection.catalogue.current["i0"]])[0]
         assert features.tolist() == loop.manifest.encoding.encode(old).astype(float).tolist()
+
+
+@each_kind
+def test_items_that_had_other_attributes_are_named(kind: Kind, folder: Path) -> None:
+    """Once each, whether they changed before or in the same call; not those that are new, or were off offer."""
+    with kind.make(folder / "l", n_items=4) as loop:
+        rows = [loop.projection.catalogue.attributes(loop.projection.catalogue.current[name]) for name in loop.items]
+        loop.withdraw(loop.items[3])
+        other = [{**row, "note": "another"} for row in rows]
+        assert loop.put_items(rows[:2]).changed == ()
+        made = loop.put_items([other[1], rows[0], other[3], {**other[1], "note": "a third"}])
+        assert (made.put, made.changed) == (3, (loop.items[1],))
 
 
 def test_unknown_categories_are_counted(folder: Path) -> None:

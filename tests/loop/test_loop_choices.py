@@ -63,7 +63,7 @@ def test_there_is_something_to_choose_between(folder: Path) -> None:
         loop.put_items([{"id": "a"}])
         with pytest.raises(ValueError, match="candidates: expected two or more, to choose between, got 1"):
             loop.decide(person="p")
-        assert loop.put_items([{"id": "b", "title": "B"}]) == 1
+        assert loop.put_items([{"id": "b", "title": "B"}]).put == 1
         d = loop.decide(person="p", id="d")
         assert (sorted(d.shown), d.predicted, d.arm, d.probability) == (["a", "b"], (0.5, 0.5), "learned", 0.5)
         assert loop.feedback("d", better="b").learned

@@ -123,7 +123,7 @@ def test_costs_may_change_and_decisions_follow(tmp_path: Path) -> None:
         thumbs(loop, range(600))
         weights, ask = loop.weights, {"embedding": embedding(0)}
         assert loop.rank(context=ask)[0] == "small"
-        assert loop.put_items([{"id": "small", "cost": 40.0}, {"id": "large", "cost": 0.1}]) == 2
+        assert loop.put_items([{"id": "small", "cost": 40.0}, {"id": "large", "cost": 0.1}]).put == 2
         assert loop.rank(context=ask)[-1] == "small"
         assert loop.weights == weights
         assert loop.why("d0", "small").features[-1].name != ""  # an old decision keeps its cost

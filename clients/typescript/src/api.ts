@@ -753,11 +753,13 @@ export interface components {
         };
         /**
          * Put
-         * @description How many items were new or changed.
+         * @description What became of items that were put on offer.
          */
         Put: {
-            /** @description how many items were new or changed */
+            /** @description how many were new or have other attributes than before; those that are on offer as they are do not count */
             put: number;
+            /** @description the names of those that were on offer with other attributes. What was answered about them still counts: for what was shown then, or for the item itself in a loop that learns of items by name */
+            changed: string[];
         };
         /**
          * Items

@@ -17,7 +17,9 @@ from heedful.cli.common import As, Json, Name, Options, Own, asking, numbers, op
 from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input
 from heedful.cli.import_summary import Tally, report_json, show_counts, show_report
 from heedful.core.wording import count
+from heedful.data.files import cut_list
 from heedful.data.row_report import ALREADY
+from heedful.results.answers import Put
 
 if TYPE_CHECKING:
     from heedful.data.jsonl import Line
@@ -148,12 +150,13 @@ def import_(
         ]
         if named and not tables:
             raise BadInput(f"{named[0]}: expected a table that it is about, got none")
-        put: int | None = None
+        put: Put | None = None
         for table in tables.values():
             for each in table.notes:
                 note(each)
             if table.items:
-                put = (put or 0) + loop.put_items(table.items)
+                made = loop.put_items(table.items)
+                put = made if put is None else Put(put.put + made.put, (*put.changed, *made.changed))
         report = _import_ubi(loop, ubi, files[0], chains, tally) if ubi is not None else None
         if url is not None:
             report = _import_langfuse(loop, url, since, options, tally)
@@ -164,7 +167,7 @@ def import_(
         given, moved = (max(now - then, 0) for now, then in zip(loop.projection.moves, before))
         told = tally.as_json() | {"version": loop.version}
         told |= {"lessons": {"feedback": given, "moved": moved}} if given else {}
-        told |= {} if put is None else {"items_put": put}
+        told |= {} if put is None else {"items_put": put.put, "items_changed": list(put.changed)}
         told |= {} if report is None else {"report" if ubi is None else "ubi": report_json(report)}
         if json:
             print_json(told)
@@ -388,10 +391,14 @@ def _progress(what: str, total: int | None) -> Iterator[Any]:
         yield advance
 
 
-def _show(loop: Loop, tally: Tally, put: int | None, report: Report | None, read: bool, moves: tuple[int, int]) -> None:
+def _show(loop: Loop, tally: Tally, put: Put | None, report: Report | None, read: bool, moves: tuple[int, int]) -> None:
     screen = console()
     if put is not None:
-        screen.print(f"{count(put, 'item')} {'was' if put == 1 else 'were'} new or changed")
+        screen.print(f"{count(put.put, 'item')} {'was' if put.put == 1 else 'were'} new or changed")
+        if put.changed:
+            counts = "for the item" if loop.projection.interaction.by_number else "for what was shown then"
+            told = f"{cut_list(put.changed)} had other attributes before: what was answered still counts, {counts}"
+            screen.print(told, markup=False, soft_wrap=True)
     if report is not None:
         known = tally.counts.get("feedback", Counter())["duplicate"]
         show_report(report, known if len(report.rows) == 1 else 0)

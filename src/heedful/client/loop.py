@@ -22,7 +22,7 @@ from heedful.client.sync_async import Steps, either
 from heedful.core.ids import new_id
 from heedful.data.frames import Frame, rows_in
 from heedful.results.about import About
-from heedful.results.answers import Answer, Forgotten, PersonEvents, RolledBack
+from heedful.results.answers import Answer, Forgotten, PersonEvents, Put, RolledBack
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment, PlannedExperiment, Promoted, Promotion
 from heedful.results.explanation import Explanation, Why
@@ -146,16 +146,19 @@ class LoopOperations(FeedbackOperations):
     decisions are inherited; here are those about items, evaluation, experiments and the model."""
 
     @either
-    def put_items(self, items: Iterable[Mapping[str, object]] | Frame) -> Steps[int]:
-        """Put items (rows with attributes) on offer, new or changed; return how many were. Unchanged ones do not count.
+    def put_items(self, items: Iterable[Mapping[str, object]] | Frame) -> Steps[Put]:
+        """Put items (rows with attributes) on offer, new or changed; return how many were put, and which of
+        them had other attributes before.
 
         A thousand go into one request. If one cannot be encoded, none of its request is put; those of earlier requests
         stay."""
-        put = 0
+        put, changed = 0, dict[str, None]()
         for _, content in messages.batches(list_of("items", rows_in("items", items), "objects"), MOST, SIZE):
             reply = yield from self._ask(Call("PUT", self._path("items"), content, MSGPACK), long=True)
-            put += messages.read(reply, _PutReply).put
-        return put
+            made = messages.read_as(reply, Put)
+            put += made.put
+            changed |= dict.fromkeys(made.changed)
+        return Put(put, tuple(changed))
 
     @either
     def withdraw(self, name: str) -> Steps[bool]:
@@ -358,11 +361,6 @@ class LoopOperations(FeedbackOperations):
 class _Promotions(NamedTuple):
     promotions: tuple[Promotion, ...]
     """the changes of the loop's learner to another, newest first"""
-
-
-class _PutReply(msgspec.Struct):
-    put: int
-    """how many items were new or changed"""
 
 
 class _WithdrawReply(msgspec.Struct):

@@ -46,7 +46,7 @@ from heedful.loop.serving import (
     read_promotion,
 )
 from heedful.loop.settings import Manifest, Settings, built_learner, named_learners
-from heedful.results.answers import Answer, Decision, Forgotten, RolledBack
+from heedful.results.answers import Answer, Decision, Forgotten, Put, RolledBack
 from heedful.storage import Address, Place, place_of
 
 if TYPE_CHECKING:
@@ -280,9 +280,9 @@ class Loop:
 
     # ------------------------------------------------------------------------ items
 
-    def put_items(self, items: Iterable[Mapping[str, object]] | Frame) -> int:
+    def put_items(self, items: Iterable[Mapping[str, object]] | Frame) -> Put:
         """Put items on offer, new or changed, one mapping of attributes each or a data frame, and return how many were
-        put.
+        put, and which of them had other attributes before.
 
         An item that is on offer with the same attributes is not put again. Raise ValueError, naming the item and the
         field, if one cannot be encoded; none is put then.
@@ -292,8 +292,10 @@ class Loop:
         self.projection.interaction.check_items(self.manifest, rows)
         return self._put(rows, encode_rows(self.manifest.encoding, rows, self.unknown))
 
-    def _put(self, rows: Sequence[Mapping[str, object]], encoded: Any) -> int:
+    def _put(self, rows: Sequence[Mapping[str, object]], encoded: Any) -> Put:
         drafts, latest, before = [], dict[str, str](), dict[str, int]()
+        offered = self.projection.catalogue.current
+        changed = dict[str, None]()
         for i, row in enumerate(rows):
             try:
                 name = records.check_id(self.manifest.encoding.identifier or "id", self.manifest.encoding.name_of(row))
@@ -305,13 +307,15 @@ class Loop:
             digest = hashlib.blake2b(f"{name}\0{payload}".encode() + arrays, digest_size=12).hexdigest()
             if self._is_current(name, latest.get(name), digest):
                 continue
+            if name in offered:
+                changed[name] = None
             latest[name] = digest
             # What it follows is in the id as well: an item may change, and change back.
             before[name] = (before[name] if name in before else self.projection.log.newest("item", name)) + 1
             event_id = f"{digest}-{before[name]}"
             drafts.append(PendingEvent(Event(0, "item", event_id, now(), name, None, 0, payload, arrays)))
         self.projection.submit(drafts)
-        return len(drafts)
+        return Put(len(drafts), tuple(changed))
 
     def _is_current(self, name: str, pending: str | None, digest: str) -> bool:
         if pending is not None:

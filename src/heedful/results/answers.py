@@ -126,6 +126,16 @@ class Ranking(NamedTuple):
     there are none"""
 
 
+class Put(NamedTuple):
+    """What became of items that were put on offer."""
+
+    put: int
+    """how many were new or have other attributes than before; those that are on offer as they are do not count"""
+    changed: tuple[str, ...] = ()
+    """the names of those that were on offer with other attributes. What was answered about them still counts: for what
+    was shown then, or for the item itself in a loop that learns of items by name"""
+
+
 class Forgotten(NamedTuple):
     """The result of `Loop.forget`: what was erased of a person, and what could not be."""
 

@@ -93,7 +93,7 @@ async def weights(request: ApiRequest) -> object:
 async def put_items(request: ApiRequest) -> object:
     rows = check_list(request.given, request.service.limits.batch * 10)
     with naming("items"):
-        return {"put": await request.worker.run(partial(request.loop.put_items, rows))}
+        return plain(await request.worker.run(partial(request.loop.put_items, rows)))
 
 
 async def items(request: ApiRequest) -> object:

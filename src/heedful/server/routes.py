@@ -19,7 +19,7 @@ from starlette.routing import Route as Routed
 
 from heedful import __version__
 from heedful.results.about import About
-from heedful.results.answers import Answer, Decision, Forgotten, PersonEvents, Ranking, RolledBack
+from heedful.results.answers import Answer, Decision, Forgotten, PersonEvents, Put, Ranking, RolledBack
 from heedful.results.evaluation import Evaluation
 from heedful.results.experiment import Experiment, PlannedExperiment, Promoted
 from heedful.results.explanation import Explanation, Why
@@ -121,7 +121,7 @@ ROUTES = (
     Route("POST", _ALL, "admin", "Make a loop", api.new_loop, schema.NewLoop, About, bulk=True, status=201),
     Route("GET", _ONE, "read", "What there is to know of a loop", api.one_loop, gives=About),
     Route("PUT", f"{_ONE}/items", "admin", "Put items on offer, new or changed", api.put_items,
-          list[schema.Object], schema.Put, bulk=True),
+          list[schema.Object], Put, bulk=True),
     Route("GET", f"{_ONE}/items", "read", "The items on offer", api.items,
           gives=schema.Items, query=("start", "limit")),
     Route("DELETE", f"{_ONE}/items/{{item:path}}", "admin", "Take an item off offer", api.withdraw,

@@ -280,13 +280,6 @@ class Loops(NamedTuple):
     """in the order of the alphabet"""
 
 
-class Put(NamedTuple):
-    """How many items were new or changed."""
-
-    put: int
-    """how many items were new or changed"""
-
-
 class Items(NamedTuple):
     """A page of the names of items on offer, and how many there are in all."""
 
