@@ -125,12 +125,12 @@ from heedful import (
 from heedful.client import Answer, AsyncClient, Client
 from heedful.estimators import PRankClassifier
 from heedful.io.formats import FORMATS, Format
-from heedful.loop.evaluate import Evaluation
-from heedful.loop.experiment import Experiment
-from heedful.loop.health import Health
-from heedful.loop.report import Report
-from heedful.loop.style import Style
-from heedful.loop.why import Why
+from heedful.results.evaluation import Evaluation
+from heedful.results.experiment import Experiment
+from heedful.results.health import Health
+from heedful.results.report import Report
+from heedful.results.style import Style
+from heedful.results.explanation import Why
 
 
 class Counting(NamedTuple):

@@ -391,7 +391,7 @@ class LogFile:
         missing = sorted(name for name, sql in TRIGGERS if there.get(name) != sql)
         if missing:
             found.append(f"the database no longer refuses changes: {', '.join(missing)} missing or changed")
-        if mode != "wal" and not self._immutable:
+        if mode != "wal" and not self.read_only:  # who writes makes it so
             found.append(f"journal mode: expected wal, got {mode}")
         return found
 
