@@ -131,24 +131,10 @@ class Starting:
         return True
 
 
-class Died(ConnectionError):
-    """A host that Ray does not start again."""
-
-
-class Dead(Starting):
-    """A host that is lost for good."""
-
-    async def answer(self) -> bool:
-        """Its error."""
-        raise Died("all references to the actor were removed")
-
-
-def starting(*hosts: Starting, again: type[Starting] = Starting) -> Any:
-    """A front of these hosts, without a cluster; one that is lost for good is followed by
-    one of `again`."""
-    front: Any = Front.__new__(Front)
-    front._hosts, front._down, front._owners, front._gone, front._dead = list(hosts), set(), {}, ConnectionError, Died
-    front._create = lambda i: again(0)
+def starting(*hosts: Starting) -> Any:
+    """A front of these hosts, without a cluster."""
+    front = Front.__new__(Front)
+    front._hosts, front._down, front._owners, front._gone = list(hosts), set(), {}, ConnectionError
     return front
 
 
@@ -166,19 +152,8 @@ def test_a_host_that_is_lost_as_it_starts_is_waited_for_and_the_others_serve() -
     asyncio.run(life())
 
 
-def test_hosts_that_are_lost_for_good_are_created_anew() -> None:
-    async def life() -> None:
-        front = starting(Dead(0), Dead(0))
-        await front._start()
-        assert not front._down
-        front._watching.cancel()
-
-    asyncio.run(life())
-
-
-@pytest.mark.parametrize("hosts", [(Starting(2), Starting(2)), (Dead(0), Dead(0))], ids=["lost", "lost for good"])
-def test_without_any_host_the_front_does_not_start(hosts: tuple[Starting, ...]) -> None:
-    front = starting(*hosts, again=Dead)
+def test_without_any_host_the_front_does_not_start() -> None:
+    front = starting(Starting(1), Starting(1))
     with pytest.raises(RuntimeError, match="expected a host that answers, and all of 2 were lost as they started"):
         asyncio.run(front._start())
 

@@ -125,18 +125,15 @@ class Front(App):
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         self._gone: type[Exception] = ray.exceptions.RayError
-        self._dead: type[Exception] = ray.exceptions.ActorDiedError
         self._ray, address = ray, service.folder
         actor = ray.remote(num_cpus=SHARE, max_restarts=-1, max_task_retries=0, max_concurrency=AT_ONCE)(Host)
         options = service.options._replace(words=dict(service.options.words))
         nodes = sorted(node["NodeID"] for node in ray.nodes() if node["Alive"])
-
-        def create(i: int) -> Any:  # soft: if the node is gone, the host starts again on another one
+        self._hosts = []
+        for i in range(hosts):  # soft: if the node is gone, the host starts again on another one
             placed = actor.options(scheduling_strategy=NodeAffinitySchedulingStrategy(nodes[i % len(nodes)], soft=True))
-            return placed.remote(address.url, address.key, options._replace(address=f"host-{i}"), list(sys.path))
-
-        self._create = create
-        self._hosts = [create(i) for i in range(hosts)]
+            own = options._replace(address=f"host-{i}")
+            self._hosts.append(placed.remote(address.url, address.key, own, list(sys.path)))
         self._down = set[int]()
         self._owners: dict[str, int] = {}
         """by name of a loop, the host that owns it, where that is not the one it is placed on"""
@@ -212,7 +209,7 @@ class Front(App):
         return max(there, key=lambda i: hashlib.sha256(f"{i}/{name}".encode()).digest())
 
     async def _look(self, i: int, patience: float | None = PATIENCE) -> None:
-        """Note whether host `i` answers within so many seconds. One that Ray does not start again is created anew."""
+        """Note whether host `i` answers within so many seconds."""
         answer = asyncio.ensure_future(_await_reference(self._hosts[i].ready.remote()))
         try:
             await asyncio.wait_for(asyncio.shield(answer), patience)
@@ -221,8 +218,6 @@ class Front(App):
             if i not in self._down:
                 log.warning("host %d does not answer: %s", i, error or type(error).__name__)
             self._down.add(i)
-            if isinstance(error, self._dead):
-                self._hosts[i] = self._create(i)
 
     async def _watch(self) -> None:
         """Check again and again which hosts answer."""
@@ -231,14 +226,11 @@ class Front(App):
             await asyncio.sleep(PING)
 
     async def _start(self) -> None:
-        """Wait for all hosts, but for those that are lost meanwhile: they are started again.
+        """Wait for all hosts, but for those that are lost meanwhile: Ray starts them again.
 
-        Raise RuntimeError if all were lost twice."""
-        for _ in range(2):
-            await asyncio.gather(*(self._look(i, None) for i in range(len(self._hosts))))
-            if len(self._down) < len(self._hosts):
-                break
-        else:
+        Raise RuntimeError if all were lost."""
+        await asyncio.gather(*(self._look(i, None) for i in range(len(self._hosts))))
+        if len(self._down) == len(self._hosts):
             raise RuntimeError(f"expected a host that answers, and all of {len(self._hosts)} were lost as they started")
         self._watching = asyncio.create_task(self._watch())
 
