@@ -32,8 +32,8 @@ TITLES = {
 }
 """The kinds of problems: kind -> (HTTP status, title)."""
 
-FILES = 6
-"""The number of files that an open loop has open."""
+FILES = 8
+"""The number of files that a loop has open, and two that it needs for a moment while it is opened."""
 
 _KEY = re.compile(r"(hk[_-][a-z0-9_-]{8})[a-z0-9_-]{20,}", re.IGNORECASE)
 _FIELD = re.compile(r"([A-Za-z_][\w-]*(?:\[[^\]]*\])*): ")

@@ -81,10 +81,14 @@ class LogFile:
                 with self._errors():
                     self._database.shrink_write_ahead(self._writer)
                 self._note_opened("-wal", "-shm")  # they were made, or found, when the log was read
-        except BaseException:
+        except BaseException as error:
             self.close()
             if create:
                 self.drop()
+                if isinstance(
+                    error, Damaged
+                ):  # a new log is not damaged: with no file left to open, a part was not seen
+                    raise OSError(errno.EIO, f"the new log cannot be read: {error}", str(self.path)) from error
             raise
 
     def _connect(self, create: bool = False) -> Connection:
