@@ -206,9 +206,12 @@ def test_items_are_put_paged_and_withdrawn(ask: Caller, cars: str) -> None:
     assert ok(ask.get(f"{cars}/items")) == {"items": NAMES, "total": 12}
     assert ok(ask.get(f"{cars}/items?start=10&limit=1")) == {"items": ["i10"], "total": 12}
     assert ok(ask.get(f"{cars}/items?start=500")) == {"items": [], "total": 12}
-    assert ok(ask("PUT", f"{cars}/items", ITEMS)) == {"put": 0}
-    assert ok(ask("PUT", f"{cars}/items", [{"id": "new", "f0": 1.5}, {"id": "i0", "f0": 2}])) == {"put": 2}
-    assert ok(ask("PUT", f"{cars}/items", [])) == {"put": 0}
+    assert ok(ask("PUT", f"{cars}/items", ITEMS)) == {"put": 0, "changed": []}
+    assert ok(ask("PUT", f"{cars}/items", [{"id": "new", "f0": 1.5}, {"id": "i0", "f0": 2}])) == {
+        "put": 2,
+        "changed": ["i0"],
+    }
+    assert ok(ask("PUT", f"{cars}/items", [])) == {"put": 0, "changed": []}
     assert ok(ask.get(f"{cars}/items"))["total"] == 13
     assert ok(ask("DELETE", f"{cars}/items/new")) == {"withdrawn": True}
     assert ok(ask("DELETE", f"{cars}/items/new")) == {"withdrawn": False}
@@ -240,7 +243,7 @@ ODD = [
 def test_odd_names_go_through_the_path(plain: Caller, cars: str, odd: str, folder: Path) -> None:
     quoted = httpx.URL("http://x/", params={"p": odd}).query.decode().removeprefix("p=").replace("+", "%20")
     quoted = quoted.replace("/", "%2F").replace(".", "%2E")
-    assert ok(plain("PUT", f"{cars}/items", [{"id": odd, "f0": 9}])) == {"put": 1}
+    assert ok(plain("PUT", f"{cars}/items", [{"id": odd, "f0": 9}]))["put"] == 1
     d = ok(plain.post(f"{cars}/decisions", {"id": odd, "person": odd}))
     assert d["id"] == odd
     with Wire(plain.url) as wire:

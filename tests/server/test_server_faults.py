@@ -58,7 +58,7 @@ def test_the_disk_is_full(tmp_path: Path) -> None:
         writer.execute("PRAGMA max_page_count = 1073741823")
         answers = client.post("/v1/loops/a/feedback", json=many).json()
         assert {each["status"] for each in answers} == {"applied"}
-        assert client.put("/v1/loops/a/items", json=rows).json() == {"put": 1000}
+        assert client.put("/v1/loops/a/items", json=rows).json()["put"] == 1000
     check(folder / "a.heedful", told, 1004)
     check(folder / "b.heedful", told_b, 5)
 

@@ -32,8 +32,8 @@ TITLES = {
 }
 """The kinds of problems: kind -> (HTTP status, title)."""
 
-FILES = 8
-"""The number of files that a loop has open, and two that it needs for a moment while it is opened."""
+FILES = 6
+"""The number of files that an open loop has open."""
 
 _KEY = re.compile(r"(hk[_-][a-z0-9_-]{8})[a-z0-9_-]{20,}", re.IGNORECASE)
 _FIELD = re.compile(r"([A-Za-z_][\w-]*(?:\[[^\]]*\])*): ")
@@ -85,7 +85,7 @@ def out_of_files(error: OSError) -> bool:
         return error.errno in (errno.EMFILE, errno.ENFILE)
     held: list[int] = []
     try:
-        while len(held) < FILES:
+        while len(held) < FILES + 2:  # to open one it takes two more for a moment
             held.append(os.open(os.devnull, os.O_RDONLY))
     except OSError:
         return True
