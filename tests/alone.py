@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +12,6 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 _HELD = set[str]()
-_GUARDED = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-"""As heedful starts a cluster. Ray reads it once in a process, which then refuses whoever has no token: the other nodes
-of a cluster that was started without would take its actors for gone."""
 KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "heedful-tests"
 
 
@@ -25,7 +21,7 @@ def alone_with_ray() -> Iterator[None]:
     with (
         alone("ray"),
         TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder,
-        patch.dict(os.environ, RAY_TMPDIR=folder, **_GUARDED),
+        patch.dict(os.environ, RAY_TMPDIR=folder),
     ):
         yield
 

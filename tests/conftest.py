@@ -19,6 +19,10 @@ from unprivileged import unprivileged
 if FACTOR == 1:  # before numpy starts them: the threads of two workers wait for each other, three times as long
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# As heedful starts a cluster of Ray, which reads it once in a process, when it is imported: the nodes of a cluster that
+# was started otherwise would take the actors of this process for gone.
+os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": os.environ.get("RAY_AUTH_TOKEN") or secrets.token_hex(32)}
+
 settings.register_profile(
     "tests",
     deadline=None,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -220,3 +222,16 @@ def test_closing_ends_the_workers() -> None:
 
 def test_the_costs_are_more_than_nothing() -> None:
     assert 0.0 < COSTS.task < COSTS.connected < COSTS.processes < COSTS.ray
+
+
+def test_ray_that_was_imported_without_a_token_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads at its import who may come: whoever it was imported by before could not ask for a token any more."""
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ADDRESS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+    monkeypatch.setattr(engine, "check_engine", lambda name: None)
+    with pytest.raises(
+        ConnectionError, match=r"engine: expected to import Ray first, .* connect to a cluster with ray.init"
+    ):
+        engine.connect_ray(1)
+    assert "RAY_AUTH_MODE" not in os.environ

@@ -323,7 +323,7 @@ def test_stdout_holds_only_the_protocol_whatever_comes_on_stdin(tmp_path: Path) 
             assert json.loads(line).items() >= {"jsonrpc": "2.0", "id": None}.items()
     assert program.returncode == 0
     assert answers[6]["result"]["structuredContent"]["decision"] == "last"
-    assert answers.keys() == {1, 2, 5, 6}
+    assert answers.keys() == {None, 1, 2, 3, 4, 5, 6}
     assert answers[2]["error"]["code"] == -32601
     assert "edit: expected a text of at most 1000000 characters" in answers[5]["result"]["content"][0]["text"]
     with Loop.open(path) as loop:

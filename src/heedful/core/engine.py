@@ -360,7 +360,8 @@ def connect_ray(jobs: int | None = None) -> Any:
     this machine, with `jobs` workers (None: one on each core), and ends with this process. As whoever can connect runs
     code, that one listens on this machine alone, and asks for a token, which only this process and its workers have.
 
-    Raise ModuleNotFoundError if Ray is not installed, and ConnectionError if the cluster does not answer.
+    Raise ModuleNotFoundError if Ray is not installed, and ConnectionError if the cluster does not answer, or if Ray was
+    imported without a token before one could be made.
     """
     check_engine("ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
@@ -369,6 +370,12 @@ def connect_ray(jobs: int | None = None) -> Any:
         return connected
     own: dict[str, Any] = {}
     if not os.environ.get("RAY_ADDRESS"):
+        if "ray" in sys.modules and "RAY_AUTH_MODE" not in os.environ:  # Ray reads it once, when it is imported
+            told = "expected to import Ray first, to ask for a token, and it was imported before"
+            remedy = (
+                "connect to a cluster with ray.init, or set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN before that import"
+            )
+            raise ConnectionError(f"engine: {told}: {remedy}")
         own = {"address": "local", "num_cpus": jobs or cores(), "include_dashboard": False}
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # then it listens on 127.0.0.1 alone
         if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
