@@ -85,9 +85,7 @@ class LogFile:
             self.close()
             if create:
                 self.drop()
-                if isinstance(
-                    error, Damaged
-                ):  # a new log is not damaged: with no file left to open, a part was not seen
+                if isinstance(error, Damaged):  # a new log is none: with no file left to open, a part was not seen
                     raise OSError(errno.EIO, f"the new log cannot be read: {error}", str(self.path)) from error
             raise
 
