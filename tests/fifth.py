@@ -14,6 +14,7 @@ import numpy as np
 
 from heedful.core.fold import copy_arrays, generators
 from heedful.core.validation import check_count, check_positive, finite_array, indices
+from heedful.evaluation.answers import Answer, likeliest_chosen
 from heedful.learners.registry import make_learner
 from heedful.loop.interactions.card import Card, Prediction
 from heedful.loop.interactions.forms import ITEM, NONE, AnsweredDecision, Form, by_name
@@ -62,10 +63,10 @@ class Extremes(Form):
         best, worst = record.chosen
         return {"best": decided.names[best], "worst": decided.names[worst]}
 
-    def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
+    def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
         """The best, before all others."""
         best = record.chosen[0]
-        return [best], [j for j in shown if j != best]
+        return Answer(best=(best,), pairs=tuple([(best, j) for j in shown if j != best]))
 
 
 # ---------------------------------------------------------------------------- the fold
@@ -279,10 +280,8 @@ class BestWorstScaling(Interaction[Folding]):
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Whether what was likeliest was called the best by the first answer that says so."""
         record = decision.record
-        for feedback in answers:
-            if feedback.form == "best" and record.predicted:
-                return float(record.predicted[record.shown.index(feedback.chosen[0])] == max(record.predicted))
-        return None
+        scores = (likeliest_chosen(record.shown, record.predicted, self.answer(decision, each)) for each in answers)
+        return next((score for score in scores if score is not None), None)
 
     def why_not_compared(self, learned: Any, control: Any, level: bool, forms: set[str]) -> str:
         return "the best of four says nothing of how good the four were"
@@ -360,13 +359,12 @@ class BestTally:
     def take(self, decision: LoggedDecision, given: Any) -> None:
         """Whether what was likeliest was called the best, next to a guess."""
         record = decision.record
-        for event, feedback in given:
-            if feedback.form == "best" and record.predicted:
-                at, p = record.shown.index(feedback.chosen[0]), record.predicted
-                right = (p[at] == max(p)) / p.count(max(p))
-                who = decision.seq if decision.person is None else decision.person
-                self._scored.append(ScoredAnswer(event.seq, 0, event.time, who, right, 1.0 / len(p)))
-                self._claimed.append(p[at])
+        who = decision.seq if decision.person is None else decision.person
+        for event, answer in given:
+            right = likeliest_chosen(record.shown, record.predicted, answer)
+            if right is not None:
+                self._scored.append(ScoredAnswer(event.seq, 0, event.time, who, right, 1.0 / len(record.predicted)))
+                self._claimed.append(record.predicted[record.shown.index(answer.best[0])])
 
     def report(self) -> PredictionReport:
         """With the mean probability that was claimed for what was called the best."""

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful import Loop
+from heedful.evaluation.answers import chosen_over, said_pairs
 from heedful.loop.decide import DecisionRequest
 from heedful.loop.interactions.forms import BETTER
 from heedful.loop.log import Log
@@ -124,7 +125,9 @@ def test_who_rose_and_past_whom(case: tuple[list[int], list[int]]) -> None:
         was = shown.index(a) if a in shown else len(shown)
         return b in shown and after.index(a) < after.index(b) and shown.index(b) < was
 
-    chosen, over = BETTER.compared(shown, FeedbackRecord("better", named))
+    answer = BETTER.answer(FeedbackRecord("better", named), shown)
+    assert set(said_pairs(shown, answer)) == {(a, b) for a in named for b in after if passed(a, b)}
+    chosen, over = chosen_over(shown, answer)
     risen = [a for a in named if any(passed(a, b) for b in after)]
     assert chosen == (risen or named)
     assert over == [b for b in shown if b not in risen and any(passed(a, b) for a in risen)]

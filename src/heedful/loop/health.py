@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import merge
 from shlex import quote
 from typing import Any, NamedTuple
@@ -20,9 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_between
+from heedful.evaluation.answers import claims, outcomes
 from heedful.evaluation.change import interval
 from heedful.loop.arms import DrawnArms, ShownList, sample_ratio
-from heedful.loop.interactions.protocol import LoopModel, Step
+from heedful.loop.interactions.protocol import LoopModel, Step, item_key
 from heedful.loop.projection import Projection
 from heedful.loop.records import DecisionRecord
 from heedful.loop.signals import Valued, WatchedLoop, one_person, ratio_signal, rise_signal
@@ -179,12 +181,18 @@ class _Reading:
         state = self._published
         own = state.people.get(interaction.person(person) or "")
         gains = interaction.gains(self._present, state.shared, own, step)
-        outcomes = interaction.outcomes(step.decision, step.feedback)
-        repeated, contradictory = self._compare(person, interaction.claims(step))
+        record, answer, scale = (
+            step.decision.record,
+            interaction.answer(step.decision, step.feedback),
+            interaction.scale,
+        )
+        predicted = outcomes(record.shown, record.predicted, answer, scale)
+        said = claims(record.shown, answer, scale, partial(item_key, step))
+        repeated, contradictory = self._compare(person, said)
         self.given.append(
             GivenFeedback(
                 row, event.time, person, empty, repeated, contradictory, error, gains,
-                moved if math.isfinite(moved) else 0.0, tuple(outcomes),
+                moved if math.isfinite(moved) else 0.0, tuple(predicted),
             )
         )  # fmt: skip
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from heedful.evaluation.answers import chosen_over
 from heedful.jit.kernel import Floats
 from heedful.loop import records
 from heedful.loop.interactions.forms import NONE, known_forms
@@ -99,8 +100,11 @@ def _describe_lesson(projection: Projection, event: Event, decided: Event, undon
     names, forms = decision.names, known_forms(projection.interaction)
     said = feedback.said if feedback.form == "unknown" else None
     named = next(name for name in said if name in forms) if said is not None else feedback.form
-    form = forms.get(feedback.form, NONE)  # an unknown form: chosen, over nothing
-    chosen, over = form.compared(record.shown, feedback)
+    answer = forms.get(feedback.form, NONE).answer(feedback, record.shown)  # of an unknown form: nothing
+    chosen, over = chosen_over(record.shown, answer)
+    chosen = [j for j in chosen if j >= 0 or feedback.chain]
+    numbers = (answer.values or answer.weights) if feedback.values else {}
+    values = [numbers[j] for j in chosen] if numbers else [] if answer.verdict is None else [answer.verdict[1]]
     context = projection.requests.context(decision)
     lesson = lesson_of(projection, projection.model, event, decision, feedback, context)
     return LessonTold(
@@ -113,7 +117,7 @@ def _describe_lesson(projection: Projection, event: Event, decided: Event, undon
         decision.person,
         tuple([names[j] if j >= 0 else _elsewhere(projection, feedback.chain[-1 - j]) for j in chosen]),
         tuple([names[j] for j in over]),
-        form.values(feedback, chosen),
+        tuple(values),
         "; ".join(", ".join(names) for names in feedback.done) if feedback.done else feedback.text,
         event.time - shown_at(projection, decision) > 1e6 * projection.settings.late_after,
         undone,

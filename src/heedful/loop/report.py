@@ -211,7 +211,8 @@ class _Look:
         if truth is not None:
             truth.take(decision, projection.requests.context(decision).x, read, self._reader)
         if self.tally is not None:
-            self.tally.take(decision, given)
+            answer = self._ledger.interaction.answer
+            self.tally.take(decision, [(event, answer(decision, feedback)) for event, feedback in given])
 
     def _contradicts(self, step: Step, lesson: object) -> bool:
         interaction, state = self._ledger.interaction, self._state

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 from heedful.core.validation import describe
 from heedful.data.comparisons import join_names
 from heedful.data.hits import HIT
+from heedful.evaluation.answers import Answer, Item
 from heedful.loop import records
-from heedful.loop.interactions.forms import Form
+from heedful.loop.interactions.forms import CHOICES, Form
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord
 
 _HIT = {"_id", "_score", "_source", "_index", "_type", "_version", "_seq_no", "_primary_term", "_routing", "_ignored"}
@@ -243,3 +244,18 @@ def why_nothing_learned(feedback: FeedbackRecord) -> str | None:
         return None
     rest = "nothing is learned from it" if feedback.form == "unknown" else "of those nothing is learned"
     return f"some of it is about items that were not on offer when it was decided: {rest}"
+
+
+def answer_by_name(said: Mapping[str, Any], shown: Sequence[Item], names: Sequence[str]) -> Answer:
+    """Return which items feedback preferred of a list in which some were not on offer.
+
+    `said` is the feedback as it was given. Items on offer are indices into `names`, others are names, as in `shown`."""
+    number, values = {name: j for j, name in enumerate(names)}, said.get("rating") or said.get("grade")
+    best: Any = said.get("clicks") or said.get("better")
+    if values:
+        return Answer({number.get(name, name): value for name, value in values.items()})
+    if said.get("choice") in ("first", "second"):
+        return Answer(best=(shown[CHOICES[said["choice"]]],))
+    if not best:
+        return Answer()
+    return Answer(best=tuple([number.get(name, name) for name in ([best] if isinstance(best, str) else best)]))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from heedful.core.validation import describe
+from heedful.evaluation.answers import Answer
 from heedful.loop.records import (
     LONGEST_ID,
     MOST_CANDIDATES,
@@ -141,16 +142,10 @@ class Form(ABC):
         done = tuple([given.done[i] for i in kept]) if given.done else ()
         return given._replace(names=tuple([given.names[i] for i in kept]), values=values, done=done)
 
-    def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (candidates that the feedback chose, candidates that it put below those), as indices of candidates.
-
-        `record` is the logged feedback, `shown` are the indices of the candidates shown, best first."""
-        return list(record.chosen), []
-
-    def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """Return the numbers that the logged feedback `record` gives to the candidates `chosen` (indices); () if it
-        gives none."""
-        return ()
+    @abstractmethod
+    def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
+        """Return what the logged feedback `record` says; `shown` are the indices of the candidates shown, best
+        first."""
 
     def say(self, line: Mapping[str, object]) -> str:
         """Return feedback in a few words, from its JSON fields `line`, as `write` returns them."""
@@ -212,15 +207,8 @@ class Clicks(Form):
         chain = [later[seq][0] for seq in _in_turn(clicks, later)]
         return {"clicks": [name for _, name in clicks]} | ({"chain": chain} if chain else {})
 
-    def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (the items clicked, the items passed over), as indices of candidates.
-
-        Passed over are the items shown above the last click and not clicked; if a click was on a later decision, all
-        items shown and not clicked. `shown` are the items shown, best first, `record` is the logged feedback."""
-        clicked = set(record.chosen)
-        deepest = max((i for i, j in enumerate(shown, 1) if j in clicked), default=0)
-        looked = len(shown) if min(record.chosen, default=0) < 0 else deepest
-        return list(record.chosen), [j for j in shown[:looked] if j not in clicked]
+    def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
+        return Answer(best=tuple(record.chosen), picked=True)
 
     def say(self, line: Mapping[str, Any]) -> str:
         """Return in a few words which items were clicked; `line` has the JSON fields of the feedback."""
@@ -263,12 +251,8 @@ class Better(Form):
         `decided` is the decision that the feedback answers."""
         return {"better": [decided.names[j] for j in record.chosen]}
 
-    def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (items that moved up in the better order, items that fell behind one of them), as indices of
-        candidates.
-
-        `shown` are the items in the order shown, `record` is the logged feedback with the better order."""
-        return risen(shown, record.chosen)
+    def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
+        return Answer(best=tuple(record.chosen))
 
     def say(self, line: Mapping[str, Any]) -> str:
         """Return in a few words which items were put first; `line` has the JSON fields of the feedback."""
@@ -279,30 +263,6 @@ class Better(Form):
         if not lesson.over:
             return f"Agreed that {lesson.chosen[0]} is first"
         return f"Put {_list(lesson.chosen)}{_over(lesson, ' before ')}"
-
-
-def risen(shown: Sequence[int], named: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return (items that moved up, in their new order; items that fell behind one of them), as indices of candidates.
-
-    `shown` is the order shown, `named` the beginning of the better order; the other items follow in the order shown. If
-    nothing moved, return (`named`, [])."""
-    place = {j: i for i, j in enumerate(shown)}
-    last, ahead = len(shown), set(named)
-    rest = [j for j in shown if j not in ahead]  # they follow, as they were shown
-    before = [place.get(j, last) for j in named]
-    highest = [*before, min((place[j] for j in rest), default=last)]
-    for i in range(len(before) - 1, -1, -1):  # the highest place, as shown, of all that now stand from there on
-        highest[i] = min(before[i], highest[i + 1])
-    rose = {j: before[i] for i, j in enumerate(named) if before[i] > highest[i + 1]}
-    if not rose:
-        return list(named), []
-    deepest, fallen = 0, set()
-    for j in [*named, *rest]:
-        if j in rose:
-            deepest = max(deepest, rose[j])
-        elif place.get(j, last) < deepest:
-            fallen.add(j)
-    return list(rose), [j for j in shown if j in fallen]
 
 
 class Edit(Form):
@@ -357,13 +317,9 @@ class Edit(Form):
             line["item"] = decided.names[record.base]
         return line
 
-    def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return ([the candidate equal or nearest to the correction], [the item corrected]), as indices of candidates.
-
-        The first list is empty if the corrected object is not a candidate. `record` is the logged feedback, `shown` are
-        the items shown, best first."""
-        chosen = record.chosen
-        return [j for j in chosen if j >= 0 and j != record.base], [record.base] * (chosen[0] != record.base)
+    def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
+        better = record.chosen[0]
+        return Answer(pairs=((better, record.base),)) if better != record.base else Answer()
 
     def say(self, line: Mapping[str, object]) -> str:
         """Return in words that something was corrected."""
@@ -401,9 +357,8 @@ class Thumb(Form):
         item = {"item": decided.names[record.chosen[0]]} if record.chosen else {}
         return {"thumb": "up" if record.values[0] > 0.0 else "down"} | item
 
-    def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """Return (1.0,) if the logged feedback `record` is a thumb up, (-1.0,) for a thumb down."""
-        return tuple(record.values)
+    def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
+        return Answer(verdict=(tuple(record.chosen), record.values[0]))
 
     def say(self, line: Mapping[str, object]) -> str:
         """Return in a few words whether the thumb is up or down, and for which item; `line` has the feedback's JSON
@@ -436,17 +391,9 @@ class Action(Form):
         `decided` is the decision that the feedback answers."""
         return {"action": record.text} | ({"item": decided.names[record.chosen[0]]} if record.chosen else {})
 
-    def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return ([the item], the items shown above it), as indices of candidates; the second list is empty if the
-        action speaks against the item.
-
-        `shown` are the items shown, best first, `record` is the logged feedback."""
-        return risen(shown, record.chosen) if record.values[0] > 0.0 else (list(record.chosen), [])
-
-    def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """Return the weight of the action in the logged feedback `record`, from -1 (against the item) to 1 (for it), as
-        a tuple of one number."""
-        return tuple(record.values)
+    def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
+        items, weight = tuple(record.chosen), record.values[0]
+        return Answer(best=items if weight > 0.0 else None, weights=dict.fromkeys(items, weight), stated=False)
 
     def say(self, line: Mapping[str, object]) -> str:
         """Return the action and its item in a few words; `line` has the JSON fields of the feedback."""
@@ -486,6 +433,9 @@ class Actions(Form):
         `decided` is the decision that the feedback answers."""
         done = [each[0] if len(each) == 1 else each for each in record.done]
         return {"actions": {decided.names[j]: each for j, each in zip(record.chosen, done)}}
+
+    def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
+        return Answer(weights=dict.fromkeys(record.chosen, 1.0), stated=False)
 
     def say(self, line: Mapping[str, Any]) -> str:
         """Return each action with its item in a few words; `line` has the JSON fields of the feedback."""
@@ -534,17 +484,8 @@ class Numbers(Form):
         values: Sequence[float] = list(map(int, record.values)) if self._whole else record.values
         return {self.name: {decided.names[j]: value for j, value in zip(record.chosen, values)}}
 
-    def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (the items with a number, the highest number first; []), as indices of candidates.
-
-        The second list is empty, as numbers put no item below the others. `record` is the logged feedback; `shown` is
-        not used."""
-        return [j for j, _ in sorted(zip(record.chosen, record.values), key=lambda each: -each[1])], []
-
-    def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """Return the number that the logged feedback `record` gives to each of the candidates `chosen` (indices)."""
-        given = dict(zip(record.chosen, record.values))
-        return tuple([given[j] for j in chosen])
+    def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
+        return Answer(dict(zip(record.chosen, record.values)))
 
     def say(self, line: Mapping[str, Any]) -> str:
         """Return the number given to each item in a few words; `line` has the JSON fields of the feedback."""
@@ -592,12 +533,11 @@ class Choice(Form):
         """Return the choice as the JSON field that was given, from the logged `record`; `decided` is not used."""
         return {"choice": record.text}
 
-    def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return ([the better item], [the other]), as indices of candidates; ([], []) if neither is better.
-
-        `shown` are the indices of the two items, `record` is the logged feedback."""
+    def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
+        if record.values[0] < 0.0:
+            return Answer(tied=record.text in TIES)
         winner = int(record.values[0])
-        return ([shown[winner]], [shown[1 - winner]]) if winner >= 0 else ([], [])
+        return Answer(best=(shown[winner],), pairs=((shown[winner], shown[1 - winner]),))
 
     def say(self, line: Mapping[str, Any]) -> str:
         """Return in a few words which item was chosen; `line` has the JSON fields of the feedback."""
@@ -633,6 +573,9 @@ class Nothing(Form):
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         """Return {"none": True}."""
         return {"none": True}
+
+    def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
+        return Answer(best=())
 
     def say(self, line: Mapping[str, object]) -> str:
         """Return "none of these"."""

@@ -5,7 +5,7 @@ Candidates that are not on offer ("unknown") keep the positions that the caller'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -13,13 +13,9 @@ import numpy as np
 from heedful.core.validation import describe
 from heedful.evaluation.plackett_luce import draw, place_probabilities, probability, step_probabilities
 from heedful.jit.kernel import Floats, Ints, visible
-from heedful.loop.interactions.forms import CHOICES
 from heedful.loop.interactions.protocol import Interaction, LoopModel, Proposal, Question, Shares, Step
 from heedful.loop.model import Person, own_state
-from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Settings
-from heedful.loop.strangers import around
 
 if TYPE_CHECKING:
     from heedful.results.report import Arm
@@ -283,100 +279,6 @@ def place_weights(
     same = np.array(orders) == shown
     chosen = np.array([float(credit.get(j, 0.0) > 0.0) for j in shown.tolist()])
     return same / each, np.logical_and.accumulate(same, axis=1) / so_far, chosen
-
-
-# ---------------------------------------------------------------------------- how good a list was
-
-
-def score_list(decision: LoggedDecision, answers: Iterable[FeedbackRecord]) -> float | None:
-    """Return the reciprocal rank of a decision's list: 1 / the position of the item that the feedback on it prefers.
-
-    The first of `answers`, the feedback on `decision`, that prefers an item counts. The score is 0 if that item was not
-    shown or the person wanted none, and None if no answer says which item is preferred."""
-    record = decision.record
-    shown = around(record.shown, record, str) if record.unknown else record.shown
-    return reciprocal_rank(shown, answers, decision.names)
-
-
-def reciprocal_rank(
-    shown: Sequence[int | str], answers: Iterable[FeedbackRecord], names: Sequence[str] = ()
-) -> float | None:
-    """Return 1 / the position in the list `shown` of the item that the feedback `answers` prefers.
-
-    The first answer that prefers an item counts. The result is 0 if that item was not shown or the person wanted none,
-    and None if no answer says which item is preferred. In `shown`, items that were on offer are indices into `names`,
-    others are names."""
-    told = None
-    for feedback in answers:
-        expected = (
-            find_preferred(shown, feedback) if feedback.said is None else _preferred_unknown(shown, feedback, names)
-        )
-        if expected:
-            return 1.0 / (1 + shown.index(expected[0])) if expected[0] in shown else 0.0
-        if expected is not None:
-            told = 0.0
-    return told
-
-
-def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, names: Sequence[str]) -> list[Any] | None:
-    """Return the items that `feedback` prefers, the most preferred first, for a list with items that were not on offer.
-
-    Such feedback is logged as it was given (`feedback.said`). Items on offer are returned as indices into `names`,
-    others as names, as in the list `shown`. Return [] if the person wanted none, None if the feedback does not say."""
-    said, number = feedback.said or {}, {name: j for j, name in enumerate(names)}
-    expected = said.get("clicks") or said.get("better")
-    rated = said.get("rating") or said.get("grade")
-    if rated:
-        expected = [name for name in rated if rated[name] == max(rated.values())]
-    if said.get("choice") in ("first", "second"):
-        return [shown[CHOICES[said["choice"]]]]
-    if not expected:
-        return None
-    listed = [expected] if isinstance(expected, str) else [str(name) for name in expected]
-    best: list[Any] = [number.get(name, name) for name in listed]
-    return [j for j in shown if j in best] if rated else best
-
-
-def find_preferred(shown: Sequence[object], feedback: FeedbackRecord) -> list[Any] | None:
-    """Return the candidates in the list `shown` that `feedback` prefers, the most preferred first.
-
-    Of candidates with equal ratings the one shown first comes first. Return [] if the person wanted none of them, None
-    if the feedback does not say."""
-    form, chosen, values = feedback.form, feedback.chosen, feedback.values
-    if form == "none":
-        return []
-    if form == "clicks":  # of what was shown; else what was found later
-        return [j for j in chosen if j >= 0] or chosen
-    if form == "better" or (form == "action" and values[0] > 0.0):
-        return chosen
-    if form in ("rating", "grade"):
-        best = [j for j, value in zip(chosen, values) if value == max(values)]
-        return [j for j in shown if j in best] or best
-    if form == "choice" and values[0] >= 0.0:
-        return [shown[int(values[0])]]
-    return None
-
-
-def credit_list(
-    decision: LoggedDecision, feedback: FeedbackRecord, middle: float | None = None
-) -> dict[int, float] | None:
-    """Return how strongly `feedback` speaks for items of a list: {index among the candidates of `decision`: number}.
-
-    The number is 1 for an item clicked and for the first item of a better order, and the weight of an action for its
-    item. Ratings and grades count by how far they are above or below `middle` (None: their own mean). Return {} if it
-    speaks for no item, None if it does not say."""
-    form, chosen, values = feedback.form, feedback.chosen, feedback.values
-    shown = set(decision.record.shown)
-    if form in ("rating", "grade"):
-        told = {j: value for j, value in zip(chosen, values) if j in shown}
-        level = middle if middle is not None else float(np.mean(list(told.values()))) if told else 0.0
-        return {j: value - level for j, value in told.items()}
-    if form == "action":
-        return {j: values[0] for j in chosen if j in shown}
-    best = find_preferred(decision.record.shown, feedback)
-    if best is None:
-        return None
-    return {j: 1.0 for j in (best if form == "clicks" else best[:1]) if j in shown}
 
 
 def why_unsaid(learned: Arm, control: Arm, level: bool, forms: set[str], share: float) -> str:

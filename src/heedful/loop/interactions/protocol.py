@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 import numpy as np
 
 from heedful.core.fold import copy_arrays, must_interpret
+from heedful.evaluation import answers
+from heedful.evaluation.answers import Answer, Item, Scale
 from heedful.evaluation.interleaving import draft_probability, interleave, slot_probabilities
 from heedful.features import Encoding
 from heedful.jit.kernel import Floats, Ints, scores
@@ -35,6 +37,7 @@ from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord, check_id, check_number
 from heedful.loop.request import Request
 from heedful.loop.settings import Manifest, Settings
+from heedful.loop.strangers import answer_by_name, around
 from heedful.results.answers import Arm as DecisionArm
 from heedful.results.evaluation import Measure
 from heedful.results.explanation import Contributions
@@ -298,11 +301,10 @@ class Tally(Protocol):
 
     Call `take` for each decision of the loop, the newest first, then `report`."""
 
-    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, Answer]]) -> None:
         """Add one decision and compare the predictions in its record, one for each item shown, with the answers.
 
-        `given` is the feedback on the decision that was not undone, in order: pairs (event in the log, decoded
-        feedback)."""
+        `given` is the feedback on the decision that was not undone, in order: pairs (event in the log, answer)."""
 
     def report(self) -> PredictionReport:
         """Return the mean score of the predictions of all decisions added, next to that of a simple baseline."""
@@ -369,6 +371,8 @@ class Interaction(Protocol[M]):
     compares_arms: bool = True
     """whether a report can compare the model's lists with those of the control (the caller's order, or random
     lists)"""
+    scale: Scale | None = None
+    """the numbers with which people answer; None if answers are no numbers"""
     scores_none: bool = False
     """whether `score` takes the answer none for a judgement of the list, so that silence may stand for it (setting
     `none_after`)"""
@@ -953,13 +957,6 @@ class Interaction(Protocol[M]):
         `heedful.loop.interactions.lists.place_weights` computes them. Return None in kinds that draw no lists."""
         return None
 
-    def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return how strongly `feedback` speaks for (above 0) or against (below 0) items shown: {index of the
-        candidate: number}.
-
-        `decision` is the logged decision that it answers. Return {} if it speaks for none, None if it does not say."""
-        return None
-
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> Tally | None:
@@ -980,11 +977,29 @@ class Interaction(Protocol[M]):
         - `step`: one piece of feedback with the decision that it answers
         - `lesson`: the training example that `LoopModel.lesson` made of it"""
 
-    def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return how good the list of `decision` was, judged by `answers`, the feedback on it; None if that does not
-        say.
+    def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
+        """Return what `feedback` says of the items of `decision`, by its form and the settings of this kind."""
+        form = self.forms.get(feedback.form)
+        return Answer() if form is None else form.answer(feedback, decision.record.shown)
 
-        The score lies between the two numbers that `span` returns."""
+    def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
+        """Return how strongly `feedback` speaks for or against items that `decision` showed
+        (`heedful.evaluation.answers.credit`)."""
+        return answers.credit(decision.record.shown, self.answer(decision, feedback), self.scale)
+
+    def score(self, decision: LoggedDecision, feedback: Sequence[FeedbackRecord]) -> float | None:
+        """Return how good the list of `decision` was, judged by the `feedback` on it; None if that does not say.
+
+        The score lies between the two numbers that `span` returns. By default it is the reciprocal rank of what was
+        preferred."""
+        record = decision.record
+        shown = around(record.shown, record, str) if record.unknown else record.shown
+        return answers.reciprocal_rank(shown, [self._said(decision, each, shown) for each in feedback])
+
+    def _said(self, decision: LoggedDecision, feedback: FeedbackRecord, shown: Sequence[Item]) -> Answer:
+        if feedback.said is None:
+            return self.answer(decision, feedback)
+        return answer_by_name(feedback.said, shown, decision.names)
 
     def span(self) -> tuple[float, float]:
         """Return the (least, greatest) value of `score`."""
@@ -999,25 +1014,6 @@ class Interaction(Protocol[M]):
 
     # ------------------------------------------------------------------------ the health of feedback
 
-    def claims(self, step: Step) -> dict[Any, float]:
-        """Return the statements that the feedback in `step` makes, as {question: number}, to find answers that
-        contradict each other.
-
-        `step` is one piece of feedback with the decision that it answers. By default a question is which of two items,
-        as described in the request, is better, and the number is 1 if the first is, 0 if not. Two answers of a person
-        to the same question contradict each other if their numbers differ by 1 or more."""
-        form, told = self.forms.get(step.feedback.form), dict[Any, float]()
-        if form is None:
-            return told
-        chosen, over = form.compared(step.context.record.shown, step.feedback)
-        items = {j: item_key(step, j) for j in (*chosen, *over) if j >= 0}
-        for better in chosen:
-            for worse in over:
-                if better in items and worse in items and items[better] != items[worse]:
-                    first, second = sorted((items[better], items[worse]))
-                    told[first, second] = float(items[better] == first)
-        return told
-
     def error(self, model: M, step: Step) -> float | None:
         """Return how wrong the prediction of `model` for the feedback in `step` is, from 0 to 1; None if it predicts
         nothing of it.
@@ -1030,21 +1026,6 @@ class Interaction(Protocol[M]):
         value = float(compared.values[0] @ compared.weights / compared.weights.sum())
         good = (value - measure.low) / (measure.high - measure.low)
         return None if math.isnan(good) else min(max(1.0 - good if measure.more_is_better else good, 0.0), 1.0)
-
-    def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
-        """Return (predicted value, actual value) for each item that `decision` showed and that has both.
-
-        For ratings and grades the actual value is the one given in `feedback`. For an answer that puts one item before
-        all others, the predicted value is the probability of being that item; the actual one is 1 for that item and 0
-        for the others."""
-        record, form = decision.record, self.forms.get(feedback.form)
-        if not record.predicted or form is None:
-            return []
-        predicted = dict(zip(record.shown, record.predicted))
-        chosen, over = form.compared(record.shown, feedback)
-        if given := form.values(feedback, chosen):
-            return [(predicted[j], value) for j, value in zip(chosen, given) if j in predicted]
-        return first_of(predicted, chosen[0]) if len(chosen) == 1 and len(over) == len(record.shown) - 1 else []
 
     def gains(self, model: M, shared: Any, own: Person | None, step: Step) -> tuple[float, float] | None:
         """Return (utility of the corrected list, utility of the best list), each minus the utility of the list shown.
@@ -1106,10 +1087,3 @@ def item_key(step: Step, candidate: int) -> int:
     x = step.context.x
     row = x[candidate : candidate + 1] if x.ndim == 1 else x[candidate, :-1]
     return hash((step.decision.names[candidate], np.ascontiguousarray(row).tobytes()))
-
-
-def first_of(predicted: Mapping[int, float], best: int) -> list[tuple[float, float]]:
-    """Return (predicted probability of being put first, whether it was: 1 or 0) for each item shown.
-
-    `predicted` has the probability by the item's index; `best` is the index of the item that was put first."""
-    return [(chance, float(j == best)) for j, chance in predicted.items()]

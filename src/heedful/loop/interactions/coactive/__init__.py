@@ -27,12 +27,10 @@ from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, 
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
 from heedful.loop.interactions.lists import (
     check_show,
-    credit_list,
     draws_of,
     list_chances,
     place_weights,
     propose_list,
-    score_list,
     why_unsaid,
 )
 from heedful.loop.interactions.measure import Compared, ListClick
@@ -46,7 +44,6 @@ from heedful.loop.interactions.protocol import (
     Step,
     columns_stamp,
     is_compiled_alike,
-    item_key,
 )
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
@@ -414,14 +411,6 @@ class Coactive(Interaction[Model]):
                 before |= 1 << place
         return [ListClick(i, float(upper[i]), float(lower[i]), above[i].tolist()) for i in clicked]
 
-    def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return how strongly `feedback` speaks for items of the list: {index among the candidates of `decision`:
-        number}.
-
-        The number is 1 for each item clicked and for the first item of a better order, and the weight of an action for
-        its item. Return {} if it speaks for no item shown, None if it does not say."""
-        return credit_list(decision, feedback)
-
     def _swap(self, named: str) -> float:
         """Return the probability with which one of this loop's learners, past or present, swaps neighbours.
 
@@ -462,13 +451,6 @@ class Coactive(Interaction[Model]):
         products = model.effective(shared, own) * direction(reader, said)
         return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
 
-    def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return the reciprocal rank of a list: 1 / the position of the item that the feedback on it prefers.
-
-        The first of `answers`, the feedback on `decision`, that prefers an item counts. The score is 0 if that item was
-        not shown or the person wanted none, and None if no answer says which item is preferred."""
-        return score_list(decision, answers)
-
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Return in words why learned lists and lists in the caller's order (the control) cannot be compared.
 
@@ -481,21 +463,6 @@ class Coactive(Interaction[Model]):
         return order_reader(self.learner)
 
     # ------------------------------------------------------------------------ the health of feedback
-
-    def claims(self, step: Step) -> dict[Any, float]:
-        """Return the statements that the feedback in `step` makes, as {question: number}, to find answers that
-        contradict each other.
-
-        `step` is one piece of feedback with the decision that it answers. A question is one of
-        - (smaller key, larger key): which of two items is better; the number is 1 if the first is, 0 if not
-        - key: whether an item is good; the number is 1/2 for a thumb up, -1/2 for a thumb down
-
-        where a key is a hash of an item (`item_key`). Two answers contradict each other if their numbers differ by
-        1."""
-        feedback = step.feedback
-        if feedback.form == "thumb" and feedback.chosen and feedback.chosen[0] >= 0:
-            return {item_key(step, feedback.chosen[0]): feedback.values[0] / 2.0}
-        return super().claims(step)
 
     def error(self, model: Model, step: Step) -> float | None:
         """Return the share of pairs (item picked, item shown and not picked) in `step` that `model` ranks the wrong

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from heedful.core.wording import count
+from heedful.evaluation.answers import Answer, likeliest_chosen
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
@@ -32,8 +33,6 @@ from heedful.loop.interactions.protocol import (
     Question,
     Step,
     Tally,
-    first_of,
-    item_key,
 )
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
@@ -441,20 +440,17 @@ class Comparison(Interaction[ChoiceModel]):
         believed = model.posterior(shared, own, lesson.items)
         return bool(believed.better(others, np.full(k - 1, best)).max() >= SURE)
 
+    def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
+        answer, shown = super().answer(decision, feedback), decision.record.shown
+        if not answer.best:
+            return answer
+        best: Any = answer.best[0]
+        return Answer(best=answer.best, pairs=tuple([(best, j) for j in shown if j != best]))
+
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return 1 if the first of `answers` that chose an item chose the one predicted as likeliest, 0 if another.
-
-        `answers` is the feedback on `decision`, whose record holds the predictions. If n items tie for the likeliest
-        and one of them was chosen, the score is 1 / n. Return None if no answer chose an item, or nothing was
-        predicted."""
-        from heedful.loop.interactions.comparison.prediction_report import best_of, share
-
         record = decision.record
-        for feedback in answers:
-            best = best_of(record.shown, feedback)
-            if best is not None and record.predicted:
-                return share(record.predicted, record.shown.index(best))
-        return None
+        scores = (likeliest_chosen(record.shown, record.predicted, self.answer(decision, each)) for each in answers)
+        return next((score for score in scores if score is not None), None)
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Return in words why questions selected by the learner's rule and random questions are not compared; the
@@ -462,33 +458,6 @@ class Comparison(Interaction[ChoiceModel]):
         return "the rule asks what is least certain, so that fewer of its questions are predicted says nothing"
 
     # ------------------------------------------------------------------------ the health of feedback
-
-    def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
-        """Return (predicted probability of being chosen, whether it was chosen: 1 or 0) for each item that `decision`
-        showed.
-
-        `feedback` is the answer to it; [] if it chose no item."""
-        from heedful.loop.interactions.comparison.prediction_report import best_of
-
-        record = decision.record
-        best, predicted = best_of(record.shown, feedback), dict(zip(record.shown, record.predicted))
-        return first_of(predicted, best) if best is not None and best in predicted else []
-
-    def claims(self, step: Step) -> dict[Any, float]:
-        """Return the statements that the answer in `step` makes: the item chosen is better than each other item shown.
-
-        They have the form {(smaller key, larger key): number}, where a key is a hash of an item (`item_key`), and the
-        number is 1 if the first of the two is better, 0 if the second is. `step` is one answer with the decision that
-        it answers."""
-        from heedful.loop.interactions.comparison.prediction_report import best_of
-
-        shown = step.context.record.shown
-        best, told = best_of(shown, step.feedback), dict[Any, float]()
-        for j in shown:
-            if best is not None and best >= 0 and j != best:
-                chosen, other = item_key(step, best), item_key(step, j)
-                told[min(chosen, other), max(chosen, other)] = float(chosen < other)
-        return told
 
 
 def comparison_settings(goal: Literal["best", "ranking"], **more: Any) -> Settings:

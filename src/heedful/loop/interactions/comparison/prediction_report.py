@@ -9,11 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heedful.loop.interactions.forms import TIES
+from heedful.evaluation.answers import Answer, likeliest_chosen
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
-from heedful.loop.records import FeedbackRecord
 from heedful.results.report import PredictionReport
 
 WORDING = Wording(
@@ -34,22 +33,22 @@ class ChoiceTally:
         self._by_chance: list[float] = []  # scores of answers to questions that chance picked
         self._equal = self._unsure = 0
 
-    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, Answer]]) -> None:
         """Add one decision, whose record holds the probability, predicted for each item shown, of being chosen.
 
-        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, decoded feedback)."""
+        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, answer)."""
         record = decision.record
         if record.arm == "imported":
             return
         who = decision.seq if decision.person is None else decision.person
-        for i, (event, feedback) in enumerate(given):
-            best = best_of(record.shown, feedback)
-            if feedback.form == "choice" and feedback.text in TIES:
+        for i, (event, answer) in enumerate(given):
+            right = likeliest_chosen(record.shown, record.predicted, answer)
+            if answer.tied:
                 self._equal += 1
-            elif best is None:
+            elif not answer.best:
                 self._unsure += 1
-            elif record.predicted:
-                right, guess = share(record.predicted, record.shown.index(best)), 1.0 / len(record.shown)
+            elif right is not None:
+                guess = 1.0 / len(record.shown)
                 self._scored.append(ScoredAnswer(event.seq, i, event.time, who, right, guess))
                 self._by_chance += [right] if record.arm == "control" else []
 
@@ -69,20 +68,3 @@ class ChoiceTally:
             "unsure": self._unsure,
         }
         return prediction_report(self._scored, WORDING, 1.0, details)
-
-
-def best_of(shown: Sequence[int], feedback: FeedbackRecord) -> int | None:
-    """Return the candidate (index) that `feedback` puts first, among those `shown` (indices); None if it puts none
-    first."""
-    if feedback.form in ("better", "clicks") and feedback.chosen:
-        return feedback.chosen[0]
-    if feedback.form == "choice" and feedback.values[0] >= 0.0:
-        return shown[int(feedback.values[0])]
-    return None
-
-
-def share(chances: tuple[float, ...], at: int) -> float:
-    """Return 1 if the item with the index `at` has the highest of the probabilities `chances`, 0 if not; 1 / n if n
-    items tie for the highest."""
-    most = max(chances)
-    return 1.0 / chances.count(most) if chances[at] == most else 0.0

@@ -13,6 +13,7 @@ import numpy as np
 from heedful.core.fold import generators
 from heedful.core.serialization import arrays_of
 from heedful.core.validation import check_count, describe
+from heedful.evaluation import answers
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
@@ -21,12 +22,10 @@ from heedful.loop.interactions.contributions import EXACT, REMOVED, sort_parts
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import (
     check_show,
-    credit_list,
     draws_of,
     list_chances,
     place_weights,
     propose_list,
-    score_list,
     why_unsaid,
 )
 from heedful.loop.interactions.measure import Compared
@@ -45,12 +44,11 @@ from heedful.loop.interactions.protocol import (
     Tally,
     columns_stamp,
     is_compiled_alike,
-    item_key,
 )
 from heedful.loop.interactions.telling import Part
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import Feedback, FeedbackRecord
+from heedful.loop.records import Feedback
 from heedful.loop.request import Request
 from heedful.loop.settings import Manifest
 from heedful.results.evaluation import Measure
@@ -85,6 +83,7 @@ class Ordinal(Interaction[GradingModel]):
         super().__init__(manifest, learner)
         self._k: int = learner.space.k
         self._draws = draws_of(learner)
+        self.scale = answers.Scale(1.0, self._k, min(2.0, self._k - 1.0))
 
     # ------------------------------------------------------------------------ making a loop
 
@@ -461,13 +460,6 @@ class Ordinal(Interaction[GradingModel]):
         predicted = [model.grades(model.shared, own_state(model.people, person), lesson.x) for model in models]
         return (Compared(np.abs(np.array(predicted) - given).astype(np.float64), np.ones(given.size)),)
 
-    def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return how far the grade of each item shown is above the middle grade: {index among the candidates: number}.
-
-        `decision` is the decision that `feedback` answers. Return {} if no item shown was graded, None if the feedback
-        does not say."""
-        return credit_list(decision, feedback, (1.0 + self._k) / 2.0)
-
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> Tally:
@@ -494,13 +486,6 @@ class Ordinal(Interaction[GradingModel]):
         predicted = model.grades(shared, own, lesson.x)
         return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
 
-    def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return the reciprocal rank of a list: 1 / the position of the item that the feedback on it grades highest.
-
-        The first of `answers`, the feedback on `decision`, that grades or prefers an item counts. The score is 0 if
-        that item was not shown or the person wanted none, and None if no answer says."""
-        return score_list(decision, answers)
-
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Return in words why learned lists and lists in the caller's order (the control) cannot be compared.
 
@@ -509,14 +494,3 @@ class Ordinal(Interaction[GradingModel]):
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
     # ------------------------------------------------------------------------ the health of feedback
-
-    def claims(self, step: Step) -> dict[Any, float]:
-        """Return the grade of each item graded in `step`, {hash of the item: number}, scaled so that a difference of
-        two grades is 1.
-
-        With only two grades, a difference of one grade is 1. Two answers of a person about an item contradict each
-        other if these numbers differ by 1 or more. `step` is one piece of feedback with the decision that it
-        answers."""
-        apart = float(min(2, self._k - 1))
-        given = zip(step.feedback.chosen, step.feedback.values) if step.feedback.form == "grade" else ()
-        return {item_key(step, j): grade / apart for j, grade in given}

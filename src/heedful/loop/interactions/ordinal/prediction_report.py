@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from heedful.evaluation.answers import Answer
 from heedful.learners.ordinal.perceptrons import ConstantRank
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
-from heedful.loop.records import FeedbackRecord
 from heedful.results.report import PredictionReport
 
 MEDIAN = "the median grade so far"
@@ -36,16 +36,14 @@ class GradeTally:
         self._given: list[tuple[int, int]] = []  # (seq, grade) of all that was learned
         self._compared: list[tuple[Event, int, str | int, int, int]] = []  # with the place, who, predicted, given
 
-    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, Answer]]) -> None:
         """Add one decision, whose record holds the predicted grade of each item shown.
 
-        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, decoded feedback)."""
+        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, answer)."""
         predicted = dict(zip(decision.record.shown, decision.record.predicted))
         who = decision.seq if decision.person is None else decision.person
-        for event, feedback in given:
-            if feedback.form != "grade":
-                continue
-            for i, (j, value) in enumerate(zip(feedback.chosen, feedback.values)):
+        for event, answer in given:
+            for i, (j, value) in enumerate(answer.values.items()):
                 self._given.append((event.seq, int(value)))
                 if j in predicted:
                     self._compared.append((event, i, who, int(predicted[j]), int(value)))

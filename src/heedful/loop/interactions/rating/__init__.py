@@ -16,12 +16,12 @@ from heedful.core.validation import describe
 from heedful.core.wording import count
 from heedful.data.ratings import read_ratings
 from heedful.data.roles import fitting
+from heedful.evaluation import answers
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
-from heedful.loop.interactions.lists import credit_list
 from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.protocol import (
@@ -32,7 +32,6 @@ from heedful.loop.interactions.protocol import (
     Question,
     Step,
     Tally,
-    item_key,
 )
 from heedful.loop.interactions.rating import texts
 from heedful.loop.interactions.rating.explanation import RatingPrediction, explain_rating, rating_contributions
@@ -76,6 +75,11 @@ class Rating(Interaction[RatingModel]):
         ),
     )
     action_syntax = "NAME=RATING:WEIGHT"
+
+    def __init__(self, manifest: Manifest, learner: Any) -> None:
+        super().__init__(manifest, learner)
+        low, high = learner.space.low, learner.space.high
+        self.scale = answers.Scale(low, high, (high - low) / 2.0)
 
     def table_lines(
         self,
@@ -452,22 +456,6 @@ class Rating(Interaction[RatingModel]):
         signs = np.sign(given[first] - given[second]) * np.sign(predicted[:, first] - predicted[:, second])
         return Compared(errors, np.ones(given.size)), Compared((signs + 1.0) / 2.0, np.ones(first.size))
 
-    def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return how far the rating of each item shown is above the middle of the scale: {index among the candidates:
-        number}.
-
-        `decision` is the decision that `feedback` answers. An action counts as its rating, times its weight. Return {}
-        if no item shown was rated, None if the feedback does not say."""
-        middle = sum(self.span()) / 2.0
-        if feedback.form != "actions":
-            return credit_list(decision, feedback, middle)
-        actions, shown = self.manifest.settings.actions, set(decision.record.shown)
-        return {
-            j: sum(actions[name][1] * (actions[name][0] - middle) for name in names)
-            for j, names in zip(feedback.chosen, feedback.done)
-            if j in shown
-        }
-
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> Tally:
@@ -497,10 +485,17 @@ class Rating(Interaction[RatingModel]):
         (low, high), found = self.span(), model.ratings(shared, own, lesson.items)
         return found is not None and bool(np.abs(found - lesson.ratings).max() > (high - low) / 4.0)
 
-    def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return the mean of all ratings in `answers`, the feedback on `decision`; None if there is none."""
-        given = [value for feedback in answers if feedback.form == "rating" for value in feedback.values]
-        return sum(given) / len(given) if given else None
+    def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> answers.Answer:
+        if feedback.form != "actions":
+            return super().answer(decision, feedback)
+        weights, values, actions = dict[int, float](), dict[int, float](), self.manifest.settings.actions
+        for j, names in zip(feedback.chosen, feedback.done):
+            weights[j] = sum(actions[name][1] for name in names)
+            values[j] = sum(actions[name][0] * actions[name][1] for name in names) / (weights[j] or 1.0)
+        return answers.Answer(values, weights, stated=False)
+
+    def score(self, decision: LoggedDecision, feedback: Sequence[FeedbackRecord]) -> float | None:
+        return answers.mean_value([self.answer(decision, each) for each in feedback])
 
     def span(self) -> tuple[float, float]:
         """Return the (lowest, highest) rating of the range."""
@@ -522,16 +517,6 @@ class Rating(Interaction[RatingModel]):
         return "too few people have rated: of either kind of list it takes the ratings of two at least"
 
     # ------------------------------------------------------------------------ the health of feedback
-
-    def claims(self, step: Step) -> dict[Any, float]:
-        """Return the rating of each item rated in `step`, {hash of the item: number}, scaled so that half of the range
-        is 1.
-
-        Two answers of a person about an item contradict each other if these numbers differ by 1 or more. `step` is one
-        piece of feedback with the decision that it answers."""
-        low, high = self.span()
-        given = zip(step.feedback.chosen, step.feedback.values) if step.feedback.form == "rating" else ()
-        return {item_key(step, j): 2.0 * value / (high - low) for j, value in given}
 
 
 def _in_full(value: float) -> str:

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.evaluation.answers import Answer
 from heedful.loop.cluster_robust import paired_difference
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
-from heedful.loop.records import FeedbackRecord
 from heedful.results.answers import plain
 from heedful.results.report import Picked, PredictionReport
 
@@ -61,16 +61,16 @@ class RatingTally:
         self._low, self._high = low, high
         self._given: list[_Rating] = []
 
-    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, Answer]]) -> None:
         """Add one decision, whose record holds the rating predicted for each item shown.
 
-        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, decoded feedback)."""
+        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, answer)."""
         record = decision.record
         predicted = dict(zip(record.shown, record.predicted))
         who = decision.seq if decision.person is None else decision.person
-        for event, feedback in given:
-            if feedback.form == "rating":
-                for i, (j, value) in enumerate(zip(feedback.chosen, feedback.values)):
+        for event, answer in given:
+            if answer.stated:
+                for i, (j, value) in enumerate(answer.values.items()):
                     ours = record.arm != "imported"
                     control = decision.seq if record.arm == "control" else 0
                     expected = predicted.get(j)

@@ -17,6 +17,7 @@ import numpy as np
 
 from heedful.core.validation import check_count, describe
 from heedful.core.wording import percent, share
+from heedful.evaluation.answers import Answer, Scale
 from heedful.features import Encoding
 from heedful.features.columns import Category, Prose, Text, Vector
 from heedful.jit.kernel import Floats, Ints
@@ -36,7 +37,7 @@ from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past
 from heedful.loop.interactions.routing import table
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
-from heedful.loop.interactions.routing.prediction_report import ThumbTally, read_thumb
+from heedful.loop.interactions.routing.prediction_report import ThumbTally
 from heedful.loop.interactions.telling import Line, Part
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
@@ -91,6 +92,7 @@ class Routing(Coactive):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         self._costs = table.find_costs(manifest)
+        self.scale = Scale(0.0, 1.0)
 
     # ------------------------------------------------------------------------ making a loop
 
@@ -505,9 +507,9 @@ class Routing(Coactive):
           answer was shown and judged"""
         shown, x, person = step.context.record.shown, step.context.x, step.decision.person
         own = [own_state(model.people, person) for model in models]
-        missed = _missed(models, own, x, shown, step.feedback)
+        missed = _missed(models, own, x, self.answer(step.decision, step.feedback))
         error = None if missed is None else Compared(np.square(missed)[:, None], np.ones(1))
-        if len(shown) != 1 or read_thumb(shown, step.feedback) is None:
+        if len(shown) != 1 or not self.answer(step.decision, step.feedback).values:
             return error, None
         prices = self._costs.price(x)
         chosen = [model.order(model.shared, each, x)[:1] for model, each in zip(models, own)]
@@ -529,24 +531,15 @@ class Routing(Coactive):
     def list_scores(self, step: Step) -> Sequence[float] | None:
         """Return (thumb less charge, thumb) of the answer that was judged in `step`; None if it judges none, or two
         were shown."""
-        shown = step.context.record.shown
-        found = read_thumb(shown, step.feedback) if len(shown) == 1 else None
-        if found is None:
+        thumbs = self.answer(step.decision, step.feedback).values
+        if len(step.context.record.shown) != 1 or not thumbs:
             return None
-        x = step.context.x[[found[0]]]
-        return max(found[1] - float(self._costs.charge(x)[0]), -1.0), found[1]
+        [(model, thumb)] = thumbs.items()
+        return max(thumb - float(self._costs.charge(step.context.x[[model]])[0]), -1.0), thumb
 
     def places(self, models: Sequence[Any], step: Step) -> tuple[Floats, Floats, Floats] | None:
         """Return None: one model is shown."""
         return None
-
-    def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
-        """Return [(predicted probability, thumb)] of the answer that `feedback` judges; [] if it judges none."""
-        record = decision.record
-        found = read_thumb(record.shown, feedback)
-        if found is None or not record.predicted or found[0] not in record.shown:
-            return []
-        return [(record.predicted[record.shown.index(found[0])], found[1])]
 
     # ------------------------------------------------------------------------ reporting
 
@@ -567,18 +560,22 @@ class Routing(Coactive):
         """Return (-1, 1): the least and the greatest value of a thumb less its charge."""
         return -1.0, 1.0
 
+    def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
+        shown = decision.record.shown
+        if feedback.form != "thumb" or not (feedback.chosen or len(shown) == 1):
+            return super().answer(decision, feedback)
+        return Answer({(feedback.chosen or list(shown))[0]: (1.0 + feedback.values[0]) / 2.0})
+
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Return the thumb on the answer of a single model, less its charge, at least -1; None if `answers`, the
         feedback on `decision`, have none.
 
         A thumb up is 1, one down 0, an edit the share that it left. The first of `answers` that judges counts."""
-        record = decision.record
-        charges = list(record.proposal.get("charges") or ())
-        if len(record.shown) != 1 or len(charges) != 1:
+        charges = list(decision.record.proposal.get("charges") or ())
+        if len(decision.record.shown) != 1 or len(charges) != 1:
             return None
-        found = (read_thumb(record.shown, feedback) for feedback in answers)
-        first = next((each for each in found if each is not None), None)
-        return None if first is None else max(first[1] - charges[0], -1.0)
+        thumbs = (thumb for each in answers for thumb in self.answer(decision, each).values.values())
+        return next((max(thumb - charges[0], -1.0) for thumb in thumbs), None)
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Return in words why learned routes and the control (the first model) cannot be compared.
@@ -605,12 +602,12 @@ class Routing(Coactive):
 
         That is a thumb, or the share that an edit left, of which more than half is missed; or a choice of the answer
         that is less probable to have a thumb up. The arguments are those of `Interaction.contradicts`."""
-        x, found = step.context.x, read_thumb(step.context.record.shown, step.feedback)
+        x, answer = step.context.x, self.answer(step.decision, step.feedback)
         margins = model.margins(shared, own, x)
-        if found is not None:
-            return bool(abs(float(sigmoid(margins[[found[0]]])[0]) - found[1]) > 0.5)
-        chosen, over = self.forms[step.feedback.form].compared(step.context.record.shown, step.feedback)
-        return bool(chosen and over and margins[chosen[0]] < max(margins[over]))
+        if answer.values:
+            [(j, thumb)] = answer.values.items()
+            return bool(abs(float(sigmoid(margins[[j]])[0]) - thumb) > 0.5)
+        return any(margins[better] < margins[worse] for better, worse in answer.pairs)
 
     def error(self, model: Any, step: Step) -> float | None:
         """Return the squared error of what was predicted of the feedback in `step`; None if nothing was."""
@@ -644,18 +641,15 @@ def _because(arm: str, margin: float) -> str:
     )
 
 
-def _missed(
-    models: Sequence[Any], own: Sequence[Person | None], x: Floats, shown: Sequence[int], feedback: FeedbackRecord
-) -> Floats | None:
-    """Return the difference (L,) between what each of L `models` predicts of `feedback` and what it says; None if
+def _missed(models: Sequence[Any], own: Sequence[Person | None], x: Floats, answer: Answer) -> Floats | None:
+    """Return the difference (L,) between what each of L `models` predicts of the `answer` and what it says; None if
     nothing is predicted of it.
 
     Predicted are a thumb, and which of two answers is chosen, as in Bradley-Terry. `own` has the person's own weights
-    of each model, `x` (m, N) are the candidates, `shown` the indices of those shown."""
-    margins = [model.margins(model.shared, each, x) for model, each in zip(models, own)]
-    if (found := read_thumb(shown, feedback)) is not None:
-        return sigmoid(np.array([m[found[0]] for m in margins])) - found[1]
-    if feedback.form == "choice" and feedback.values[0] >= 0.0:
-        won = int(feedback.values[0])
-        return sigmoid(np.array([m[shown[won]] - m[shown[1 - won]] for m in margins])) - 1.0
+    of each model, `x` (m, N) are the candidates."""
+    margins = [model.margins(model.shared, person, x) for model, person in zip(models, own)]
+    for j, thumb in answer.values.items():
+        return sigmoid(np.array([m[j] for m in margins])) - thumb
+    for better, worse in answer.pairs:
+        return sigmoid(np.array([m[better] - m[worse] for m in margins])) - 1.0
     return None

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from heedful.evaluation.answers import Answer
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
-from heedful.loop.records import FeedbackRecord
 from heedful.results.report import PredictionReport
 
 WORDING = Wording(
@@ -31,18 +31,17 @@ class ThumbTally:
     def __init__(self) -> None:
         self._judged: list[tuple[Event, int, str | int, float, float]] = []  # place, who, predicted, thumb
 
-    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, Answer]]) -> None:
         """Add one decision, whose record holds the probability of a thumb up for each model that it showed.
 
-        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, decoded feedback)."""
+        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, answer)."""
         record = decision.record
         if record.arm == "imported" or not record.predicted:
             return
         who = decision.seq if decision.person is None else decision.person
-        for i, (event, feedback) in enumerate(given):
-            if (found := read_thumb(record.shown, feedback)) is not None and found[0] in record.shown:
-                predicted = record.predicted[record.shown.index(found[0])]
-                self._judged.append((event, i, who, predicted, found[1]))
+        predicted = dict(zip(record.shown, record.predicted))
+        for i, (event, answer) in enumerate(given):
+            self._judged += [(event, i, who, predicted[j], v) for j, v in answer.values.items() if j in predicted]
 
     def report(self) -> PredictionReport:
         """Return the report: the mean squared error of predicted thumbs, with details.
@@ -56,13 +55,3 @@ class ThumbTally:
             total += thumb
         means = [float(np.mean([each[j] for each in self._judged])) if self._judged else None for j in (3, 4)]
         return prediction_report(scored, WORDING, 1.0, {"predicted": means[0], "came": means[1]})
-
-
-def read_thumb(shown: Sequence[int], feedback: FeedbackRecord) -> tuple[int, float] | None:
-    """Return (index of the model whose answer `feedback` judges, the thumb from 0 to 1); None if it judges none, or
-    both of two that were shown.
-
-    A thumb up is 1, one down 0, an edit the share that it left."""
-    if feedback.form != "thumb" or not (feedback.chosen or len(shown) == 1):
-        return None
-    return (feedback.chosen or list(shown))[0], (1.0 + feedback.values[0]) / 2.0
