@@ -172,32 +172,17 @@ class Clicks(Form):
     more_fields: ClassVar[Mapping[str, Json]] = {"chain": _ITEMS}
 
     def needs_items(self, given: Feedback) -> bool:
-        """Return whether the feedback `given` has a click."""
         return bool(given.names)
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the clicks in `given` on known items, those that were on offer when the loop decided; None if there
-        are none.
-
-        `known(name)` is true for a known item; `told` are the names of the items shown. Feedback without any click is
-        returned as it is."""
         return super().known_part(given, told, known) if given.names else given
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the clicks in `value`, a list of items' names in the order of the clicks; a repeated click counts
-        once.
-
-        The field `chain` of `given` may list ids of later decisions. Raise ValueError if one of the two is not a list
-        of names."""
         chain = given.get("chain")
         later = () if chain is None else check_names("chain", chain)
         return Feedback("clicks", tuple(dict.fromkeys(check_names("clicks", value, least=0))), chain=later)
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the JSON fields: the names of the items clicked and, in `chain`, the ids of the later decisions that
-        showed some of them.
-
-        `record` is the logged feedback, `decided` the decision that it answers."""
         later: dict[int, tuple[str, Sequence[str]]] = {}
         for seq, _ in record.chain:
             if found := decided.later(seq):
@@ -211,12 +196,9 @@ class Clicks(Form):
         return Answer(best=tuple(record.chosen), picked=True)
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return in a few words which items were clicked; `line` has the JSON fields of the feedback."""
         return f"clicked {_list(line['clicks'])}" if line["clicks"] else "clicked nothing"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words which items were clicked, and which were passed over, in `lesson`, a piece of feedback in the
-        log."""
         return f"Clicked {_list(lesson.chosen)}{_over(lesson, ', not ')}" if lesson.chosen else "Clicked nothing"
 
 
@@ -242,24 +224,18 @@ class Better(Form):
     names_unshown = True
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the order given by `value`, a list of names or one name. Raise ValueError for anything else."""
         return Feedback("better", distinct("better", [value] if isinstance(value, str) else value))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the JSON field `better` with the names of the items, best first, from the logged `record`.
-
-        `decided` is the decision that the feedback answers."""
         return {"better": [decided.names[j] for j in record.chosen]}
 
     def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
         return Answer(best=tuple(record.chosen))
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return in a few words which items were put first; `line` has the JSON fields of the feedback."""
         return f"{'would rather have ' if len(line['better']) == 1 else 'put first '}{_list(line['better'])}"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words which items moved up past which in `lesson`, a piece of feedback in the log."""
         if not lesson.over:
             return f"Agreed that {lesson.chosen[0]} is first"
         return f"Put {_list(lesson.chosen)}{_over(lesson, ' before ')}"
@@ -277,17 +253,9 @@ class Edit(Form):
     names_unshown = True
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the correction `given` if the corrected item is known, that is, was on offer when the loop decided;
-        otherwise None.
-
-        `known(name)` is true for a known item; `told` are the names of the items shown."""
         return given if known((given.names or told)[0]) else None
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the correction `value`, a text or an object of attributes.
-
-        `given` may also have the JSON fields `nearest` and `item`. Raise ValueError, naming the field, if one of the
-        three is not valid."""
         nearest = given.get("nearest")
         nearest = False if nearest is None else nearest
         if not isinstance(nearest, bool):
@@ -304,10 +272,6 @@ class Edit(Form):
         )
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the correction as JSON fields, from the logged `record`; in a loop that stores no texts, its features
-        instead.
-
-        `decided` is the decision that the feedback answers."""
         line: dict[str, Any] = {"edit": record.text if record.text is not None else record.given}
         if line["edit"] is None:
             line["edit"] = {"features": decided.features(record.chosen[0])}
@@ -322,12 +286,9 @@ class Edit(Form):
         return Answer(pairs=((better, record.base),)) if better != record.base else Answer()
 
     def say(self, line: Mapping[str, object]) -> str:
-        """Return in words that something was corrected."""
         return "corrected what was shown"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words what the item became in `lesson`, a piece of feedback in the log, or how the corrected text
-        begins."""
         if lesson.chosen:
             return f"Corrected {_list(lesson.over)} to {_list(lesson.chosen)}"
         return "Corrected what was shown" + (f" to “{_beginning(lesson.text)}”" if lesson.text else "")
@@ -341,19 +302,13 @@ class Thumb(Form):
     more_fields: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the thumb `value` ("up" or "down") as the feedback value +1 or -1, with the item named in `given`, if
-        any.
-
-        Raise ValueError for any other value."""
+        """The number is 1 or -1."""
         if not isinstance(value, str) or value not in ("up", "down"):
             raise ValueError(f"thumb: expected up or down, got {describe(value)}")
         item = given.get("item")
         return Feedback("thumb", () if item is None else (check_id("item", item),), (1.0 if value == "up" else -1.0,))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the JSON fields: the thumb and its item, if it has one, from the logged `record`.
-
-        `decided` is the decision that the feedback answers."""
         item = {"item": decided.names[record.chosen[0]]} if record.chosen else {}
         return {"thumb": "up" if record.values[0] > 0.0 else "down"} | item
 
@@ -361,13 +316,9 @@ class Thumb(Form):
         return Answer(verdict=(tuple(record.chosen), record.values[0]))
 
     def say(self, line: Mapping[str, object]) -> str:
-        """Return in a few words whether the thumb is up or down, and for which item; `line` has the feedback's JSON
-        fields."""
         return f"thumb {line['thumb']}" + (f" for {line['item']}" if "item" in line else "")
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words whether the thumb in `lesson`, a piece of feedback in the log, is up or down, and for which
-        item."""
         return f"Thumb {'up' if lesson.values[0] > 0.0 else 'down'} for {_list(lesson.chosen) or 'the list'}"
 
 
@@ -380,15 +331,9 @@ class Action(Form):
     more_fields: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the action named `value`, on the item in the field `item` of `given`.
-
-        Raise ValueError, naming the field, if the name of the action or of the item is missing or not valid."""
         return Feedback("action", (check_id("item", given.get("item")),), text=check_id("action", value))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the JSON fields: the name of the action and its item, from the logged `record`.
-
-        `decided` is the decision that the feedback answers."""
         return {"action": record.text} | ({"item": decided.names[record.chosen[0]]} if record.chosen else {})
 
     def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
@@ -396,12 +341,9 @@ class Action(Form):
         return Answer(best=items if weight > 0.0 else None, weights=dict.fromkeys(items, weight), stated=False)
 
     def say(self, line: Mapping[str, object]) -> str:
-        """Return the action and its item in a few words; `line` has the JSON fields of the feedback."""
         return f"{line['action'] or 'did something'}: {line.get('item', '')}"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words the action in `lesson`, a piece of feedback in the log, its item and the items shown above
-        that."""
         return f"{(lesson.text or 'an action').capitalize()}: {_list(lesson.chosen)}{_over(lesson, ', shown below ')}"
 
 
@@ -415,9 +357,6 @@ class Actions(Form):
     schema: ClassVar[Json] = _of_items(_ACTIONS)
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the actions in `value`, {item: action} or {item: [action, ...]}.
-
-        Raise ValueError for anything else; the other fields in `given` are not used."""
         if not isinstance(value, Mapping) or not value:
             expected = "expected what was done with each item, as {item: action}"
             raise ValueError(f"actions: {expected}, got {describe(value)}")
@@ -428,9 +367,6 @@ class Actions(Form):
         return Feedback("actions", distinct("actions", list(value)), done=tuple(done))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return for each item its action, or the list of its actions if there are several, from the logged `record`.
-
-        `decided` is the decision that the feedback answers."""
         done = [each[0] if len(each) == 1 else each for each in record.done]
         return {"actions": {decided.names[j]: each for j, each in zip(record.chosen, done)}}
 
@@ -438,12 +374,10 @@ class Actions(Form):
         return Answer(weights=dict.fromkeys(record.chosen, 1.0), stated=False)
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return each action with its item in a few words; `line` has the JSON fields of the feedback."""
         done = line["actions"].items()
         return _list([f"{what if isinstance(what, str) else ', '.join(what)}: {name}" for name, what in done])
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words each action with its item in `lesson`, a piece of feedback in the log."""
         done = (lesson.text or "an action").split("; ")
         if len(done) != len(lesson.chosen):  # a name of an action may have a semicolon
             return f"{(lesson.text or 'an action').capitalize()}: {_list(lesson.chosen)}"
@@ -466,9 +400,6 @@ class Numbers(Form):
         self.name, self.hint, self.example, self._verb, self._whole = name, hint, example, verb, whole
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the number for each item in `value`, {item: number}.
-
-        Raise ValueError for anything else, or if a number is not finite; the other fields in `given` are not used."""
         if not isinstance(value, Mapping) or not value:
             raise ValueError(
                 f"{self.name}: expected a number for each item, as {{item: number}}, got {describe(value)}"
@@ -477,10 +408,6 @@ class Numbers(Form):
         return Feedback(self.name, distinct(self.name, list(value)), numbers)
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return {form: {item: number, ...}}, with the name of the form, such as "grade", and the number given to each
-        item by name, from the logged `record`.
-
-        `decided` is the decision that the feedback answers."""
         values: Sequence[float] = list(map(int, record.values)) if self._whole else record.values
         return {self.name: {decided.names[j]: value for j, value in zip(record.chosen, values)}}
 
@@ -488,11 +415,9 @@ class Numbers(Form):
         return Answer(dict(zip(record.chosen, record.values)))
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return the number given to each item in a few words; `line` has the JSON fields of the feedback."""
         return f"{self.name} {_list([f'{name}: {value:g}' for name, value in line[self.name].items()])}"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words the number given to each item in `lesson`, a piece of feedback in the log."""
         numbers = [f"{name}: {value:g}" for name, value in zip(lesson.chosen, lesson.values)]
         return f"{self._verb} {_list(numbers)}"
 
@@ -514,23 +439,15 @@ class Choice(Form):
     }
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the choice `given` if the first two items shown are known, that is, were on offer when the loop
-        decided; otherwise None.
-
-        `told` are the names of the items shown; `known(name)` is true for a known item."""
         return given if all(map(known, told[:2])) else None
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the choice `value`: "first", "second", "equal", "both_bad" or "cannot_judge".
-
-        The number in the feedback is the index of the better item, 0 or 1; -1 if neither is better. Raise ValueError
-        for any other value."""
+        """The number is the index of the better item, 0 or 1; -1 if neither is."""
         if not isinstance(value, str) or value not in CHOICES:
             raise ValueError(f"choice: expected {', '.join(CHOICES)}, got {describe(value)}")
         return Feedback("choice", values=(float(CHOICES[value]),), text=value)
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the choice as the JSON field that was given, from the logged `record`; `decided` is not used."""
         return {"choice": record.text}
 
     def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
@@ -540,11 +457,9 @@ class Choice(Form):
         return Answer(best=(shown[winner],), pairs=((shown[winner], shown[1 - winner]),))
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return in a few words which item was chosen; `line` has the JSON fields of the feedback."""
         return self._words[line["choice"]]
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words which item was chosen over which in `lesson`, a piece of feedback in the log."""
         if not lesson.chosen:
             return "Could not choose between the two"
         return f"Chose {_list(lesson.chosen)}{_over(lesson, ', not ')}"
@@ -557,32 +472,26 @@ class Nothing(Form):
     schema: ClassVar[Json] = {"enum": [True]}
 
     def needs_items(self, given: Feedback) -> bool:
-        """Return False: the answer is about the decision as a whole."""
         return False
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return `given`, as the answer names no items."""
         return given
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the answer "none". Raise ValueError unless `value`, that of the JSON field `none`, is True."""
         if value is not True:
             raise ValueError(f"none: expected true, got {describe(value)}")
         return Feedback("none")
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return {"none": True}."""
         return {"none": True}
 
     def answer(self, record: FeedbackRecord, shown: Sequence[int]) -> Answer:
         return Answer(best=())
 
     def say(self, line: Mapping[str, object]) -> str:
-        """Return "none of these"."""
         return "none of these"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return the answer in words, for a history: that none of the items was wanted."""
         return "Wanted none of these"
 
 

@@ -27,7 +27,6 @@ class Numbered(Generic[S]):
     S is the state that all people share: a NamedTuple whose field `learned` is the learner's state."""
 
     def __init__(self, learner: Any, shared: S) -> None:
-        """Make a model of `learner` that begins with `shared`, the state before anything was learned."""
         self.learner, self.shared = learner, shared
         self.people: dict[str, Person] = {}
         self._lent = False  # somebody decides from these arrays: they are not written to
@@ -38,7 +37,6 @@ class Numbered(Generic[S]):
         return Number(0)
 
     def effective(self, shared: S, person: Person | None) -> Floats:
-        """Return no weights (0,), as these models have no features; the arguments are not used."""
         return np.zeros(0)
 
     def present_state(self) -> S:

@@ -138,7 +138,6 @@ class LogFile:
         return bytes.fromhex(salt)
 
     def close(self) -> None:
-        """Close all connections; the log cannot be used afterwards."""
         if self._missing():
             self._keep()
         self._opened = {}  # SQLite removes the write-ahead file with the last connection
@@ -163,7 +162,6 @@ class LogFile:
 
     @contextmanager
     def writing(self, patient: bool = True, durable: bool = True) -> Iterator[None]:
-        """Begin a transaction; see `Log.writing`. Raise Moved if the file was removed or replaced."""
         if self._locked and self._database.can_write():
             raise Moved(f"{self.path}: it can be written now: open it again")
         if self.read_only:
@@ -183,26 +181,21 @@ class LogFile:
             self._lock.release()
 
     def sync(self) -> None:
-        """Wait until all that was committed is on the disk. Raise Moved if the file was removed or replaced."""
         self._check_same()
         self._database.sync()
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Return the rows of the SQL `query` with these `parameters`, run within the transaction."""
         return self._writer.execute(query, parameters).fetchall()
 
     def head(self) -> int:
-        """Return the sequence number of the last event that any process appended; 0 if there is none."""
         [seq] = self._writer.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
         return int(seq)
 
     def known(self, columns: str, kind: str, ids: Sequence[str]) -> list[Any]:
-        """Return the columns `columns` (SQL) of the events of the kind `kind` that have one of the ids `ids`."""
         query = f"SELECT {columns} FROM event WHERE kind = ? AND id IN (SELECT value FROM json_each(?))"
         return self._writer.execute(query, (kind, json.dumps(ids))).fetchall()
 
     def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Append `rows` of events, with the columns `COLUMNS`, to the table, within the transaction."""
         self.unmoved += COMMITTED + sum([1000 + len(row[7]) + len(row[8] or b"") for row in rows])
         # Many rows in a statement: between statements other threads take the interpreter, and this one waits.
         at = 0
@@ -319,7 +312,6 @@ class LogFile:
             self._writer.execute("PRAGMA wal_autocheckpoint = 65536")  # 256 MB
 
     def move_write_ahead(self) -> None:
-        """Run a checkpoint: move pages from the write-ahead file to the log file, while others read and write."""
         with self._scanner() as connection, self._errors():
             self.unmoved = 0
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
@@ -350,12 +342,10 @@ class LogFile:
                     raise Moved(f"{self.path}: it was written while it was read: open it again")
 
     def one(self, query: str, parameters: Sequence[object] = ()) -> Any:
-        """Return the first row of a short SQL `query` with these `parameters`; None if there is none."""
         with self._reading, self._reads():
             return self._reader.execute(query, parameters).fetchone()
 
     def few(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
-        """Return all rows of a short SQL `query` with these `parameters`."""
         with self._reading, self._reads():
             return self._reader.execute(query, parameters).fetchall()
 

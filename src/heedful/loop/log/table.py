@@ -145,7 +145,6 @@ class LogTable:
                 connection.close()
 
     def close(self) -> None:
-        """Let another process become the owner, and close all connections."""
         with suppress(Exception):
             self.release()
         with self._lock:
@@ -187,7 +186,6 @@ class LogTable:
                 self._epoch = -1
 
     def hand_over(self) -> None:
-        """Let another process become the owner at once; from now on own the loop only during a commit."""
         self._left, self.hold = True, 0.0
         self.release()
 
@@ -360,7 +358,6 @@ class LogTable:
                 time.sleep(ASK_AGAIN)
 
     def sync(self) -> None:
-        """Wait until all that was committed is on the disk."""
         with self.writing():  # a lock leaves a record in the write-ahead log, and the commit waits for it
             pass
 
@@ -371,22 +368,18 @@ class LogTable:
         return self._writer
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Return the rows of the SQL `query` with these `parameters`, run within the transaction."""
         with self._server.errors(writing=True):
             self._flush()
             rows: list[Any] = self._writing.execute(query, parameters).fetchall()
             return rows
 
     def head(self) -> int:
-        """Return the sequence number of the last event; 0 if there is none."""
         return self._head
 
     def known(self, columns: str, kind: str, ids: Sequence[str]) -> list[Any]:
-        """Return the columns `columns` (SQL) of the events of the kind `kind` with one of the ids `ids`."""
         return self.execute(f"SELECT {columns} FROM event WHERE kind = ? AND id = ANY(?::text[])", [kind, list(ids)])
 
     def append(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Append `rows` of events to the log, within the transaction; they are sent with the commit."""
         if rows:
             self._appended += rows
             self._buffered += rows
@@ -511,17 +504,14 @@ class LogTable:
     # ------------------------------------------------------------------------ reading
 
     def one(self, query: str, parameters: Sequence[object] = ()) -> Any:
-        """Return the first row of a short SQL `query` with these `parameters`; None if there is none."""
         rows = self._reader.rows(query, parameters)
         return rows[0] if rows else None
 
     def few(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
-        """Return all rows of a short SQL `query` with these `parameters`."""
         return self._reader.rows(query, parameters)
 
     @contextmanager
     def scanning(self) -> Iterator[Run]:
-        """Yield a function that runs queries that may read much, on a connection that only such queries use."""
         yield self._scanner.rows
 
     def problems(self) -> list[str]:
@@ -549,7 +539,6 @@ class LogTable:
         return found
 
     def lease_problem(self) -> tuple[str, str] | None:
-        """Return what is wrong with the row that says who owns the loop, and what to do; None if nothing is."""
         query = "SELECT address, expires::text, expires > clock_timestamp() + make_interval(secs => ?) "
         rows = self._scanner.rows(f"{query} FROM heedful.lease WHERE loop = ?", [LONGEST, self.number])
         if not rows:
@@ -565,7 +554,6 @@ class LogTable:
     # ------------------------------------------------------------------------ the place itself
 
     def is_there(self) -> bool:
-        """Return whether the loop is still there, as far as the last transaction saw."""
         return not self._gone
 
     def leave_write_ahead(self) -> None:
@@ -654,7 +642,6 @@ class Directory:
         return self._reader.rows(query) if there else []
 
     def close(self) -> None:
-        """Close the connection."""
         self._reader.close()
 
 
@@ -667,12 +654,10 @@ class Shelf:
         self._table = table
 
     def positions(self) -> list[int]:
-        """Return the positions of all snapshots, the newest first."""
         query = f"SELECT position FROM heedful.snapshot WHERE loop = {self._table.number} ORDER BY position DESC"
         return [position for [position] in self._table.few(query)]
 
     def name(self, position: int) -> str:
-        """Return a name for the snapshot at `position`, for messages."""
         return f"snapshot {position}"
 
     def read(self, position: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -707,11 +692,9 @@ class Shelf:
         return self._table.path
 
     def remove(self, positions: Sequence[int]) -> None:
-        """Remove the snapshots at these `positions`, within the transaction."""
         if positions:
             query = "DELETE FROM heedful.snapshot WHERE loop = ? AND position = ANY(?::bigint[]) RETURNING 1"
             self._table.execute(query, [self._table.number, list(positions)])
 
     def clear(self) -> None:
-        """Remove all snapshots."""
         self._table.few("DELETE FROM heedful.snapshot WHERE loop = ? RETURNING 1", [self._table.number])

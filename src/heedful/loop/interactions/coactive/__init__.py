@@ -82,10 +82,6 @@ class Coactive(Interaction[Model]):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), over the features in `manifest`.
-
-        Raise ValueError if there is none, or if its score is not linear in the features (it has no `weights` and
-        `space`)."""
         learner = super().make_learner(spec, manifest)
         if not hasattr(learner, "weights") or not hasattr(learner, "space"):
             raise ValueError(
@@ -96,11 +92,6 @@ class Coactive(Interaction[Model]):
         return learner
 
     def caveats(self) -> list[str]:
-        """Return a sentence for each thing that the settings make impossible to measure.
-
-        Where one item is shown, that is what a click says. Without lists in the caller's order (the control) it is
-        whether the loop got better; without random swaps of neighbours, which clicks are due to an item's position
-        alone."""
         told = []
         if self.manifest.settings.k == 1:
             told.append(f"k 1: {texts.ALONE}")
@@ -116,9 +107,6 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def describe(self) -> Card:
-        """Return the description of loops of rankings, from which pages and commands are written.
-
-        People correct an order, and no number is predicted for an item."""
         return (
             super()
             .describe()
@@ -141,11 +129,6 @@ class Coactive(Interaction[Model]):
         )
 
     def example(self, model: Model, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return (an answer in words, the same answer as JSON fields of feedback), to show how a decision can be
-        answered.
-
-        It is a click; if a single item is shown, for which a click compares nothing, it is a form that the learner of
-        `model` can use. `shown` are the names of the items shown."""
         if len(shown) > 1:
             return "clicks", {"clicks": [shown[0]]}
         columns = [column.kind for column in self.manifest.encoding.columns if column.kind != "ignored"]
@@ -156,8 +139,6 @@ class Coactive(Interaction[Model]):
         return "would rather have another", {"better": ["ITEM"]}
 
     def why_empty(self, model: Model, record: DecisionRecord, feedback: FeedbackRecord) -> str:
-        """Return in words why `model` learned nothing from `feedback` on the decision in `record`: it compares
-        nothing, or agrees with the order shown."""
         form, chosen = feedback.form, feedback.chosen
         if form in ("rating", "grade") and len(set(feedback.values)) < 2:
             return "that takes two items with different numbers"
@@ -173,28 +154,17 @@ class Coactive(Interaction[Model]):
         return "it puts no item above one that was shown above it"
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """Return an explanation of a decision, `told`, as lines and tables.
-
-        They hold the features that put its first item before the second, and the feedback that changed the first item's
-        lead (the difference of the two scores)."""
         return texts.explanation(told)
 
     def findings(self, found: Report) -> Findings:
-        """Return the report `found` in words and pictures: the reciprocal ranks of what people preferred.
-
-        It compares learned lists with lists in the caller's order (the control)."""
         return texts.findings(found, self.describe(), self.manifest.settings)
 
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> Model:
-        """Return a model that has learned nothing."""
         return Model(self.learner, self._shrink, self.manifest.settings.apprentice)
 
     def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
-        """Return, as bytes, the weights for all people in `model`, and those of `person` alone unless they are 0.
-
-        A caller compares them before and after learning, to see whether feedback changed what is predicted."""
         own = own_state(model.people, person)
         parts: list[Any] = [model.learner.weights(model.shared.learned)]
         if own is not None and (offset := model.learner.weights(own.state.learned)[:-1]).any():
@@ -202,39 +172,23 @@ class Coactive(Interaction[Model]):
         return [np.asarray(part).tobytes() for part in parts]
 
     def columns(self, model: Model) -> Columns | None:
-        """Return how the corrections that `model` learns from become columns of numbers, for compiled code.
-
-        The columns hold what was shown, the better order, and the other fields of the learner's proposal. Return None
-        if the model keeps a state for each person, which is learned from one example at a time."""
+        """A model that keeps a state for each person learns from one example at a time."""
         if self._shrink > 0.0 or not is_compiled_alike(model.learner):
             return None
         return correction_columns(model)
 
     def teaches(self, model: Model, lesson: Lesson | Thumb) -> bool:
-        """Return whether there is anything to learn for `model` in the training example `lesson`: whether it compares
-        items with different features, in another order than the one shown."""
         return model.compares(lesson)
 
     def imitate(self, model: Model, context: Context) -> bool:
-        """Let `model` learn, in place, that the order shown in the decision of `context` is better than its own; return
-        whether there was anything to learn."""
         return model.imitate(context)
 
     # ------------------------------------------------------------------------ reading
 
     def order(self, model: Model, shared: Any, own: Person | None, x: Floats) -> Ints:
-        """Return the indices of the m candidates `x` (m, N), with N features each, by score, best first (m,).
-
-        `model` holds the learner, `shared` its state for all people, `own` the weights of this person alone, None
-        without them."""
         return top(scores(x, model.effective(shared, own)), len(x))
 
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
-        """Return (why none of the newest feedback changed the model, what would change it); None if unknown.
-
-        There are two known reasons: each list had a single item, with nothing to compare it with; or all lists were in
-        the caller's order, in which no neighbours are swapped. `newest` holds counts of that feedback; `thumbs` is a
-        sentence saying that thumbs would change the model, "" if the learner takes none."""
         looked = newest.looked
         if looked and newest.alone == looked:
             told = "each list showed a single item, and a click or an action on the only one compares it with nothing"
@@ -247,7 +201,6 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ deciding
 
     def check_show(self, show: object) -> None:
-        """Raise ValueError if `show`, the number of items to show, is not 1 in a loop with the setting k = 1."""
         check_show(show, self.manifest.settings)
 
     def propose(
@@ -259,24 +212,11 @@ class Coactive(Interaction[Model]):
         eligible: Ints | None,
         rng: np.random.Generator,
     ) -> Proposal:
-        """Return the list for the request `asked`, with the probability of showing exactly that list.
-
-        `asked.arm` is the policy: by score with the learner's random swaps, in the caller's order, drawn at random
-        around the learned order, or drafted by two learners in turns.
-
-        - `model`, `shared`: the model, and its state for all people
-        - `own`: the weights of this person alone, None without them
-        - `eligible`: not used
-        - `rng`: the random generator of this decision"""
         return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
     def refusal(self, model: Model, form: str) -> str | None:
-        """Return why feedback of the form with the name `form` ("thumb") is refused; None if it is taken.
-
-        That depends on the learner of `model`. The form "actions", several actions at once, is always refused, as it
-        does not say which item is better."""
         if refusal := model.refusal(form):
             return refusal
         return "actions: expected action and item, but in a loop of ratings" if form == "actions" else None
@@ -284,11 +224,6 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[Model]) -> Explanation:
-        """Return why the first item of a decision stood before the second: how much each feature and each piece of
-        feedback added to its lead.
-
-        `context` is the `decision` with its candidates' features, `past` the log up to it, from which the model of that
-        time is learned again."""
         from heedful.results.explanation import Explanation, Part
 
         record, names, x = decision.record, decision.names, context.x
@@ -318,20 +253,12 @@ class Coactive(Interaction[Model]):
         )
 
     def adds_up(self, model: Model, person: str | None, feedback: FeedbackRecord) -> bool:
-        """Return whether `feedback` changes the scores for `person` by the same amount whatever the weights of `model`
-        are.
-
-        A perceptron's step does. Exceptions are
-        - thumbs, which make a logistic step,
-        - a person with weights of their own, which count the more, the more feedback the person gave,
-        - a learner that imitates an order, as what it learns from the order depends on its own."""
+        """A perceptron's step adds up. Exceptions are thumbs, which make a logistic step; a person with weights of
+        their own, which count the more, the more feedback the person gave; and a learner that imitates an order."""
         additive = bool(getattr(model.learner, "additive", False)) and not self.manifest.settings.apprentice
         return additive and feedback.form != "thumb" and own_state(model.people, person) is None
 
     def candidate(self, spec: str) -> Model:
-        """Return an untrained model of another coactive learner, to be evaluated on this loop's log.
-
-        Raise ValueError if `spec` names no learner, or one that learns from another kind of feedback."""
         if (other := named_interaction(learner_class(spec))) != self.name:
             and_no = ", and does not fix how many grades there are" if other == "ordinal" else ""
             expected = "expected one that is taught what is better"
@@ -339,8 +266,6 @@ class Coactive(Interaction[Model]):
         return Model(self.make_learner(spec, self.manifest), self._shrink, self.manifest.settings.apprentice)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the one measure by which learners are compared: the share of randomly swapped neighbours that a
-        learner ranks as people answered."""
         swaps = [swap for swap in map(self._swap, ("", *self.served)) if swap > 0.0]
         sampled = self.manifest.settings.sampled > 0.0
         most = max([0.5 / swap for swap in swaps] + [MOST_WEIGHT if sampled else 1.0])
@@ -348,29 +273,13 @@ class Coactive(Interaction[Model]):
         return (Measure("swapped pairs", *about, most_weight=most, once=True, counts="pair"),)
 
     def chances(self, models: Sequence[Model], step: Step) -> Floats | None:
-        """Return the probability (L,) with which each of the L `models` would show exactly the list that was shown in
-        `step`.
-
-        `step` is one piece of feedback with the decision that it answers. The probability is nan for a model that
-        cannot tell. Return None if the log kept too little of the decision."""
         return list_chances(self, models, step)
 
     def places(self, models: Sequence[Model], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        """Return weights with which one list drawn at random counts in estimates of how other rankings would do at
-        their first three places; None if it does not count.
-
-        `heedful.loop.interactions.lists.place_weights` describes the result and the arguments: the L `models`, and
-        `step`, one piece of feedback with the decision that it answers."""
         return place_weights(self, models, step)
 
     def compare(self, models: Sequence[Model], step: Step) -> Sequence[Compared | None]:
-        """Return, for each of the L `models`, which pairs of neighbours in a list it ranks as the answer in `step`
-        does.
-
-        `step` is one piece of feedback with the decision that it answers. The result is one `Compared` for c pairs: its
-        values (L, c) are 1 if they agree, 0 if not, 1/2 for a tie; its weights have the shape (c,). Only pairs are
-        compared that were shown in either order at random with a known probability, and of which the answer prefers
-        one; return (None,) if there are none.
+        """Compare pairs of neighbours that were shown in either order at random with a known probability.
 
         An answer contradicts what was shown far more often than it confirms it, and people click more at the top. Both
         effects cancel if a pair has the weight 1 / (2 P), P being the probability of the order in which the pair was
@@ -386,10 +295,6 @@ class Coactive(Interaction[Model]):
         return (Compared(np.heaviside(ahead, 0.5), np.array([weight for _, _, weight in pairs])),)
 
     def clicks(self, models: Sequence[Model], step: Step) -> Sequence[ListClick] | None:
-        """Return the clicks in `step` on the items of a list, with what each of the L `models` ranks before them.
-
-        `step` is one piece of feedback with the decision that it answers. Return None if it is no clicks, if one item
-        was shown, or if the places are not known: on a later page, and where items stood that were not on offer."""
         record, form = step.context.record, step.feedback.form
         if form not in ("clicks", "none") or record.unknown or record.after or len(record.shown) < 2:
             return None
@@ -432,16 +337,8 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ reporting
 
     def contradicts(self, model: Model, shared: Any, own: Person | None, step: Step, lesson: Lesson | Thumb) -> bool:
-        """Return whether the model now ranks the opposite way of the feedback: w . D < 0 for its present weights w.
-
-        D is the step in feature space that the feedback asks for: phi(x, better) - phi(x, shown), where phi(x, y) are
-        the features of a list y of candidates x (`direction`). The negative parts of w . D are those in Shivaswamy &
-        Joachims (JAIR 2015).
-
-        - `model`, `shared`: the model, and its state for all people
-        - `own`: the weights of this person alone, None without them
-        - `step`: one piece of feedback with the decision that it answers
-        - `lesson`: the training example made of it"""
+        """Return whether w . D < 0 for the present weights w, where D = phi(x, better) - phi(x, shown) is the step in
+        feature space that the feedback asks for: the negative parts of w . D in Shivaswamy & Joachims (JAIR 2015)."""
         reader = order_reader(self.learner)
         said = reader.lesson(step.context, step.feedback, step.extra)
         if said is None:
@@ -452,25 +349,19 @@ class Coactive(Interaction[Model]):
         return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return in words why learned lists and lists in the caller's order (the control) cannot be compared.
-
-        `learned` and `control` hold the counts of either sort, and how good they were; `level` says whether all lists
-        have the same score; `forms` are the names of the forms of their feedback."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
     def order_reader(self) -> Model:
-        """Return a model that reads feedback as an order better than the one shown, whatever the learner."""
         return order_reader(self.learner)
 
     # ------------------------------------------------------------------------ the health of feedback
 
     def error(self, model: Model, step: Step) -> float | None:
-        """Return the share of pairs (item picked, item shown and not picked) in `step` that `model` ranks the wrong
-        way.
+        """Return the share of pairs (item picked, item shown and not picked) that `model` ranks the wrong way; a tie
+        counts 1/2.
 
-        `step` is one piece of feedback with the decision that it answers. A tie counts 1/2. Return None if everything
-        was picked, or nothing. As people pick more at the top, this does not measure how good a learner is; a change
-        over time says that something has changed."""
+        As people pick more at the top, this does not measure how good a learner is; a change over time says that
+        something has changed."""
         if step.feedback.form not in ("clicks", "better"):
             return None
         picked = {j for j in step.feedback.chosen if j >= 0}
@@ -487,12 +378,7 @@ class Coactive(Interaction[Model]):
         return self.order_reader()
 
     def gains(self, model: Model, shared: object, own: Person | None, step: Step) -> tuple[float, float] | None:
-        """Return (U(ybar) - U(y), U(y*) - U(y)) for the list y that was shown, the corrected list ybar and the best
-        list y*.
-
-        U is the utility by the present weights. `model` holds the learner, `shared` its state for all people, `own` the
-        weights of this person alone, None without them. `step` is one piece of feedback with the decision that it
-        answers. Return None unless the feedback is an order or clicks."""
+        """U(ybar) - U(y) and U(y*) - U(y) by the present weights, of clicks or an order."""
         from heedful.worlds.users import utility  # needed here alone, and a decision takes no simulated people
 
         (record, x, _), feedback = step.context, step.feedback
@@ -609,7 +495,6 @@ class _Reader(Model):
     """A model that reads feedback of every form and learns nothing."""
 
     def refusal(self, form: str) -> str | None:
-        """Return None: feedback is read whether a learner could use it or not."""
         return None
 
 

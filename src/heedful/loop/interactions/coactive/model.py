@@ -117,10 +117,6 @@ class Model:
     """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, shrink: float = 0.0, blind: bool = False) -> None:
-        """Make a model of `learner` that has learned nothing, over N features of which the last is the caller's score.
-
-        If `shrink` > 0, each person gets weights of their own, which count half after that many pieces of their
-        feedback. If `blind`, the learner does not see the caller's score: the feature is always 0."""
         self.learner = learner
         self.shrink = shrink
         self.blind = blind
@@ -146,29 +142,16 @@ class Model:
         return self._proposal is not None
 
     def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Any:
-        """Return the learner's proposal (a list, perhaps with random swaps) for m candidates `x` (m, N), with N
-        features each.
-
-        `shared` is the learner's state for all people, `person` the person's own state, None without one; `rng` draws
-        the learner's random swaps."""
         if person is None:
             return self.learner.propose(shared.learned, x, rng)
         return self._own.propose(person.state.learned, self._personal(shared, person, x), rng)
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the indices of the m candidates x (m, N), with N features each, by score, best first, without random
-        swaps; ties to the lowest index.
-
-        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         if person is None:
             return _order(self.learner, shared.learned, x)
         return _order(self._own, person.state.learned, self._personal(shared, person, x))
 
     def effective(self, shared: Any, person: Person | None) -> Array:
-        """Return the weights of the N features (N,) for a person: those for all people plus the person's own.
-
-        `shared` is the learner's state for all people, `person` the person's own state, None without one. The last
-        feature is the score that the caller gives a candidate in a request (`prior`)."""
         w = np.array(self.learner.weights(shared.learned), np.float64)
         w[-1] += 0.0 if self.blind else 1.0
         if person is not None:
@@ -192,7 +175,6 @@ class Model:
     # ------------------------------------------------------------------------ learning
 
     def refusal(self, form: str) -> str | None:
-        """Return why the learner cannot use feedback of the form with the name `form` ("thumb"); None if it can."""
         if form in ("clicks", "better", "none"):
             return None
         name = type(self.learner).__name__
@@ -205,12 +187,6 @@ class Model:
         return None
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback, in place; return whether there was anything to learn (`compares`).
-
-        `context` is the decision that it answers, with the N features of its m candidates (m, N), `feedback` the
-        decoded record. `extra` (e, N) are the features of e objects that were not among the candidates: a corrected
-        object, or candidates of later decisions. `version` is the sequence number of the feedback. There is nothing to
-        learn in a form that the learner cannot use, which an earlier learner of the loop may have taken."""
         lesson = None if self.refusal(feedback.form) is not None else self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -248,12 +224,6 @@ class Model:
         return bool(direction_of(learner, state.learned, lesson.x, lesson.y, lesson.feedback).any())
 
     def imitate(self, context: Context) -> bool:
-        """Learn, for all people and in place, to make the order of the decision in `context`, which was the caller's.
-
-        To the learner that order is a better object than its own proposal. Items to which the learner gives equal
-        scores stand in its proposal in the reverse of the order shown; items to which the caller gives equal scores
-        keep the order of the proposal. Return False if there is nothing to learn: all scores of the caller are equal,
-        there is one candidate, or the learner learns only from its own lists."""
         record, x, _ = context
         shown, told = list(record.shown), given_scores(record)
         if len(x) < 2 or (told and not record.prior):
@@ -272,11 +242,6 @@ class Model:
         return True
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
-        """Return the training example that a piece of feedback makes; None if there is nothing to learn in it.
-
-        `context` is the decision that it answers, `feedback` the decoded record, `extra` (e, N) the N features of e
-        objects that were not among the candidates, such as a corrected one. No clicks do not count as dislike, and only
-        items that were shown are compared."""
         record, x, _ = context
         form, m = feedback.form, x.shape[0]
         chosen = [j if j >= 0 else m - 1 - j for j in feedback.chosen]
@@ -381,8 +346,6 @@ class Model:
     # ------------------------------------------------------------------------ keeping
 
     def proposal_fields(self, y: Any) -> dict[str, Any]:
-        """Return what else the learner's proposal `y` holds, apart from the list shown, that its `update` will need, by
-        name, as JSON."""
         carried: list[tuple[str, Any]] = list(y._asdict().items())[1:] if hasattr(y, "_asdict") else []
         return {name: _json(part) for name, part in carried}
 

@@ -79,43 +79,27 @@ class Comparison(Interaction[ChoiceModel]):
 
     @classmethod
     def choose(cls, given: Mapping[str, object], learner: str | None) -> KindChoice:
-        """Return the learner and settings that the options of `heedful init` for loops of choices stand for.
-
-        `given` holds the values of the options; the option --goal ("best" if it is not given) becomes the setting
-        `choices`. `learner` is the learner that was named, None if none was."""
         return KindChoice(learner, {"choices": given["goal"] or "best"})
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
-        """Return the settings that this kind of feedback checks, by name, as they are stored.
-
-        Raise ValueError, naming the setting, if `choices` is neither "best" (find the best item) nor "ranking" (rank
-        all), or if the `actions` are not valid."""
         check_purpose(settings.choices)
         return super().check_settings(settings)
 
     @classmethod
     def feature_names(cls, manifest: Manifest) -> list[str]:
-        """Return the names of the items' features in `manifest`; through them an answer about one item also tells about
-        similar ones."""
         return list(manifest.encoding.names)
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
-        """Raise ValueError, naming the parameter, if `spec` gives a learner parameters that it does not have."""
         chooser(spec, "best")
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """Return the learner of choices that `spec` names, for the goal and the features in `manifest`.
-
-        Raise ValueError if it is not one of choices, or a parameter is wrong."""
         settings = manifest.settings
         return chooser(spec, settings.choices, manifest.encoding.size, settings.shrink)
 
     def caveats(self) -> list[str]:
-        """Return, if no pairs are asked at random, a sentence: predictions for arbitrary pairs cannot be judged then;
-        otherwise []."""
         if self.manifest.settings.control > 0.0:
             return []
         return [
@@ -125,14 +109,11 @@ class Comparison(Interaction[ChoiceModel]):
 
     @property
     def goal(self) -> str:
-        """The purpose of the choices: "best", to find the best item, or "ranking", to rank all of them."""
         return self.manifest.settings.choices or ""
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def introduce(self) -> list[str]:
-        """Return sentences for the user who has created a loop: what people are asked, how the pair to ask about is
-        chosen, and for which goal."""
         names, rule = self.names, getattr(self.learner, "rule", "")
         told = "Each item is known by its name alone"
         if names:
@@ -143,9 +124,6 @@ class Comparison(Interaction[ChoiceModel]):
         return [f"{asked}, to find {expected}. {told}."]
 
     def describe(self) -> Card:
-        """Return the description of loops in which people choose between two items, for pages, commands and OpenAPI.
-
-        It says that a share of the questions is random, and that reports do not compare these with the others."""
         return (
             super()
             .describe()
@@ -169,96 +147,57 @@ class Comparison(Interaction[ChoiceModel]):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return the goal of the choices, as {"choices": "best"} or {"choices": "ranking"}."""
         return {"choices": self.goal}
 
     def example(self, model: ChoiceModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return (an answer in words, the same answer as JSON fields of feedback), to show how a decision can be
-        answered.
-
-        The answer is that the first of the items named `shown` is better; `model` is not used."""
         return "prefers the first", {"choice": "first"} if len(shown) == 2 else {"better": [shown[0]]}
 
     def why_empty(self, model: ChoiceModel, record: DecisionRecord, feedback: FeedbackRecord) -> str:
-        """Return in words that `model` learned nothing from `feedback` on the decision in `record`, but that this was
-        asked."""
         return "it is only noted that this was asked"
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """Return an explanation of a decision, `told`, as lines and tables.
-
-        They hold how likely each of the items shown was to be chosen, and which earlier answers made that so."""
         if told.prediction is None:
             return super().tell_explanation(told)
         return texts.explanation(told, ChoicePrediction(**told.prediction))
 
     def findings(self, found: Report) -> Findings:
-        """Return the report `found` in words: how often people chose the item predicted as likeliest, and how often
-        they chose none."""
         told = super().findings(found)
         return told if found.prediction is None else told.with_section(texts.section(found.prediction))
 
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> ChoiceModel:
-        """Return a model that has learned nothing."""
         return ChoiceModel(self.learner, self.manifest.encoding.size)
 
     def personal(self, model: ChoiceModel) -> Any:
-        """Return an example of the state kept for each person, the number by which the learner knows them.
-
-        Reading a snapshot needs it as a template for the states in the file."""
         return model.nobody()
 
     def on_item(self, model: ChoiceModel, event: Event, catalogue: Catalogue) -> str:
-        """Add to `model`, in place, the item that `event` puts on offer, or its new features; return "".
-
-        What was learned of an item stays when it is withdrawn. `catalogue` holds the items of the loop."""
         if event.arrays is not None:
             model.put(catalogue.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
         return ""
 
     def publish(self, model: ChoiceModel) -> ChoiceState:
-        """Return the state for all people in `model`, for the threads that make decisions.
-
-        It is not copied: the next update copies the arrays that it changes."""
         return model.present_state()
 
     # ------------------------------------------------------------------------ reading
 
     def person(self, name: str | None) -> str | None:
-        """Return the key under which the model keeps the person `name`: the name, or "" for all people without a name
-        (None) together."""
         return name or ""
 
     def lacks(self, shared: ChoiceState, x: Ints) -> bool:
-        """Return whether the published state `shared` is older than one of the items `x` (m,), given by number, and so
-        lacks it."""
         return bool(x.size) and int(x.max()) >= shared.n
 
     def order(self, model: ChoiceModel, shared: ChoiceState, own: Person | None, x: Ints) -> Ints:
-        """Return the indices of the m candidates by posterior mean utility for this person, best first (m,).
-
-        `x` (m,) are the numbers of the items. `model` holds the learner, `shared` its state for all people, `own` the
-        person's number, None for a new person."""
         return np.argsort(-model.posterior(shared, own, x).mean, kind="stable")
 
     def predict(
         self, model: ChoiceModel, shared: ChoiceState, own: Person | None, x: Ints
     ) -> list[ItemPrediction] | None:
-        """Return for each of the m candidates the probability that it is chosen if all of them are shown; None if one
-        is not finite.
-
-        `x` (m,) are the numbers of the items. `model` holds the learner, `shared` its state for all people, `own` the
-        person's number, None for a new person."""
         found = model.chances(shared, own, x)
         return None if found is None else [ItemPrediction(chance) for chance in found.tolist()]
 
     def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
-        """Return the ranking of all items on offer, its uncertainty, and whether it is certain enough to stop asking.
-
-        It is that of `person`, or of the mean utility of `people`, or of everybody if both are None. `projection` holds
-        the loop's log with the model learned from it. Raise ValueError with fewer than two items on offer."""
         from heedful.loop.interactions.comparison.standing import standings
 
         return standings(projection, person, people)
@@ -266,9 +205,6 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ deciding
 
     def eligible(self, model: ChoiceModel, shared: ChoiceState, own: Person | None, asked: Question) -> None:
-        """Return None, as all candidates may be shown; raise ValueError if the request `asked` has fewer than two.
-
-        `model`, `shared` and `own` are not used."""
         check_two(asked)
 
     def propose(
@@ -280,39 +216,21 @@ class Comparison(Interaction[ChoiceModel]):
         eligible: Ints | None,
         rng: np.random.Generator,
     ) -> Proposal:
-        """Return the items to ask about, in random order: those that the learner's rule selects, or random ones.
-
-        A fixed share of the questions (the control) is random, for comparison.
-
-        - `asked`: the request
-        - `model`, `shared`: the model, and its state for all people
-        - `own`: the person's number, None for a new person
-        - `eligible`: not used
-        - `rng`: the random generator of this decision"""
         return propose_question(model, shared, own, asked, self.manifest.settings.control, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
     def form(self, given: Mapping[str, object]) -> Mapping[str, Any]:
-        """Return the JSON fields of the feedback `given`; a list of names in the field `edit` moves to `better`, as it
-        is a better order."""
         if isinstance(given.get("edit"), list | tuple):
             return {**given, "edit": None, "better": given["edit"]}
         return given
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
-        """Return why `feedback` cannot answer a decision that showed the candidates `shown` (indices); None if it can.
-
-        A choice answers a decision of two items; for more items, feedback names the best one or gives an order."""
         return why_unfit(feedback, len(shown))
 
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[ChoiceModel]) -> Explanation:
-        """Return why a decision asked about its first two items, and which earlier answers say which of them is better.
-
-        `context` is the `decision` with the numbers of its candidates, `past` the log up to it, from which the model of
-        that time is learned again. Raise LookupError if it showed a single item."""
         from heedful.results.explanation import Explanation
 
         record, names = decision.record, decision.names
@@ -353,19 +271,14 @@ class Comparison(Interaction[ChoiceModel]):
         )
 
     def item_scores(self, model: ChoiceModel, person: str | None, x: Ints, places: Sequence[int]) -> Floats:
-        """Return the posterior mean utility (k,) of the k candidates at the indices `places`, for one person.
-
-        `x` are the item numbers of all candidates (m,). All are 0 if `model` does not know one of the items yet."""
         items: Ints = np.array(x[list(places)], np.int64)
         if items.max() >= model.shared.n:
             return np.zeros(items.size)
         return np.asarray(_of(model, person, items).mean, np.float64)
 
     def contributions(self, model: ChoiceModel, person: str | None, x: Ints, place: int) -> Contributions:
-        """Return, to first order, what each feature of one item contributes to its posterior mean utility for `person`.
-
-        A contribution is the feature times the derivative, at this item's features, of the utility that `model` expects
-        of a new item. `x` are the item numbers of the candidates (m,), `place` is the index of the item among them."""
+        """To first order: a feature times the derivative, at this item's features, of the utility that `model` expects
+        of a new item."""
         if not self.names:
             return none("items are known by their names alone: they have no features", SCORE)
         if not hasattr(self.learner, "utility_gradient"):
@@ -376,24 +289,13 @@ class Comparison(Interaction[ChoiceModel]):
         return gradient(self.names, slopes, shared.things[number], SCORE)
 
     def candidate(self, spec: str) -> ChoiceModel:
-        """Return an untrained model of another learner of choices, to be evaluated on this loop's log.
-
-        Raise ValueError if `spec` names no such learner."""
         size = self.manifest.encoding.size
         return ChoiceModel(chooser(spec, self.manifest.settings.choices, size), size)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the one measure by which learners are compared: how often an item that was not chosen had been
-        expected to lose."""
         return (Measure("expected", texts.EXPECTED, "nothing was chosen", "More answers."),)
 
     def compare(self, models: Sequence[ChoiceModel], step: Step) -> Sequence[Compared | None]:
-        """Return, for each of the L `models`, which of the items that were not chosen in `step` it had expected to
-        lose.
-
-        `step` is one answer with its decision, from which no model has learned yet. The result is one `Compared`, of
-        values (L, c) for the c items not chosen: 1 if the item was expected to lose against the one chosen, 0 if to
-        win, else 1/2. Return (None,) if the answer chose no item."""
         heard = models[0].lesson(step.context, step.feedback, step.extra)
         best = None if heard is None else chosen_place(heard)
         if heard is None or best is None:
@@ -406,16 +308,12 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> Tally:
-        """Return a new collector of predictions and answers, which counts how often the item with the highest predicted
-        probability was chosen."""
         from heedful.loop.interactions.comparison.prediction_report import ChoiceTally
 
         return ChoiceTally()
 
     @staticmethod
     def prediction_details() -> type:
-        """Return the msgspec struct of what loops of choices add to the report of predictions
-        (`PredictionReport.details`)."""
         from heedful.results.report import ChoiceDetails
 
         return ChoiceDetails
@@ -423,13 +321,7 @@ class Comparison(Interaction[ChoiceModel]):
     def contradicts(
         self, model: ChoiceModel, shared: ChoiceState, own: Person | None, step: Step, lesson: ChoiceAnswer
     ) -> bool:
-        """Return whether the model is 90 % sure now that another item shown is better than the one that the answer
-        chose.
-
-        - `model`, `shared`: the model, and its state for all people
-        - `own`: the person's number, None for a new person
-        - `step`: one answer with the decision that it answers
-        - `lesson`: the training example made of it"""
+        """Return whether the model is 90 % sure now that another item shown is better than the one chosen."""
         from heedful.loop.interactions.comparison.standing import SURE
 
         best = chosen_place(lesson)
@@ -453,8 +345,6 @@ class Comparison(Interaction[ChoiceModel]):
         return next((score for score in scores if score is not None), None)
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return in words why questions selected by the learner's rule and random questions are not compared; the
-        arguments are not used."""
         return "the rule asks what is least certain, so that fewer of its questions are predicted says nothing"
 
     # ------------------------------------------------------------------------ the health of feedback

@@ -74,8 +74,6 @@ class ChoiceModel(Numbered[ChoiceState]):
     """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, n_features: int) -> None:
-        """Make a model of `learner` that has learned nothing, over items with `n_features` features, 0 if they have
-        none."""
         things, asked = np.zeros((64, n_features)), np.zeros((64, 3), np.int64)
         super().__init__(learner, ChoiceState(learner.init(generators(0)[2]), things, 0, 0, asked, 0, 0))
         self._ready: tuple[ChoiceState | None, Any] = (None, None)
@@ -124,11 +122,6 @@ class ChoiceModel(Numbered[ChoiceState]):
         return found
 
     def chances(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Array | None:
-        """Return the probability that this person chooses each of the items `numbers` (k,), given that one of them is
-        chosen.
-
-        `shared` is the state of all people, `person` the person's number, None for a new person. Return None if they
-        are not finite."""
         from heedful.inference.gp.subset_acquisition import best_probabilities
 
         found: Array = best_probabilities(self.posterior(shared, person, numbers), np.arange(numbers.size))
@@ -151,12 +144,6 @@ class ChoiceModel(Numbered[ChoiceState]):
     def propose(
         self, shared: ChoiceState, person: Person | None, numbers: Ints, size: int, skip: Ints, rng: np.random.Generator
     ) -> Ints:
-        """Return the numbers of the `size` items that the learner asks this person about, in any order.
-
-        - `shared`, `person`: the state of all people, and the person's number, None for a new person
-        - `numbers`: the item numbers to select from, rising
-        - `skip` (q, 2): pairs of items that were asked before, none of which is selected if `size` is 2
-        - `rng`: the random generator of the decision"""
         learner, state, user = self.learner, self.ready(shared), self.user(shared, person)
         if not hasattr(learner, "question"):
             return _of_pool(learner, state, user, numbers, size, skip, rng)
@@ -169,7 +156,6 @@ class ChoiceModel(Numbered[ChoiceState]):
     # ------------------------------------------------------------------------ learning
 
     def refusal(self, form: str) -> str | None:
-        """Return why the learner cannot use feedback of the form with the name `form` ("rating"); None if it can."""
         if form in ("choice", "better", "clicks", "none"):
             return None
         instead = {"rating": "the order as better", "grade": "the order as better", "edit": "the order as a list"}
@@ -178,11 +164,6 @@ class ChoiceModel(Numbered[ChoiceState]):
         return f"{form}: expected choice, better, clicks or none: this loop learns choices{hint}"
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback, in place; return whether there was anything to learn.
-
-        If a person cannot judge, that is noted, so that they are not asked the same again. `context` is the decision
-        answered, with its candidates' numbers (m,), `feedback` the decoded record; `extra` is not used; `version` is
-        the sequence number of the feedback."""
         heard = to_choice_answer(context, feedback)
         if heard is None:
             return False
@@ -203,11 +184,6 @@ class ChoiceModel(Numbered[ChoiceState]):
         return said
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> ChoiceAnswer | None:
-        """Return the training example that an answer makes: the items shown, and which is better.
-
-        Return None if there is nothing to learn: the answer is empty or "cannot judge", or fewer than two items were
-        shown. `context` is the decision answered, with its candidates' numbers (m,), `feedback` the decoded record;
-        `extra` is not used."""
         heard = to_choice_answer(context, feedback)
         return None if heard is None or _unsure(heard) else heard
 

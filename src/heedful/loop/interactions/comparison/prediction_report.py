@@ -34,9 +34,6 @@ class ChoiceTally:
         self._equal = self._unsure = 0
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, Answer]]) -> None:
-        """Add one decision, whose record holds the probability, predicted for each item shown, of being chosen.
-
-        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, answer)."""
         record = decision.record
         if record.arm == "imported":
             return
@@ -53,13 +50,6 @@ class ChoiceTally:
                 self._by_chance += [right] if record.arm == "control" else []
 
     def report(self) -> PredictionReport:
-        """Return the report: the share of answers that chose the item predicted as likeliest, with details.
-
-        If n items tie for the likeliest, choosing one of them counts 1 / n. The details are
-        - `by_chance`: the number of answers to random questions
-        - `right_by_chance`: the same share among these; None without any
-        - `equal`: how often all items were called equally good
-        - `unsure`: how often the person could not judge or chose nothing"""
         chance = self._by_chance
         details = {
             "by_chance": len(chance),

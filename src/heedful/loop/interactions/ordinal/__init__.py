@@ -1,7 +1,7 @@
 """The ordinal interaction: people grade what is shown from 1 to k, and the learner predicts the grade.
 
 Its model (`model.GradingModel`) has a score and thresholds that all people share, and an offset of the score for each
-person. The file is long because `Ordinal` answers every method of `Interaction`."""
+person."""
 
 from __future__ import annotations
 
@@ -89,11 +89,6 @@ class Ordinal(Interaction[GradingModel]):
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        """Return the learner and settings that the options of `heedful init` for loops of grades stand for.
-
-        `given` holds the values of the options; the option --grades is the number of grades. `learner` is the learner
-        that was named, None for the default. Raise ValueError if the number is out of range, or the learner does not
-        predict grades."""
         grades, spec = given["grades"], learner or cls.default_learner
         check_count("--grades", grades, least=2, most=MOST_RANKS)
         if not is_grading(learner_class(spec)):
@@ -103,19 +98,13 @@ class Ordinal(Interaction[GradingModel]):
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
-        """Raise ValueError if `spec` gives a learner wrong parameters, or not the number of grades ("prank:n_ranks=5"
-        does)."""
         grader(spec, 1, 0.0)
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """Return the learner that `spec` names, over the features in `manifest`. Raise ValueError if it predicts no
-        grades."""
         return grader(spec, len(cls.feature_names(manifest)), manifest.settings.shrink)
 
     def caveats(self) -> list[str]:
-        """Return, if no lists are in the caller's order, a sentence: predictions of items not shown cannot be judged
-        then; otherwise []."""
         if self.manifest.settings.control > 0.0:
             return []
         return [
@@ -127,17 +116,13 @@ class Ordinal(Interaction[GradingModel]):
 
     @classmethod
     def context_alone(cls) -> str:
-        """Return a note: features of a request (the context) that are not multiplied with features of items are not
-        used."""
         return "a context alone is no feature"
 
     def introduce(self) -> list[str]:
-        """Return one sentence for the user who has created a loop: the range of grades, 1 to k, and the learner."""
         told = f"It predicts a grade from 1 to {self._k} for each, by {self.manifest.learner}, and learns from grades."
         return [told]
 
     def describe(self) -> Card:
-        """Return the description of loops of grades from 1 to k, from which pages and commands are written."""
         return (
             super()
             .describe()
@@ -155,48 +140,26 @@ class Ordinal(Interaction[GradingModel]):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return the number of grades k, as {"grades": k}."""
         return {"grades": self._k}
 
     def example(self, model: GradingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return (an answer in words, the same answer as JSON fields of feedback), to show how a decision can be
-        answered.
-
-        The answer is the highest grade for the first item of `shown`, names of items; `model` is not used."""
         return f"grades it, 1 to {self._k}", {"grade": {shown[0]: self._k}}
 
     def tell_explanation(self, told: Explanation) -> list[Part]:
-        """Return an explanation of a predicted grade, `told`, as lines and tables.
-
-        They hold
-        - the terms of the item's score, weight times feature each,
-        - the thresholds between grades around the score,
-        - the feedback that changed the score."""
         return texts.explanation(told)
 
     def findings(self, found: Report) -> Findings:
-        """Return the report `found` in words: how far predicted grades were off.
-
-        It compares that with a baseline that predicts the median of all grades given before."""
         return super().findings(found) if found.prediction is None else texts.findings(found, found.prediction)
 
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> GradingModel:
-        """Return a model that has learned nothing."""
         return GradingModel(self.learner, self.manifest.settings.shrink)
 
     def personal(self, model: GradingModel) -> Any:
-        """Return an example of the state kept for each person: the offset of somebody without feedback.
-
-        Reading a snapshot needs it as a template for the states in the file."""
         return model.nobody()
 
     def imitate(self, model: GradingModel, context: Context) -> bool:
-        """Let `model` learn, in place, the caller's scores of the items shown as their grades; return whether there
-        were some.
-
-        `context` is the decision with its candidates' features and the caller's scores."""
         return model.imitate(context)
 
     def imitation_record(
@@ -208,12 +171,6 @@ class Ordinal(Interaction[GradingModel]):
         shown: Ints,
         rng: np.random.Generator,
     ) -> dict[str, Any]:
-        """Return what the log keeps of a decision that is shown in the caller's order and from which the learner is to
-        learn.
-
-        These are "ranks", the ranks that the learner would give to the items shown, and "scores", the caller's scores,
-        which have to be grades from 1 to k. The parameters are those of `Interaction.imitation_record`. Raise
-        ValueError if a score is no grade."""
         for name, score in zip(request.called, request.scores):
             if score is not None and (not 1 <= score <= self._k or score != int(score)):
                 expected = f"expected the grade, a whole number from 1 to {self._k}, of what the learner imitates"
@@ -221,10 +178,6 @@ class Ordinal(Interaction[GradingModel]):
         return super().imitation_record(model, shared, own, request, shown, rng)
 
     def columns(self, model: GradingModel) -> Columns | None:
-        """Return how the grades that `model` learns from become columns of numbers, for compiled code: items, and a
-        grade of each.
-
-        Return None if each person has an offset of their own, and for a learner without weights and thresholds."""
         learner = model.learner
         whole = hasattr(learner, "weights") and hasattr(learner, "thresholds")
         if model.shrink > 0.0 or not (whole and is_compiled_alike(learner)):
@@ -243,11 +196,6 @@ class Ordinal(Interaction[GradingModel]):
         return Columns(columns_stamp(model), learner.n_features, (), encode, fits, learn_grades, rest)
 
     def predictor(self, model: GradingModel, person: str | None) -> list[bytes] | None:
-        """Return, as bytes, the arrays that the grades predicted for `person` are computed from: weights, thresholds,
-        the person's offset.
-
-        For a learner without weights and thresholds they are all arrays of its state. A caller compares them before and
-        after learning, to see whether feedback changed what `model` predicts."""
         own, learner = own_state(model.people, person), model.learner
         if hasattr(learner, "weights") and hasattr(learner, "thresholds"):
             parts = [learner.weights(model.shared), learner.thresholds(model.shared)]
@@ -259,42 +207,26 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ reading
 
     def order(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> Ints:
-        """Return the indices of the m candidates `x` (m, N), with N features each, the highest predicted grade first
-        (m,).
-
-        `model` holds the learner, `shared` its state for all people, `own` the person's offset, None without one."""
         return model.order(shared, own, x)
 
     def predict(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> list[ItemPrediction]:
-        """Return the predicted grade of each of the m candidates `x` (m, N), with N features each, in their order.
-
-        `model` holds the learner, `shared` its state for all people, `own` the person's offset, None without one."""
         return [ItemPrediction(grade) for grade in model.grades(shared, own, x).tolist()]
 
     def cuts(self, model: GradingModel, shared: object, own: Person | None) -> list[float] | None:
-        """Return the k - 1 thresholds, rising, that divide the score of an item (weights times features) into k grades,
-        for one person.
-
-        A person's offset moves them: `own` is the person's own state, None for nobody in particular. `model` holds the
-        learner, `shared` its state for all people. Return None for a learner without thresholds."""
         if not hasattr(self.learner, "thresholds"):
             return None
         level = 0.0 if own is None else model.level(own)
         return [float(each) + level for each in self.learner.thresholds(shared)]
 
     def why_not_predicted(self, shared: object) -> str:
-        """Return "": a grade is always predicted."""
         return ""
 
     def describe_overflow(self, model: GradingModel, shared: object) -> str:
-        """Return a sentence on what to do if weights in `shared`, the state for all people, are not finite or too
-        large; otherwise ""."""
         return model.describe_overflow(shared)
 
     # ------------------------------------------------------------------------ deciding
 
     def check_show(self, show: object) -> None:
-        """Raise ValueError if `show`, the number of items to show, is not 1 in a loop with the setting k = 1."""
         check_show(show, self.manifest.settings)
 
     def propose(
@@ -306,27 +238,17 @@ class Ordinal(Interaction[GradingModel]):
         eligible: Ints | None,
         rng: np.random.Generator,
     ) -> Proposal:
-        """Return the list for the request `asked`, by score or in the caller's order, with the predicted grade of each
-        item.
-
-        - `model`, `shared`: the model, and its state for all people
-        - `own`: the person's offset, None without one
-        - `eligible`: not used
-        - `rng`: the random generator of this decision"""
         return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng, model.grades)
 
     # ------------------------------------------------------------------------ taking feedback
 
     def check_feedback(self, given: Feedback) -> None:
-        """Raise ValueError unless all grades in `given` are whole numbers from 1 to k."""
         for name, value in zip(given.names, given.values):
             if not 1 <= value <= self._k or value != int(value):
                 got = int(value) if value == int(value) else value
                 raise ValueError(f"grade[{describe(name)}]: expected a whole number from 1 to {self._k}, got {got}")
 
     def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
-        """Return `given`, the predicted grades that come with an imported decision. Raise ValueError unless all are
-        whole numbers from 1 to k."""
         for j, grade in enumerate(given):
             if not 1 <= grade <= self._k or grade != int(grade):
                 raise ValueError(f"predicted[{j}]: expected a whole number from 1 to {self._k}, got {grade}")
@@ -335,11 +257,6 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[GradingModel]) -> Explanation:
-        """Return why the first item of a decision has its predicted grade: the terms of its score, and the feedback
-        that changed them.
-
-        `context` is the `decision` with its candidates' features, `past` the log up to it, from which the model of that
-        time is learned again."""
         from heedful.loop.explain import by_size
         from heedful.results.explanation import Explanation
 
@@ -378,21 +295,14 @@ class Ordinal(Interaction[GradingModel]):
         return [Counts(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
 
     def item_scores(self, model: GradingModel, person: str | None, x: Floats, places: Sequence[int]) -> Floats:
-        """Return the scores (k,) that `model` gives to the k candidates at the indices `places`, for `person`.
-
-        `x` are the N features of all m candidates (m, N). A learner without weights has no scores: then they are the
-        predicted grades."""
         own, rows = own_state(model.people, person), x[list(places)]
         if hasattr(model.learner, "weights"):
             return model.scores(model.shared, own, rows)
         return model.grades(model.shared, own, rows).astype(np.float64)
 
     def contributions(self, model: GradingModel, person: str | None, x: Floats, place: int) -> Contributions:
-        """Return how much each feature of the candidate with the index `place` contributes to its score for `person`,
-        by `model`.
-
-        `x` are the N features of the m candidates (m, N). For a learner without weights a contribution is the predicted
-        grade minus the grade predicted with that feature at 0."""
+        """For a learner without weights a contribution is the predicted grade minus the grade predicted with that
+        feature at 0."""
         row = x[place : place + 1]
         if hasattr(model.learner, "weights"):
             parts = [Contribution(p.name, p.first, p.weight, p.counts) for p in self._parts(model, person, row)]
@@ -408,9 +318,6 @@ class Ordinal(Interaction[GradingModel]):
         return Contributions("removed", REMOVED, "predicted grade", sort_parts(parts))
 
     def candidate(self, spec: str) -> GradingModel:
-        """Return an untrained model of another learner of grades from 1 to k, to be evaluated on this loop's log.
-
-        Raise ValueError if `spec` names no such learner, or one with another number of grades."""
         if not is_grading(learner_class(spec)):
             raise ValueError(
                 f"learner: expected one that predicts grades, such as averaged-prank, got {spec}: this log holds "
@@ -424,35 +331,18 @@ class Ordinal(Interaction[GradingModel]):
         return GradingModel(learner, shrink)
 
     def full_spec(self, spec: str) -> str:
-        """Return `spec`, the name of a learner to try in this loop, with the loop's number of grades added if it needs
-        one and gives none."""
         return complete_spec(spec, self._k)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the measure by which learners are compared: the mean absolute error of predicted grades."""
         return (Measure("mean error", texts.ERROR, "nothing was graded", "More grades.", 0.0, self._k - 1.0, False),)
 
     def chances(self, models: Sequence[GradingModel], step: Step) -> Floats | None:
-        """Return the probability (L,) with which each of the L `models` would show exactly the list that was shown in
-        `step`.
-
-        `step` is one piece of feedback with the decision that it answers. The probability is nan for a model that
-        cannot tell. Return None if the log kept too little of the decision."""
         return list_chances(self, models, step)
 
     def places(self, models: Sequence[GradingModel], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        """Return weights with which one list drawn at random counts in estimates of how other rankings would do at
-        their first three places; None if it does not count.
-
-        `heedful.loop.interactions.lists.place_weights` describes the result and the arguments: the L `models`, and
-        `step`, one piece of feedback with the decision that it answers."""
         return place_weights(self, models, step)
 
     def compare(self, models: Sequence[GradingModel], step: Step) -> Sequence[Compared | None]:
-        """Return the absolute error of the grade that each of the L `models` predicts for each item graded in `step`.
-
-        `step` is one piece of feedback with its decision, from which no model has learned yet. The result is one
-        `Compared`, or (None,) if the feedback grades nothing."""
         lesson = models[0].lesson(step.context, step.feedback, step.extra)
         if lesson is None:
             return (None,)
@@ -463,34 +353,21 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> Tally:
-        """Return a new collector of predicted and given grades, for the report."""
         from heedful.loop.interactions.ordinal.prediction_report import GradeTally
 
         return GradeTally(self._k)
 
     @staticmethod
     def prediction_details() -> type:
-        """Return the msgspec struct of what loops of grades add to the report of predictions
-        (`PredictionReport.details`)."""
         from heedful.results.report import GradeDetails
 
         return GradeDetails
 
     def contradicts(self, model: GradingModel, shared: Any, own: Person | None, step: Step, lesson: Grades) -> bool:
-        """Return whether a grade given differs by two or more from what the model would predict now.
-
-        - `model`, `shared`: the model, and its state for all people
-        - `own`: the person's offset, None without one
-        - `step`: one piece of feedback with the decision that it answers
-        - `lesson`: the training example made of it, items with their grades"""
         predicted = model.grades(shared, own, lesson.x)
         return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return in words why learned lists and lists in the caller's order (the control) cannot be compared.
-
-        `learned` and `control` hold the counts of either sort, and how good they were; `level` says whether all lists
-        have the same score; `forms` are the names of the forms of their feedback."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
     # ------------------------------------------------------------------------ the health of feedback

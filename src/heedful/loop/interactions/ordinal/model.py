@@ -48,10 +48,6 @@ class GradingModel:
     """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, shrink: float = 0.0) -> None:
-        """Make a model of `learner` that has learned nothing, over N features of which the last is the caller's score.
-
-        A learner without thresholds has N + 1 features, the last a constant. If `shrink` > 0, an offset of the score is
-        learned for each person, which counts half after that many of the person's grades."""
         self.learner = learner
         self.shrink = shrink
         self._personal = Personal(learner, shrink)
@@ -67,18 +63,9 @@ class GradingModel:
     # ------------------------------------------------------------------------ proposing
 
     def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Ints:
-        """Return the indices of the candidates x (m, N: m candidates, N features) in the order in which to show them.
-
-        `shared` is the learner's state for all people, `person` the person's own state, None without one; `rng` is not
-        used."""
         return self.order(shared, person, x)
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the indices of the m candidates x (m, N; N features) by score, the highest first, and so by predicted
-        grade (m,).
-
-        Ties go to the higher score that the caller gave in the request (`prior`), then to the lowest index. `shared` is
-        the learner's state for all people, `person` the person's own state, None without one."""
         keys: list[Floats | Ints] = [-x[:, -1]]  # the last is the first to be sorted by
         if self._directed:
             keys.append(-self.scores(shared, person, x))
@@ -108,12 +95,6 @@ class GradingModel:
         return np.array([self.learner.propose(shared, row, rng) for row in self._whole(x)], np.int64)
 
     def effective(self, shared: object, person: Person | None) -> Array:
-        """Return the weight of each of the N features for a person (N,): the sum of the weights for all people and the
-        person's own.
-
-        `shared` is the learner's state for all people, `person` the person's own state, None without one. The last
-        feature is the score that the caller gives a candidate in a request (`prior`); a learner without thresholds has
-        a constant feature after it. The result is empty (0,) for a learner without weights."""
         if not self._directed:
             return np.zeros(0)
         w = np.array(self.learner.weights(shared), np.float64)
@@ -142,9 +123,6 @@ class GradingModel:
         return float(b[grade - 2]) if grade > 1 else None, float(b[grade - 1]) if grade < k else None
 
     def describe_overflow(self, shared: object) -> str:
-        """Return a sentence saying that weights in `shared`, the state for all people, are too large, and what to do.
-
-        Return "" if all of them are smaller than `BEYOND`."""
         if bool((np.abs(self.effective(shared, None)) < BEYOND).all()):  # false of NaN
             return ""
         eta = getattr(self.learner, "eta", None)
@@ -162,7 +140,6 @@ class GradingModel:
     # ------------------------------------------------------------------------ learning
 
     def refusal(self, form: str) -> str | None:
-        """Return why the learner cannot use feedback of the form with the name `form` ("clicks"); None if it can."""
         if form in ("grade", "none"):
             return None
         expected = (
@@ -171,12 +148,6 @@ class GradingModel:
         return f"{expected}; where stars are such numbers, send them as grade" if form == "rating" else expected
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback, grade by grade, in place; return whether there was a grade in it.
-
-        - `context`: the decision answered, with the N features of its m candidates (m, N)
-        - `feedback`: the decoded record of the feedback
-        - `extra`: not used, as grades are for candidates only
-        - `version`: the sequence number of the feedback in the log"""
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -198,10 +169,6 @@ class GradingModel:
         return True
 
     def imitate(self, context: Context) -> bool:
-        """Learn, for all people and in place, the caller's scores of the items shown in a decision as their grades.
-
-        They are learned one by one in the order shown; a score that is no grade is left out. `context` is the decision
-        with its candidates. Return False if there is no grade."""
         k = self.learner.space.k
         given = context.record.proposal.get("scores") or ()
         grades = [(j, int(score)) for j, score in zip(context.record.shown, given) if score in range(1, k + 1)]
@@ -212,11 +179,6 @@ class GradingModel:
         return bool(grades)
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Grades | None:
-        """Return the training example that a piece of feedback makes, items with their grades; None if it grades
-        nothing.
-
-        The items shown come first, in the order shown, then other candidates. `context` is the decision answered,
-        `feedback` the decoded record; `extra` is not used."""
         if feedback.form != "grade":
             return None
         given = dict(zip(feedback.chosen, feedback.values))
@@ -227,7 +189,6 @@ class GradingModel:
     # ------------------------------------------------------------------------ keeping
 
     def proposal_fields(self, y: Ints) -> dict[str, Any]:
-        """Return {}: a proposal of this kind holds nothing besides the list."""
         return {}
 
 

@@ -31,15 +31,11 @@ class GradeTally:
     report."""
 
     def __init__(self, k: int) -> None:
-        """Begin without grades; they are whole numbers from 1 to `k`."""
         self._k = k
         self._given: list[tuple[int, int]] = []  # (seq, grade) of all that was learned
         self._compared: list[tuple[Event, int, str | int, int, int]] = []  # with the place, who, predicted, given
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, Answer]]) -> None:
-        """Add one decision, whose record holds the predicted grade of each item shown.
-
-        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, answer)."""
         predicted = dict(zip(decision.record.shown, decision.record.predicted))
         who = decision.seq if decision.person is None else decision.person
         for event, answer in given:
@@ -49,9 +45,6 @@ class GradeTally:
                     self._compared.append((event, i, who, int(predicted[j]), int(value)))
 
     def report(self) -> PredictionReport:
-        """Return how far predicted grades were from those given, next to a baseline.
-
-        The report's details have `exact`, the share of grades predicted exactly (None without any)."""
         found = sorted(self._compared, key=lambda each: (each[0].seq, each[1]))
         medians = self._medians([event.seq for event, *_ in found])
         scored = [

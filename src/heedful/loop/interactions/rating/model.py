@@ -60,8 +60,6 @@ class RatingModel(Numbered[RatingState]):
     """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, actions: Mapping[str, Any]) -> None:
-        """Make a model of `learner` that has learned nothing; `actions` are the (rating, weight) of each action, by
-        name."""
         super().__init__(
             learner, RatingState(learner.init(generators(0)[2]), empty_matrix(64, 64), np.zeros(64, np.int64), 0)
         )
@@ -91,10 +89,6 @@ class RatingModel(Numbered[RatingState]):
         return np.array(found, np.int64)
 
     def propose(self, shared: RatingState, offer: SlateContext, size: int, rng: np.random.Generator) -> Ints:
-        """Return the numbers of the best `size` items, best first, for the person and items in `offer`.
-
-        `offer` is what the method `offer` returned; `shared` is the learner's state for all people, `rng` the generator
-        of the decision."""
         learner = self.learner._replace(space=self.learner.space._replace(size=size))
         return np.asarray(learner.propose(shared.learned, offer, rng), np.int64)
 
@@ -128,7 +122,6 @@ class RatingModel(Numbered[RatingState]):
     # ------------------------------------------------------------------------ learning
 
     def refusal(self, form: str) -> str | None:
-        """Return why the learner cannot use feedback of the form with the name `form` ("clicks"); None if it can."""
         if form in ("rating", "actions", "none"):
             return None
         low, high = self.learner.space.low, self.learner.space.high
@@ -137,10 +130,6 @@ class RatingModel(Numbered[RatingState]):
         return f"{expected}; {hints[form]}" if form in hints else expected
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback, in place; return whether there was anything to learn.
-
-        Items that are withdrawn by now are left out. `context` is the decision answered, with its candidates' numbers
-        (m,), `feedback` the decoded record; `extra` is not used; `version` is the sequence number of the feedback."""
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -164,11 +153,6 @@ class RatingModel(Numbered[RatingState]):
         return True
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> WeightedRatings | None:
-        """Return the training example that a piece of feedback makes, weighted ratings in the order shown; None if it
-        makes none.
-
-        `context` is the decision answered, with its candidates' numbers (m,), `feedback` the decoded record; `extra` is
-        not used."""
         if feedback.form not in ("rating", "actions"):
             return None
         place = {j: i for i, j in enumerate(feedback.chosen)}

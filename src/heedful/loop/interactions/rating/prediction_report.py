@@ -57,14 +57,10 @@ class RatingTally:
     report."""
 
     def __init__(self, low: float, high: float) -> None:
-        """Begin without ratings, on a scale from `low` to `high`."""
         self._low, self._high = low, high
         self._given: list[_Rating] = []
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, Answer]]) -> None:
-        """Add one decision, whose record holds the rating predicted for each item shown.
-
-        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, answer)."""
         record = decision.record
         predicted = dict(zip(record.shown, record.predicted))
         who = decision.seq if decision.person is None else decision.person
@@ -78,10 +74,6 @@ class RatingTally:
                     self._given.append(rating)
 
     def report(self) -> PredictionReport:
-        """Return the report on predicted ratings, with these details:
-        - `mean`: the mean of the ratings of what was shown; None without any
-        - `picked`: a `Picked` as JSON; None unless people rated two or more items of a list of the control (by the
-          caller's score or at random)"""
         self._given.sort()
         compared = [(each, mean) for each, mean in zip(self._given, self._item_means()) if each.shown]
         scored = [
@@ -134,7 +126,6 @@ class _Means:
     """The running mean of each item's ratings, with one rating equal to the overall mean added."""
 
     def __init__(self, middle: float) -> None:
-        """Begin without ratings; `middle` stands for the overall mean until there is one."""
         self._middle, self._n, self._total = middle, 0, 0.0
         self._items: dict[str, tuple[int, float]] = {}
 

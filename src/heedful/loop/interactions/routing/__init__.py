@@ -98,11 +98,6 @@ class Routing(Coactive):
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        """Return the learner and settings that the options of `heedful init` for loops of routes stand for.
-
-        `given` holds the values of the options: --cost-weight is a setting, --embedding makes the encoding of prompts.
-        `learner` is the learner that was named, None for the default. Raise ValueError, naming the option, if a value
-        is not valid."""
         weight, size = given["cost_weight"], given["embedding"]
         if size is not None:
             check_count("--embedding", size, most=2**20)
@@ -112,12 +107,6 @@ class Routing(Coactive):
 
     @classmethod
     def learner_for(cls, context: Encoding | None) -> str:
-        """Return the learner, with its parameters, of a loop of routes if none is named: with long embeddings it takes
-        smaller steps.
-
-        AdaGrad moves each weight by up to the rate, so the log-odds of prompts like the last one by up to rate times
-        the sum of the |x_i|, which for E numbers of length 1 is about 0.8 sqrt(E). `context` is the encoding of
-        requests, None if there is none."""
         columns = context.columns if isinstance(context, Encoding) else ()  # what is none is refused later
         size = sum(column.size for column in columns if isinstance(column, Vector))
         return f"pairwise-logistic:rate={min(0.3, round(3.0 / math.sqrt(size), 3)) if size else 0.3}"
@@ -126,26 +115,17 @@ class Routing(Coactive):
     def arrange(
         cls, rows: Sequence[Mapping[str, Any]], identifier: str | None, context: Encoding | None
     ) -> tuple[Encoding, Encoding, list[tuple[str, str]]]:
-        """Return (the encoding of the models in `rows`, that of requests, what is crossed with what).
-
-        `identifier` is the column of their names, None to find it; `context` the encoding of prompts, None for texts.
-        Raise ValueError, naming the row and the column, if a row is no model with a cost."""
         items, around = table.encode_models(rows, identifier), table.encode_prompts(context)
         return items, around, table.crosses(items, around)
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
-        """Return the settings that this kind of feedback checks, by name, as they are stored.
-
-        Raise ValueError, naming the setting, if `cost_weight` is not a number from 0 to 1000, if the caller's order is
-        to be imitated, or if the `actions` are not valid."""
         return super().check_settings(settings) | {
             "cost_weight": table.check_weight("cost_weight", settings.cost_weight)
         }
 
     @classmethod
     def check_manifest(cls, manifest: Manifest) -> None:
-        """Raise ValueError, naming the field, if a loop of routes cannot be created with `manifest`."""
         super().check_manifest(manifest)
         if manifest.query is not None:
             raise ValueError(f"query_features: expected none in {cls.loop}, got some")
@@ -153,16 +133,10 @@ class Routing(Coactive):
 
     @classmethod
     def check_items(cls, manifest: Manifest, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Raise ValueError, with the number of the row and the column, if one of `rows` is no model of the loop, or has
-        no cost that makes sense."""
         table.check_models(manifest, rows)
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """Return the learner that `spec` names, over the features in `manifest`.
-
-        Raise ValueError if it belongs to another kind of feedback, cannot learn from thumbs, or draws what it shows
-        itself."""
         if named_interaction(learner_class(spec)) != super().name:
             raise ValueError(f"learner: expected one that is taught what is better, such as perceptron, got {spec}")
         learner = super().make_learner(spec, manifest)
@@ -174,14 +148,11 @@ class Routing(Coactive):
         return learner
 
     def caveats(self) -> list[str]:
-        """Return a sentence for each thing that the settings make impossible to measure."""
         if self.manifest.settings.control > 0.0:
             return []
         return ["control 0: no prompt goes to your first model, so that it got better cannot be shown"]
 
     def check_context(self, context: Mapping[str, Any]) -> None:
-        """Raise ValueError, naming the field, if the `context` of a request lacks the prompt, a text in it is none, or
-        its cost weight makes no sense."""
         if context.get(table.WEIGHT) is not None:
             table.check_weight(table.WEIGHT, context[table.WEIGHT])
         around = self.manifest.context
@@ -210,7 +181,6 @@ class Routing(Coactive):
         return names
 
     def introduce(self) -> list[str]:
-        """Return sentences for the user who has created a loop: what it chooses by, and what a request may say."""
         settings, around = self.manifest.settings, self.manifest.context
         columns = () if around is None else around.columns
         by = ", ".join(column.name for column in columns if column.name != table.WEIGHT and column.kind != "ignored")
@@ -223,7 +193,6 @@ class Routing(Coactive):
         ]
 
     def describe(self) -> Card:
-        """Return the description of loops of routes, from which pages and commands are written."""
         return (
             super()
             .describe()
@@ -247,14 +216,11 @@ class Routing(Coactive):
         )
 
     def example(self, model: Any, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return (an answer in words, the same answer as JSON fields of feedback), to show how a decision can be
-        answered."""
         if len(shown) > 1:
             return "prefers the first", {"choice": "first"}
         return "likes it", {"thumb": "up"}
 
     def example_request(self) -> list[str]:
-        """Return the options of `heedful decide` that say for which prompt to choose a model."""
         around = self.manifest.context
         first = next((c for c in (() if around is None else around.columns) if c.kind != "ignored"), None)
         numbers = isinstance(first, Vector)
@@ -262,7 +228,6 @@ class Routing(Coactive):
         return ["--context", f'{{"{name}": [...]}}' if numbers else f'{{"{name}": "THE {name.upper()}"}}']
 
     def tell_explanation(self, told: Explanation) -> list[Part]:
-        """Return an explanation of a decision, `told`, as lines and tables; first how probable a thumb up was."""
         predicted = told.prediction or {}
         likely = share(predicted.get("thumb", 0.0))
         line = (
@@ -271,7 +236,6 @@ class Routing(Coactive):
         return [Line(line), *super().tell_explanation(told)]
 
     def findings(self, found: Report) -> Findings:
-        """Return the report `found` in words and pictures: thumbs less cost of learned routes and of the control."""
         notes = (
             "A thumb up counts 1, a thumb down 0, an edit the share of the answer that it left; less the cost of the "
             "model times the cost weight of the request. Choices between two answers teach, and are not counted.",
@@ -284,35 +248,24 @@ class Routing(Coactive):
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> RouteModel:
-        """Return a model that has learned nothing."""
         return RouteModel(self.learner, self._shrink, self._costs)
 
     def columns(self, model: Any) -> Columns | None:
-        """Return None: thumbs are learned one at a time."""
         return None
 
     def order(self, model: Any, shared: Any, own: Person | None, x: Floats) -> Ints:
-        """Return the indices of the m candidates `x` (m, N), with N features each, by utility, best first (m,).
-
-        `model` holds the learner, `shared` its state for all people, `own` the person's own weights, None without."""
         found: Ints = model.order(shared, own, x)
         return found
 
     def predict(self, model: Any, shared: Any, own: Person | None, x: Floats) -> list[ItemPrediction]:
-        """Return how probable a thumb up is for each of the m candidates `x` (m, N), with N features each, in their
-        order.
-
-        `model` holds the learner, `shared` its state for all people, `own` the person's own weights, None without."""
         return [ItemPrediction(float(p)) for p in model.approvals(shared, own, x)]
 
     def why_not_predicted(self, shared: Any) -> str:
-        """Return "": a probability is always predicted."""
         return ""
 
     # ------------------------------------------------------------------------ deciding
 
     def check_show(self, show: object) -> None:
-        """Raise ValueError unless `show`, the number of models to show, is 1, or 2 to choose between."""
         check_count("show", show)
         if show not in (1, 2):
             raise ValueError(f"show: expected 1, or 2 to choose between, in {self.loop}, got {describe(show)}")
@@ -326,13 +279,6 @@ class Routing(Coactive):
         eligible: Any,
         rng: np.random.Generator,
     ) -> Proposal:
-        """Return the model or the two models to show for the request `asked`, with the probability of showing just
-        them.
-
-        - `model`, `shared`: the model, and its state for all people
-        - `own`: the weights of this person alone, None without them
-        - `eligible`: not used
-        - `rng`: the random generator of this decision"""
         settings, request = self.manifest.settings, asked.request._replace(show=asked.request.show or 1)
         drawing = Drawing(model, settings.temperature)
         draws = (None, drawing.chance_of(shared, own, request.x), None)
@@ -343,9 +289,6 @@ class Routing(Coactive):
     # ------------------------------------------------------------------------ taking feedback
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
-        """Return why `feedback` cannot answer a decision that showed the models `shown` (indices); None if it can.
-
-        A thumb and an edit judge the answer of one model, which was shown; a choice is between two."""
         if feedback.form == "thumb":
             if not feedback.chosen and len(shown) != 1:
                 return f"item: expected the model whose answer is judged, as {len(shown)} were shown, got none"
@@ -358,10 +301,6 @@ class Routing(Coactive):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[Any]) -> Explanation:
-        """Return why the first model of a decision was chosen before the next best: by which features and which cost.
-
-        `context` is the `decision` with its candidates' features, `past` the log up to it, from which the model of that
-        time is learned again."""
         record, names, x, person = decision.record, decision.names, context.x, decision.person
         first, seen = record.shown[0], set(record.shown[1:])
         rest = [j for j in range(len(x)) if j != first and (not seen or j in seen)]
@@ -399,18 +338,12 @@ class Routing(Coactive):
         )
 
     def item_scores(self, model: Any, person: str | None, x: Any, places: Sequence[int]) -> Floats | None:
-        """Return the utilities (k,) of the k candidates at the indices `places`, by `model`, for `person`.
-
-        `x` are the N features of all m candidates (m, N)."""
         return np.asarray(model.utilities(model.shared, own_state(model.people, person), x[list(places)]))
 
     def contributions(self, model: Any, person: str | None, x: Any, place: int) -> Contributions:
-        """Return how much each feature of the candidate with the index `place` contributes to its utility for `person`,
-        by `model`; the cost is a part of its own.
-
-        The parts of the probability sigma(m) are those of its integral from m = 0 on, along a straight line (integrated
-        gradients; Sundararajan et al. 2017): weight times value times (sigma(m) - 1/2) / m. The numbers of an embedding
-        are one part together. `x` are the N features of the m candidates (m, N)."""
+        """The parts of the probability sigma(m) are those of its integral from m = 0 on, along a straight line
+        (integrated gradients; Sundararajan et al. 2017): weight times value times (sigma(m) - 1/2) / m. The numbers of
+        an embedding are one part together, the cost is another."""
         own, row = own_state(model.people, person), x[place]
         w = model.effective(model.shared, own)
         m = float(model.margins(model.shared, own, x[[place]])[0])
@@ -445,21 +378,15 @@ class Routing(Coactive):
         return found
 
     def adds_up(self, model: Any, person: str | None, feedback: FeedbackRecord) -> bool:
-        """Return False: what a thumb changes depends on how probable it was."""
         return False
 
     def full_spec(self, spec: str) -> str:
-        """Return `spec`, the name of a learner. Raise ValueError if it names a policy, which does not learn."""
         if spec == CHEAPEST or spec.startswith((ALWAYS, COST_WEIGHT)):
             told = "a policy, which Loop.evaluate compares and which cannot serve"
             raise ValueError(f"learner: expected the name of a learner, got {spec}, {told}")
         return spec
 
     def candidate(self, spec: str) -> RouteModel:
-        """Return an untrained model of another learner or policy, to be evaluated on this loop's log.
-
-        `spec` names a learner, "always:MODEL", "cheapest", or "cost-weight:W", the loop's learner with another cost
-        weight. Raise ValueError if there is no such learner, model or weight."""
         if spec == CHEAPEST:
             return FixedRoute(self.learner, self._costs, None)
         if spec.startswith(ALWAYS):
@@ -478,13 +405,9 @@ class Routing(Coactive):
         return RouteModel(self.make_learner(spec, self.manifest), self._shrink, self._costs)
 
     def baselines(self, items: Sequence[str]) -> Sequence[str]:
-        """Return the policies that learners are compared with if none is named: the cheapest, and each of `items`, the
-        models on offer, if there are few."""
         return [CHEAPEST, *(f"{ALWAYS}{name}" for name in items if len(items) <= FEW and name in self._models)]
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the measures of predictions by which learners are compared: the squared error of predicted answers,
-        and the cost of what they would choose."""
         about = (
             "Squared error is that of the predicted probability of a thumb up and the thumb (1 or 0, of an edit the "
             "share that was left), or of the probability that the chosen of two answers is chosen and 1; each before "
@@ -499,12 +422,6 @@ class Routing(Coactive):
         )
 
     def compare(self, models: Sequence[Any], step: Step) -> Sequence[Compared | None]:
-        """Return (squared errors, costs) of L policies, `models`, for `step`: one piece of feedback with the decision
-        that it answers.
-
-        - squared error: of the thumb or the choice that each policy predicts; None if the feedback is none, nor an edit
-        - cost: of the language model that each policy would have chosen, nan if that was no candidate; None unless one
-          answer was shown and judged"""
         shown, x, person = step.context.record.shown, step.context.x, step.decision.person
         own = [own_state(model.people, person) for model in models]
         missed = _missed(models, own, x, self.answer(step.decision, step.feedback))
@@ -517,7 +434,6 @@ class Routing(Coactive):
         return error, Compared(np.array(cost)[:, None], np.ones(1), most=float(prices.max()))
 
     def list_measures(self) -> tuple[Measure, ...]:
-        """Return what a policy is worth: thumbs up less cost weight times cost, and thumbs up."""
         low, high = self.span()
         what = "of the answers that a policy would have shown: those that were shown, each weighted by the probability "
         what += "with which the policy would have chosen its model over that with which it was chosen."
@@ -529,8 +445,6 @@ class Routing(Coactive):
         )  # fmt: skip
 
     def list_scores(self, step: Step) -> Sequence[float] | None:
-        """Return (thumb less charge, thumb) of the answer that was judged in `step`; None if it judges none, or two
-        were shown."""
         thumbs = self.answer(step.decision, step.feedback).values
         if len(step.context.record.shown) != 1 or not thumbs:
             return None
@@ -538,26 +452,20 @@ class Routing(Coactive):
         return max(thumb - float(self._costs.charge(step.context.x[[model]])[0]), -1.0), thumb
 
     def places(self, models: Sequence[Any], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        """Return None: one model is shown."""
         return None
 
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> ThumbTally:
-        """Return a new collector of predictions and thumbs, which compares their squared error with that of the mean
-        thumb."""
         return ThumbTally()
 
     @staticmethod
     def prediction_details() -> type:
-        """Return the msgspec struct of what loops of routes add to the report of predictions
-        (`PredictionReport.details`)."""
         from heedful.results.report import RouteDetails
 
         return RouteDetails
 
     def span(self) -> tuple[float, float]:
-        """Return (-1, 1): the least and the greatest value of a thumb less its charge."""
         return -1.0, 1.0
 
     def answer(self, decision: LoggedDecision, feedback: FeedbackRecord) -> Answer:
@@ -567,10 +475,7 @@ class Routing(Coactive):
         return Answer({(feedback.chosen or list(shown))[0]: (1.0 + feedback.values[0]) / 2.0})
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return the thumb on the answer of a single model, less its charge, at least -1; None if `answers`, the
-        feedback on `decision`, have none.
-
-        A thumb up is 1, one down 0, an edit the share that it left. The first of `answers` that judges counts."""
+        """Return the thumb on the answer of a single model, less its charge, at least -1."""
         charges = list(decision.record.proposal.get("charges") or ())
         if len(decision.record.shown) != 1 or len(charges) != 1:
             return None
@@ -578,10 +483,6 @@ class Routing(Coactive):
         return next((max(thumb - charges[0], -1.0) for thumb in thumbs), None)
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return in words why learned routes and the control (the first model) cannot be compared.
-
-        `learned` and `control` hold the counts of either; `level` says whether all have the same score; `forms` are the
-        names of the forms of their feedback."""
         if self.manifest.settings.control == 0.0 and control.shown == 0:
             return "no prompt goes to your first model, as control is 0: there is nothing to compare with"
         for arm, how in ((learned, "what was learned"), (control, "your first model")):
@@ -592,16 +493,12 @@ class Routing(Coactive):
         return "too few people have answered: of either kind it takes the answers of two at least"
 
     def order_reader(self) -> Any:
-        """Return a model that reads feedback as a better order, without costs."""
         return _Reader(self.learner, 0.0, self._costs)
 
     # ------------------------------------------------------------------------ the health of feedback
 
     def contradicts(self, model: Any, shared: object, own: Person | None, step: Step, lesson: Lesson | Thumb) -> bool:
-        """Return whether the model now predicts the opposite of the feedback in `step`.
-
-        That is a thumb, or the share that an edit left, of which more than half is missed; or a choice of the answer
-        that is less probable to have a thumb up. The arguments are those of `Interaction.contradicts`."""
+        """Return whether more than half of a thumb is missed, or the less probable of two answers was chosen."""
         x, answer = step.context.x, self.answer(step.decision, step.feedback)
         margins = model.margins(shared, own, x)
         if answer.values:
@@ -610,11 +507,9 @@ class Routing(Coactive):
         return any(margins[better] < margins[worse] for better, worse in answer.pairs)
 
     def error(self, model: Any, step: Step) -> float | None:
-        """Return the squared error of what was predicted of the feedback in `step`; None if nothing was."""
         return Interaction.error(self, model, step)
 
     def gains(self, model: Any, shared: object, own: Person | None, step: Step) -> tuple[float, float] | None:
-        """Return None: feedback corrects no list."""
         return None
 
 
@@ -622,7 +517,6 @@ class _Reader(RouteModel):
     """A model that reads feedback of every form that a loop of routes takes."""
 
     def refusal(self, form: str) -> str | None:
-        """Return None: feedback is read whether a learner could use it or not."""
         return None
 
 

@@ -21,9 +21,6 @@ class GradedThumb(Thumb):
     """A thumb up (1) or down (-1) on an answer, or a number between them where an edit left a part of it."""
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the JSON fields of the thumb, from the logged `record`; of an edit, the share that it changed.
-
-        `decided` is the decision that the feedback answers."""
         line = super().write(record, decided)
         if abs(record.values[0]) == 1.0:
             return line
@@ -31,7 +28,6 @@ class GradedThumb(Thumb):
         return {"edit": {"changed": (1.0 - record.values[0]) / 2.0}} | item
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return in words what the feedback `lesson` in the log says: a thumb, or how much of an answer was changed."""
         of = f" of {lesson.chosen[0]}" if lesson.chosen else ""
         if abs(lesson.values[0]) == 1.0:
             return f"Thumb {'up' if lesson.values[0] > 0.0 else 'down'} for the answer{of}"
@@ -53,10 +49,7 @@ class AnswerEdit(Edit):
     example: Any = {"from": "the answer", "to": "the edited answer"}  # noqa: RUF012  # nobody writes to it
 
     def parse(self, value: object, given: Mapping[str, object]) -> Feedback:
-        """Return the edit `value` as a thumb: 1 - 2 c, where c is the share that was changed, 0 to 1.
-
-        `given` may name the `item` (model) whose answer was edited. Raise ValueError, naming the field, unless `value`
-        is one of the two objects."""
+        """The number is 1 - 2 c, where c is the share that was changed."""
         item = given.get("item")
         names = () if item is None else (check_id("item", item),)
         if isinstance(value, Mapping) and set(value) == {"changed"}:

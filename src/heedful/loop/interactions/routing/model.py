@@ -43,7 +43,6 @@ class Costs(NamedTuple):
 
     @property
     def columns(self) -> Ints:
-        """the indices of all of these features, which learning does not see (3 C,)"""
         return np.concatenate([self.raw, self.given, self.missing])
 
     def price(self, x: Floats) -> Array:
@@ -64,17 +63,10 @@ class RouteModel(Model):
     """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, shrink: float, costs: Costs) -> None:
-        """Make a model of `learner` that has learned nothing; `costs` says what candidates cost.
-
-        If `shrink` > 0, each person gets weights of their own, which count half after that many pieces of feedback."""
         super().__init__(learner, shrink)
         self.costs = costs
 
     def effective(self, shared: Any, person: Person | None) -> Array:
-        """Return the weights of the N features (N,) for a person: those for all people plus the person's own.
-
-        `shared` is the learner's state for all people, `person` the person's own state, None without one. The caller
-        gives no score, so the last is 0."""
         w = super().effective(shared, person)
         w[-1] = 0.0
         return w
@@ -99,28 +91,18 @@ class RouteModel(Model):
         return self.approvals(shared, person, x) - self.costs.charge(x)
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the indices of the m candidates `x` (m, N), with N features each, by utility, best first (m,); ties to
-        the lowest index.
-
-        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         return np.argsort(-self.utilities(shared, person, x), kind="stable")
 
     def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Ints:
-        """Return what `order` returns; `rng` is not used."""
         return self.order(shared, person, x)
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
-        """Return the training example that a piece of feedback makes, without costs; None if there is nothing to learn.
-
-        A thumb is compared with no others: each model has a feature of its own, whose weight says what is usual for it.
-        `context` is the decision that it answers, `feedback` the decoded record; `extra` is not used."""
         x = np.array(context.x, np.float64)
         x[:, self.costs.columns] = 0.0
         found = super().lesson(context._replace(x=x), feedback, extra)
         return found._replace(among=None) if isinstance(found, Thumb) else found
 
     def refusal(self, form: str) -> str | None:
-        """Return why feedback of the form with the name `form` ("thumb") is not taken; None if it is."""
         if form in ("thumb", "choice", "better", "none"):
             return super().refusal(form)
         return f"{form}: expected thumb, edit, choice, better or none: this loop learns which answers are good"
@@ -143,16 +125,12 @@ class Drawing:
     """Proposals of a model of routes: the first is drawn by inverse gap weighting, the others follow by utility."""
 
     def __init__(self, model: RouteModel, temperature: float) -> None:
-        """Draw around the utilities of `model`; at a higher `temperature` others are tried more often."""
         self._model, self._temperature = model, temperature
 
     def _gamma(self, shared: Any) -> float:
         return STEEPNESS * math.sqrt(getattr(shared, "t", 0) + 1.0) / self._temperature
 
     def chances(self, shared: Any, person: Person | None, x: Floats) -> Array:
-        """Return the probability (m,) with which each of the m candidates `x` (m, N) is drawn as the first.
-
-        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         u = self._model.utilities(shared, person, x)
         best = int(u.argmax())
         found: Array = 1.0 / (u.size + self._gamma(shared) * (u[best] - u))
@@ -160,22 +138,15 @@ class Drawing:
         return found
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the indices of the m candidates `x` (m, N) by utility, best first (m,), with nothing drawn.
-
-        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         return self._model.order(shared, person, x)
 
     def propose(self, shared: Any, person: Person | None, x: Floats, rng: np.random.Generator) -> Drawn:
-        """Return a proposal among the m candidates `x` (m, N), drawn with `rng`.
-
-        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         drawn = int(np.searchsorted(np.cumsum(self.chances(shared, person, x)), rng.random(), "right"))
         order = self.order(shared, person, x)
         first = min(drawn, len(x) - 1)
         return Drawn(np.concatenate([[first], order[order != first]]), self._gamma(shared))
 
     def proposal_fields(self, y: Drawn) -> dict[str, Any]:
-        """Return what the proposal `y` holds besides the models, by name, as JSON."""
         return {"gamma": y.gamma}
 
     def chance_of(self, shared: Any, person: Person | None, x: Floats) -> Callable[[Ints, Ints], float]:
@@ -196,15 +167,10 @@ class FixedRoute(RouteModel):
     """A policy that learns nothing, to compare with: always one model, or always the cheapest."""
 
     def __init__(self, learner: Any, costs: Costs, column: int | None) -> None:
-        """Make the policy that shows the model whose feature at the index `column` is 1; with None, the cheapest.
-
-        `learner` is not used, `costs` says what candidates cost."""
         super().__init__(learner, 0.0, costs)
         self._column = column
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the index of the model that is always shown (1,), or none if it is no candidate; or the indices of all
-        m candidates `x` (m, N) by cost (m,)."""
         if self._column is not None:
             return np.flatnonzero(x[:, self._column] == 1.0)
         return np.argsort(self.costs.price(x), kind="stable")
@@ -214,11 +180,9 @@ class FixedRoute(RouteModel):
         return np.full(len(x), np.nan)
 
     def effective(self, shared: Any, person: Person | None) -> Array:
-        """Return no weights, (0,)."""
         return np.zeros(0)
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Return False: nothing is learned."""
         return False
 
 

@@ -32,9 +32,6 @@ class ThumbTally:
         self._judged: list[tuple[Event, int, str | int, float, float]] = []  # place, who, predicted, thumb
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, Answer]]) -> None:
-        """Add one decision, whose record holds the probability of a thumb up for each model that it showed.
-
-        `given` is the feedback on the `decision` that was not undone: pairs (event in the log, answer)."""
         record = decision.record
         if record.arm == "imported" or not record.predicted:
             return
@@ -44,10 +41,6 @@ class ThumbTally:
             self._judged += [(event, i, who, predicted[j], v) for j, v in answer.values.items() if j in predicted]
 
     def report(self) -> PredictionReport:
-        """Return the report: the mean squared error of predicted thumbs, with details.
-
-        The details are `predicted`, the mean probability that was predicted, and `came`, the mean thumb; None without
-        any. A loop that is neither too hopeful nor too timid has two means alike."""
         scored, total = [], 0.0
         for n, (event, i, who, predicted, thumb) in enumerate(sorted(self._judged, key=lambda each: each[0].seq)):
             mean = total / n if n else 0.5
