@@ -179,9 +179,7 @@ class Catalogue:
 
     def _numbers_apart(self, rows: Ints) -> Ints:
         """Return the numbers (m,) by which learners know the items with these `rows` (m,), one for each set of features
-        of an item.
-
-        A row is an index in the catalogue's array of features; `number` counts the numbers."""
+        of an item."""
         there = self._number_at
         for row in rows.tolist():
             if row not in there:

@@ -146,9 +146,8 @@ class Decider:
     def _earlier_decision(
         self, id: str, known: LoggedDecision, candidates: object, person: str | None, after: object
     ) -> Decision:
-        """Return `known`, the decision made earlier under `id`, unchanged even if model and items have changed since.
-
-        Raise ValueError if it was for another `person`, on other `candidates`, or not the page `after` the same one."""
+        """Return `known`, the decision made earlier under `id`, unchanged even if model and items have changed
+        since."""
         names, page = self.projection.requests.requested_names(candidates), known.record.after
         same = (page or None) == (None if after is None else records.check_id("after", after))
         if names is not None and page and same and person == known.person:
@@ -231,13 +230,7 @@ class Decider:
     def _pairing(
         self, state: PublishedState, own: Person | None, asked: DecisionRequest
     ) -> tuple[Pairing | None, Ints | None]:
-        """Return what an experiment needs of the request `asked`: (pairing, ranking of the candidate learner).
-
-        An experiment compares a candidate learner with the one that serves. The pairing holds both learners' rankings,
-        to draft a list from; it is None if the person takes no part, or if an earlier page of the list was not drafted
-        in the experiment. Both are None if no experiment runs. Rankings are indices (m,) of the m candidates that no
-        earlier page showed, best first. `state` is the published state, `own` what was learned for the person alone
-        (None if nothing was)."""
+        """Return what an experiment needs of the request `asked`: (pairing, ranking of the candidate learner)."""
         id, request, person, *_, before = asked
         running, seed = state.running, self.settings.seed
         if running is None or not state.interaction.interleaves:
@@ -386,10 +379,7 @@ def _at_other_time(known: LoggedDecision, when: int) -> bool:
 
 def _leave_out_earlier(order: Ints, request: Request, before: EarlierPages) -> tuple[Ints, Ints]:
     """Return (ranking, above): a ranking of the m candidates that no earlier page showed (m,), and how many that one
-    did show stand above each of them (m,).
-
-    `order` ranks all candidates of the `request`, by index, best first; `before` describes the earlier pages. What is
-    returned numbers the candidates that are left from 0."""
+    did show stand above each of them (m,)."""
     gone = np.array([name in before.shown for name in request.called], np.bool_)
     number = np.cumsum(~gone) - 1
     left, above = order[~gone[order]], np.cumsum(gone[order])[~gone[order]]
@@ -433,10 +423,7 @@ def to_decision(id: str, known: LoggedDecision, seq: int | None = None) -> Decis
 
 
 def _draw_arm(settings: Settings, rng: np.random.Generator) -> Arm:
-    """Return by which policy a decision is made, drawn with `rng` by the shares in `settings`.
-
-    It is "learned" (the model's list), "control" (the caller's own order, for comparison) or "sampled" (drawn at random
-    around the model's list)."""
+    """Return by which policy a decision is made, drawn with `rng` by the shares in `settings`."""
     drawn = rng.random()
     if drawn < settings.control:
         return "control"

@@ -175,10 +175,7 @@ class _Fold:
 
 
 def _version(projection: Projection, told: str, spec: str) -> int:
-    """Return the version, a sequence number in the log, that the text `told` in a learner's name `spec` states.
-
-    Raise ValueError if it is no number, or the log has no such event.
-    """
+    """Return the version, a sequence number in the log, that the text `told` in a learner's name `spec` states."""
     if _is_number(told):
         last = projection.log.last()[0]
         if len(told) > 18 or int(told) > last:
@@ -195,8 +192,7 @@ def _is_number(told: str) -> bool:
 
 def _start(projection: Projection, told: str, spec: str) -> int:
     """Return the version after which a learner begins to learn, from `told`, a sequence number or a date in its name
-    `spec`.
-    """
+    `spec`."""
     try:
         when = None if _is_number(told) else check_time("learner", told)
     except ValueError:

@@ -90,11 +90,8 @@ class FeedbackReader:
     def _resolve(
         self, given: records.Feedback, form: Mapping[str, object], known: LoggedDecision
     ) -> tuple[FeedbackRecord, Floats | None]:
-        """Look up the names in a piece of feedback in its decision; return (its record for the log, features or None).
-
-        `given` is the checked feedback, `form` its fields as they came, `known` the decision that it answers. The
-        features are those of an object that was not among the candidates, such as a text that the person edited;
-        otherwise None. Raise LookupError with the reason if the feedback does not fit what was shown."""
+        """Look up the names in a piece of feedback in its decision; return (its record for the log, features or
+        None)."""
         requests, record, names, said = self.projection.requests, known.record, known.names, None
         later = [self.projection.find_decision(id) for id in given.chain]
         elsewhere = [n for each in later if each is not None for at, n in each.record.unknown if at >= 0]
@@ -155,11 +152,7 @@ class FeedbackReader:
 
     def _link(self, known: LoggedDecision) -> Callable[[str], tuple[int, dict[str, int]]]:
         """Return a function that looks up a later decision in a chain of clicks, which begins with the decision
-        `known`.
-
-        In a chain a person searched several times for the same need. Given a decision's id, the function returns
-        (sequence number, candidate's index by name for each item shown). It raises LookupError for a decision that is
-        not in the log, was shown to another person, is not later, or was not shown."""
+        `known`."""
 
         def find(id: str) -> tuple[int, dict[str, int]]:
             later = self.projection.find_decision(id)

@@ -197,10 +197,8 @@ class _Reading:
         )  # fmt: skip
 
     def _compare(self, person: str | None, claims: dict[Any, float]) -> tuple[int, int]:
-        """Return (how many questions the person had answered before, how many of these they answered differently then).
-
-        `claims` is what a piece of feedback says: {question: number}, as `Interaction.claims` returns it; answers
-        differ if their numbers differ by 1 or more."""
+        """Return (how many questions the person had answered before, how many of these they answered differently
+        then)."""
         if person is None:
             return 0, 0
         said = self._said.setdefault(person, {})
@@ -368,9 +366,7 @@ def _status(shown: ShownDecision, until: int, limit: float) -> str | None:
 
 
 def _corrections(gains: Sequence[tuple[float, float]]) -> Corrections | None:
-    """Return the quality of corrections, each given as (utility gained, the most that could be gained).
-
-    Return None if nothing could be gained in any."""
+    """Return the quality of corrections, each given as (utility gained, the most that could be gained)."""
     known = [each for each in gains if each[1] > 0.0]
     if not known:
         return None

@@ -233,10 +233,7 @@ def answered_at(
 
 
 def _with_silence(lists: Sequence[_ScoredList], none_after: float | None, until: int) -> list[_ScoredList]:
-    """Return `lists` as they count: if silence is an answer after `none_after` seconds, younger ones are not scored.
-
-    A list that is old enough has the score of its answers, or that of none; a younger one does not count even if it is
-    answered, as those like it that will not be have not said so yet."""
+    """Return `lists` as they count: if silence is an answer after `none_after` seconds, younger ones are not scored."""
     return [each if is_over(none_after, each.time, until) else each._replace(score=None) for each in lists]
 
 
@@ -267,9 +264,7 @@ def _series(lists: list[_ScoredList]) -> tuple[Window, ...]:
 
 def _difference(lists: Sequence[_ScoredList], low: float, high: float) -> Difference | None:
     """Return the mean score of learned lists minus that of control lists, with its interval; None if it cannot be
-    computed.
-
-    Scores lie between `low` and `high`; lists that were not answered do not count."""
+    computed."""
     if not lists:
         return None
     numbers: dict[str | int, int] = {}

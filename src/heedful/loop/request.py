@@ -257,9 +257,7 @@ class Requests:
         return split_unknown(names, candidates, prior, known)
 
     def _are_items(self, candidates: Sequence[Any]) -> bool:
-        """Return whether candidates are items of the catalogue, and not mappings with attributes of their own.
-
-        Mappings without any feature are items if one of them names an item on offer."""
+        """Return whether candidates are items of the catalogue, and not mappings with attributes of their own."""
         if not _objects(candidates) or self._says(candidates):
             return True
         objects = [each for each in candidates if isinstance(each, Mapping)]
@@ -315,10 +313,7 @@ class Requests:
 
     def _on_offer(self, candidates: object) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
         """Return (names, versions, rows) of candidates that are named items of the catalogue, in the order of the
-        request.
-
-        A version is the sequence number of the event that put the item on offer, a row its index in the catalogue's
-        array. Raise ValueError for a name that comes twice, and LookupError for an item that is not on offer."""
+        request."""
         if type(candidates) is list:  # nearly always: what is on offer has been through the door
             try:
                 items, rows = self.catalogue.standing(candidates)
@@ -339,9 +334,7 @@ class Requests:
         return NotOnOffer(f"candidates: expected {expected}, got {describe(name)}; put it on offer first")
 
     def _matrix(self, features: npt.NDArray[Any]) -> Features:
-        """Return candidates that are given as an array of features (m, n), m candidates with n features, as float32.
-
-        Raise ValueError for another shape, or a number that is not finite."""
+        """Return candidates that are given as an array of features (m, n), m candidates with n features, as float32."""
         shape = features.shape
         if features.ndim != 2 or shape[1] != self._n_items or not 1 <= shape[0] <= records.MOST_CANDIDATES:
             got = " x ".join(map(str, shape)) or "a number"
@@ -360,10 +353,7 @@ class Requests:
         self, candidates: Sequence[Mapping[str, object]]
     ) -> tuple[tuple[str, ...], Features, Sequence[Mapping[str, object]]]:
         """Return (names, features, attributes for the log) of m candidates that bring attributes of their own, features
-        (m, n).
-
-        What one that names an item on offer does not say is as in the catalogue. No attributes are returned if they
-        would not say it all again, as for an item that was put on offer as features."""
+        (m, n)."""
         _check_few(candidates)
         current, kept = self.catalogue.current, list(candidates)
         identifier = self.manifest.encoding.identifier or "id"
@@ -403,10 +393,7 @@ class Requests:
 
     def _query_rows(self, candidates: Sequence[object], called: Sequence[str] = ()) -> Features:
         """Return the query features (m, Q) of m candidates: Q features of each that the request gives, such as a search
-        score.
-
-        `called` are the names of the candidates, for messages. Raise ValueError, naming the field, for a feature that
-        is missing or not declared."""
+        score."""
         query = self._query
         assert query is not None
         out = np.empty((len(candidates), query.size), np.float32)
@@ -449,10 +436,7 @@ class Requests:
 
     def _scores(self, prior: object, m: int, names: Sequence[str]) -> list[float | None]:
         """Return the caller's scores of `m` candidates as they were given, None for a candidate without; [] if none
-        were.
-
-        `prior` is a mapping from `names`, a sequence in their order, or None. Raise ValueError, naming the field, for
-        anything else."""
+        were."""
         if prior is None:
             return []
         if isinstance(prior, Mapping):
@@ -471,10 +455,7 @@ class Requests:
         self, rows: Ints | None, came: Features | None, context: Features | None, prior: Sequence[float]
     ) -> Any:
         """Return what the learner sees of m candidates: N features with the scores `prior` last (m, N), or numbers of
-        items (m,).
-
-        `rows` (m,) are the rows of items in the catalogue, `came` the features that came with the request, `context`
-        those of the context; each may be None."""
+        items (m,)."""
         if self._by_number and rows is not None:
             return self.catalogue.items_at(rows)
         if self._blind:
@@ -582,11 +563,7 @@ class Requests:
         self, given: Feedback, decision: DecisionRecord, base: int, X: Floats
     ) -> tuple[FeedbackRecord, Features | None]:
         """Return (record, features) of a correction of the candidate with index `base`, out of m candidates with n
-        features `X` (m, n).
-
-        A correction stands for a new object, the candidate with the columns that the person changed, whose features
-        (n,) are returned; or, if `given` says so, for the candidate whose features are nearest to that, and then the
-        features are None."""
+        features `X` (m, n)."""
         encoding = self._candidates
         changed = given.given if given.given is not None else {self._text_column(): given.text}
         try:
@@ -759,10 +736,7 @@ def _numbers(m: int) -> tuple[str, ...]:
 
 def _standardise(given: Sequence[float | None]) -> tuple[float, ...]:
     """Return the caller's scores `given` of m candidates, standardised to mean 0 and variance 1; () if there are none,
-    or all are equal.
-
-    A candidate without a score (None) gets 0, the mean. After this only the order and relative distances of scores
-    matter, whatever their scale."""
+    or all are equal."""
     largest = max((abs(score) for score in given if score is not None), default=0.0)
     if largest == 0.0:
         return ()

@@ -115,10 +115,7 @@ def seal(projection: Projection, events: int = EVENTS) -> Sealed:
 
 def _compile(folder: Path, model: LoopModel, columns: Columns, sealed: list[Segment]) -> None:
     """Compile the code by which a model learns from the segments `sealed`, so that it is on disk when the loop is
-    opened next; nothing is learned.
-
-    If that fails, nothing is reported: the code is compiled when it is needed. `folder` has the files, and `columns`
-    says how training examples are stored."""
+    opened next; nothing is learned."""
     for segment in sealed:
         with suppress(Exception), open_segment(folder, segment) as file:
             for _, _, found in runs(file, columns, 0, segment.last, Retractions(), ()):
@@ -253,9 +250,7 @@ def _blocks(
     projection: Projection, model: LoopModel, columns: Columns | None, first: int, last: int
 ) -> Iterator[tuple[list[Any], list[tuple[int, Encoded | None]]]]:
     """Yield (rows, examples) of the events with sequence numbers `first` to `last`: rows of the log, and (sort, arrays
-    or None) of the training example of each.
-
-    A block has `BLOCK` events, or fewer if their candidates have more than `NUMBERS` features."""
+    or None) of the training example of each."""
     log = projection.log
     rows: list[Any] = []
     examples: list[tuple[int, Encoded | None]] = []
@@ -289,9 +284,7 @@ def _lesson(
     projection: Projection, model: LoopModel, columns: Columns | None, event: Event, decided: Event | None
 ) -> tuple[int, Encoded | None]:
     """Return (sort, example) of an event: what sort of training example it is (a number), and its arrays if it is
-    stored in columns, else None.
-
-    `decided` is the event of the decision that it answers; None if it is no feedback."""
+    stored in columns, else None."""
     if decided is None:
         return NONE, None
     feedback = records.decode_feedback(event.payload)
@@ -311,12 +304,7 @@ def _example_columns(
     pa: Any, found: list[Encoded | None], like: tuple[Any, ...], known: Floats
 ) -> tuple[list[Any], Floats]:
     """Return (the columns of the training examples of a block of a segment, the features of all candidates that later
-    blocks may refer to).
-
-    `found` are the examples, None for an event that is none, and `known` (r, N - 1) the features of candidates of
-    blocks before. The columns are: whether these are forgotten with this block, since they have become too many;
-    features of candidates that are not known, as float32 or, if they do not fit, as float64; then `_LISTS`; then the
-    other fields of proposals, which are like `like`."""
+    blocks may refer to)."""
     nothing = np.zeros(0, np.int64)
     m = np.array([0 if each is None else len(each.x) for each in found], np.int64)
     came = [np.asarray(each.x[:, :-1], np.float64) for each in found if each is not None]
@@ -371,9 +359,7 @@ def _lists(pa: Any, values: Any, sizes: Ints, kind: Any) -> Any:
 
 def _distinct(features: Floats) -> tuple[Ints, Ints]:
     """Return (first, which): the indices of the different rows of `features` (s, n), in order, and for each of its s
-    rows which of these it equals (s,).
-
-    Rows are different if any bit is; some equal ones may be taken to be different."""
+    rows which of these it equals (s,)."""
     mixed = (features * np.random.default_rng(0).random(features.shape[1])).sum(axis=1)
     _, first, which = np.unique(mixed.view(np.int64), return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -592,9 +578,7 @@ def _known(table: Any, features: Floats) -> Floats:
 
 
 def _lessons(table: Any, columns: Columns, features: Floats) -> Lessons:
-    """Return the columns of a block of a segment, whose candidates are among those with these `features`.
-
-    Raise ValueError if they make no sense: compiled code checks no index."""
+    """Return the columns of a block of a segment, whose candidates are among those with these `features`."""
     rows, scores, shown, answer = (
         _ragged(table[name], np.float64 if kind == "float64" else np.int64) for name, kind in _LISTS.items()
     )

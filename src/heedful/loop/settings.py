@@ -260,9 +260,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def _checked_by_kind(settings: Settings) -> dict[str, Any]:
-    """Return the settings that the loop's kind of feedback checks itself, by name, with values as they are kept.
-
-    Raise ValueError, naming the field, if one makes no sense."""
+    """Return the settings that the loop's kind of feedback checks itself, by name, with values as they are kept."""
     from heedful.loop.interactions.protocol import Interaction
     from heedful.loop.interactions.registry import interaction_made_by
 

@@ -153,9 +153,7 @@ def split_unknown(
 
 
 def _heights(scores: Sequence[object]) -> list[float]:
-    """Return the caller's scores of all candidates, divided by the largest in size; None is replaced by their mean.
-
-    Raise ValueError for what is no number."""
+    """Return the caller's scores of all candidates, divided by the largest in size; None is replaced by their mean."""
     numbers = [None if score is None else records.check_number("prior", score) for score in scores]
     there = [each for each in numbers if each is not None]
     largest = max(map(abs, there), default=0.0) or 1.0

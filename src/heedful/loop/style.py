@@ -101,9 +101,7 @@ def style_of(
 
 
 def _edits(projection: Projection, person: str | None, retractions: Retractions) -> tuple[list[tuple[str, str]], int]:
-    """Return (pairs of draft and edited text in the order of the log, how many edits have no texts in it).
-
-    Of several edits of one draft the last counts."""
+    """Return (pairs of draft and edited text in the order of the log, how many edits have no texts in it)."""
     columns = [c.name for c in projection.manifest.candidates.columns if c.kind in ("text", "prose")]
     found: dict[tuple[int, int], tuple[str, str] | None] = {}
     for event, decided in projection.log.lessons(person=person):
@@ -142,10 +140,7 @@ def _text(row: Mapping[str, Any], columns: Sequence[str]) -> str:
 def _statements(
     changes: Sequence[Sequence[StyleChange | None]], words: Sequence[int], alpha: float, denied: set[str]
 ) -> tuple[StyleStatement, ...]:
-    """Return what edits say about each feature: those first of which something can be told, the others by evidence.
-
-    `changes` has for each edit what it changed in each feature, `words` the length of each edited text; `denied` are
-    features that somebody denied."""
+    """Return what edits say about each feature: those first of which something can be told, the others by evidence."""
     n, m = len(changes), len(FEATURES)
     raw, adjusted = np.zeros((n, m)), np.zeros((n, m))
     for i, each in enumerate(changes):
@@ -175,10 +170,8 @@ def _statements(
 def _told(
     j: int, rises: bool, moved: Sequence[StyleChange], occasions: int, change: float | None, words: Sequence[int]
 ) -> str:
-    """Return in words how the person wants texts with respect to feature number `j`: more of it if `rises`, else less.
-
-    `moved` are the edits that changed it that way, out of `occasions` edits that could have; `change` is the
-    median change of all edits as a share, and `words` are the lengths of all edited texts."""
+    """Return in words how the person wants texts with respect to feature number `j`: more of it if `rises`, else
+    less."""
     feature = FEATURES[j]
     told = feature.more if rises else feature.fewer
     if j == 0 and change is not None and (change > 0.0 if rises else change < 0.0):  # else half are not changed

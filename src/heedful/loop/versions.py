@@ -40,9 +40,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _declared_version(part: Any) -> str:
-    """Return the version that a part of a learner declares in its class; "" if it declares none.
-
-    A field called `version` is a hyperparameter and does not count."""
+    """Return the version that a part of a learner declares in its class; "" if it declares none."""
     version = None if "version" in part._fields else getattr(part, "version", None)
     return str(version) if isinstance(version, int | str) else ""
 

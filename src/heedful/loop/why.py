@@ -164,9 +164,7 @@ class _Inquiry:
 
     def _affordable(self, budget: float) -> list[Step | Event] | None:
         """Return all that `_steps` yields; None if leaving out each piece of feedback in turn costs more than `budget`,
-        or takes too much memory.
-
-        Each step is learned again for each piece of feedback before it that is left out."""
+        or takes too much memory."""
         steps, left_out, cost, size = list[Step | Event](), 0, 0.0, 0
         for step in self._steps():
             cost += left_out * self._cost(step)
@@ -222,11 +220,8 @@ class _Inquiry:
     # ------------------------------------------------------------------------ what moved it
 
     def _leave_one_out(self, steps: Sequence[Step | Event], now: _Scores, budget: float) -> list[Influence] | None:
-        """Return for each piece of feedback its influence: the score `now` minus the score of a model made without it.
-
-        `steps` are the n steps that the model was made of. Without the i-th of them, learning begins with the state
-        before it: n^2 / 2 steps altogether. Return None if that costs more than twice the `budget`, as where a learner
-        fails on some feedback once other feedback is left out: then learning begins again."""
+        """Return for each piece of feedback its influence: the score `now` minus the score of a model made without
+        it."""
         found, before, self._left = list[Influence](), self._interaction.fresh(), 2.0 * budget
         for i, step in enumerate(steps):
             if isinstance(step, Step) and step.event.seq not in self._retractions:
@@ -258,9 +253,7 @@ class _Inquiry:
                 return folded
 
     def _moves(self) -> tuple[list[Influence], bool]:
-        """Return (how much each piece of feedback moved the score when it was learned, whether the moves add up).
-
-        If they add up, leaving a piece of feedback out takes away just what it moved."""
+        """Return (how much each piece of feedback moved the score when it was learned, whether the moves add up)."""
         found, adds_up, model = list[Influence](), True, self._interaction.fresh()
         before = self._scores(model)
         for step in self._steps():

@@ -204,10 +204,7 @@ class Clicks(Form):
 
 def _in_turn(clicks: Sequence[tuple[int, str]], later: Mapping[int, tuple[str, Sequence[str]]]) -> list[int]:
     """Return the sequence numbers of the later decisions of a search, ordered so that each click belongs to the first
-    that shows its item.
-
-    `clicks` are pairs (sequence number of the decision clicked on, name of the item); `later` has (id, names shown) of
-    each later decision, by its sequence number."""
+    that shows its item."""
     left, order = sorted(later), list[int]()
     while left:
         free = [s for s in left if not any(at in left and at != s and name in later[s][1] for at, name in clicks)]

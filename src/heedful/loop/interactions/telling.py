@@ -294,10 +294,7 @@ def _of(names: Sequence[str], found: Evaluation) -> str:
 
 def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> list[Part]:
     """Return a table of the weights of importance-weighted `values`, a line that explains it, and a line for each
-    learner whose value should not be trusted.
-
-    The table has a row for each of `learners`: the effective sample size, the mean weight, and the share of lists that
-    are not in the log. Return [] if no value is weighted like that."""
+    learner whose value should not be trusted."""
     rows = [
         (each.learner, f"{value.effective:,.0f}", f"{value.mean_weight:.2f}", percent(value.unsupported or 0.0))
         for each, value in zip(learners, values)

@@ -317,9 +317,7 @@ class Coactive(Interaction[Model]):
         return [ListClick(i, float(upper[i]), float(lower[i]), above[i].tolist()) for i in clicked]
 
     def _swap(self, named: str) -> float:
-        """Return the probability with which one of this loop's learners, past or present, swaps neighbours.
-
-        `named` is "SPEC@VERSION", as decisions name their learner, or "" for the learner that serves now."""
+        """Return the probability with which one of this loop's learners, past or present, swaps neighbours."""
         spec = named.rpartition("@")[0] if "@" in named else named
         if spec in ("", self.manifest.learner):
             return float(getattr(self.learner, "swap", 0.0))
@@ -419,10 +417,7 @@ def _because(arm: str, margin: float) -> str:
 
 def _second(shown: tuple[int, ...], x: Floats, past: Past[Model], person: str | None) -> int | None:
     """Return the index of the candidate with which an explanation compares the first item shown; None if there is no
-    other.
-
-    It is the next item in the list `shown`, otherwise the candidate not shown with the highest score for `person`. `x`
-    (m, N) are the N features of the m candidates, `past` is the log from which the model is learned again."""
+    other."""
     if len(shown) > 1:
         return shown[1]
     others = [j for j in range(len(x)) if j != shown[0]]
@@ -465,10 +460,7 @@ def swapped_pairs(record: DecisionRecord, feedback: FeedbackRecord, swap: float)
 
 def _pairs(record: DecisionRecord, swap: float) -> list[tuple[int, list[float]]]:
     """Return the random pairs of neighbours in a list that do not overlap: [(position of the first, weight 1 / (2 P) of
-    each pair)], once for each way to divide the list into such pairs; [] if there is none.
-
-    P is the probability of the order in which a pair is shown in the list of `record`; the weight is 0 for a pair that
-    is left out. `swap` is the probability with which neighbours are swapped."""
+    each pair)], once for each way to divide the list into such pairs; [] if there is none."""
     said, n = record.proposal, len(record.shown)
     if record.arm == "sampled":
         ranks, found = np.array(said["ranks"], np.int64), []

@@ -276,10 +276,8 @@ def _all_asked(y: Ints, skip: Ints) -> bool:
 def _of_pool(
     learner: Any, state: Any, user: int, numbers: Ints, size: int, skip: Ints, rng: np.random.Generator
 ) -> Ints:
-    """Return the `size` items about which a learner without a method `question` asks the person with the number `user`.
-
-    They are its best pair of the item numbers `numbers` that is not in `skip` (q, 2), then the other items with the
-    highest posterior means. `state` is the learner's state; `rng` is the random generator of the decision."""
+    """Return the `size` items about which a learner without a method `question` asks the person with the number
+    `user`."""
     a, b = np.triu_indices(numbers.size, 1)
     pairs = np.column_stack([numbers[a], numbers[b]])
     if len(skip):

@@ -79,9 +79,7 @@ def _size(asked: Question) -> int:
 
 def _propose_unknown(m: int, strangers: Strangers, size: int) -> Proposal:
     """Return a proposal for a request with `m` < 2 known candidates and some unknown ones, from which nothing can be
-    learned.
-
-    `strangers` are the unknown candidates (not on offer), `size` is how many items to show."""
+    learned."""
     places = strangers.places(m, size, own=False)
     return Proposal(
         shown=np.arange(sum(j < 0 for j in places)),
@@ -94,11 +92,7 @@ def _propose_unknown(m: int, strangers: Strangers, size: int) -> Proposal:
 
 def _probability(learner: Any, places: Ints, learned: Ints, drawn: bool, left: int, control: float) -> float | None:
     """Return the probability of showing the items with the indices `places` in this order; None if the learner cannot
-    tell.
-
-    With probability `control` the items are drawn at random, one of `left` sets that are equally likely; otherwise
-    the learner selects `learned`. `drawn` says whether `learner` drew random numbers for that. The order is always
-    random."""
+    tell."""
     orders = math.factorial(places.size)
     if getattr(learner, "rule", "") == "random" and places.size == 2:
         ours = 1.0 / left
@@ -110,17 +104,13 @@ def _probability(learner: Any, places: Ints, learned: Ints, drawn: bool, left: i
 
 
 def _at(rng: np.random.Generator) -> tuple[Any, ...]:
-    """Return the position of a random generator in its sequence.
-
-    It is equal before and after a computation if and only if the computation drew nothing."""
+    """Return the position of a random generator in its sequence."""
     state = rng.bit_generator.state
     return state["state"]["counter"].tolist(), state["buffer_pos"], state["has_uint32"]
 
 
 def _places(numbers: Ints, y: Ints, size: int) -> Ints:
-    """Return the indices in `numbers`, which rise, of the items `y`, in rising order.
-
-    Raise ValueError unless these are `size` different items of `numbers`."""
+    """Return the indices in `numbers`, which rise, of the items `y`, in rising order."""
     places = np.unique(np.minimum(numbers.searchsorted(y), numbers.size - 1))
     if places.size != size or not np.array_equal(numbers[places], np.sort(y)):
         raise ValueError(f"expected {size} items on offer, each once, got {y.tolist()[:5]}")
@@ -128,9 +118,7 @@ def _places(numbers: Ints, y: Ints, size: int) -> Ints:
 
 
 def _by_chance(m: int, size: int, skip: Ints, rng: np.random.Generator) -> Ints:
-    """Return the indices of `size` of m items, rising, drawn with `rng` so that each set is equally likely.
-
-    A pair is none of those in `skip` (q, 2)."""
+    """Return the indices of `size` of m items, rising, drawn with `rng` so that each set is equally likely."""
     if size > 2 or not len(skip):
         return np.sort(rng.permutation(m)[:size])
     from heedful.inference.gp.acquisition import random_pair

@@ -58,9 +58,7 @@ def standings(projection: Projection, person: str | None, people: Sequence[str] 
 
 
 def _people(state: PublishedState, person: str | None, own: Person | None) -> list[Person]:
-    """Return the people whose ranking it is: the person, or everybody; [] if they have not answered yet.
-
-    `own` is the person's own state, None without one."""
+    """Return the people whose ranking it is: the person, or everybody; [] if they have not answered yet."""
     if person is not None:
         return [] if own is None else [own]
     return list(state.people.copy().values())
@@ -69,10 +67,7 @@ def _people(state: PublishedState, person: str | None, own: Person | None) -> li
 def _mean_utilities(
     model: ChoiceModel, state: PublishedState, people: list[Person], numbers: Ints
 ) -> Posterior | Mixture:
-    """Return the posterior of the mean of the utilities of `people`, for the items with the numbers `numbers` (m,).
-
-    `model` and `state` are the loop's model and its published state. Without people it is the posterior for a new
-    person. A learner with a method `group_posterior` also counts the uncertainty of what the people have in common."""
+    """Return the posterior of the mean of the utilities of `people`, for the items with the numbers `numbers` (m,)."""
     if not people:
         return model.posterior(state.shared, None, numbers)
     if hasattr(model.learner, "group_posterior"):
@@ -89,18 +84,14 @@ def _mean_utilities(
 
 def _count_pairs(model: ChoiceModel, state: PublishedState, users: list[int], numbers: Ints) -> Ints:
     """Return, for each of the items `numbers` (m,), in how many of the pairs that `users` were asked about it occurs
-    (m,).
-
-    `users` are numbers of people; `model` and `state` are the loop's model and its published state."""
+    (m,)."""
     asked = state.shared.asked[: state.shared.rows]
     items = asked[np.isin(asked[:, 0], users), 1:]
     return np.bincount(items.ravel(), minlength=int(numbers.max()) + 1)[numbers]
 
 
 def _standings(found: Found, names: list[str], asked: Ints) -> tuple[Standing, ...]:
-    """Return the items of the ranking `found`, best first, as `Standing`s.
-
-    `names` and `asked`, how many pairs each occurred in, are in the order of the posterior's m items (m,)."""
+    """Return the items of the ranking `found`, best first, as `Standing`s."""
     apart = [*(found.better >= SURE).tolist(), None]
     return tuple([
         Standing(

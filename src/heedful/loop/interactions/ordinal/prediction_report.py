@@ -55,9 +55,7 @@ class GradeTally:
         return prediction_report(scored, WORDING, self._k - 1.0, {"exact": exact})
 
     def _medians(self, seqs: list[int]) -> list[int]:
-        """Return, for each piece of feedback, the median of the grades given before it.
-
-        `seqs` are the sequence numbers of the feedback, which rise."""
+        """Return, for each piece of feedback, the median of the grades given before it."""
         rule, given, at = ConstantRank(1, self._k), sorted(self._given), 0
         rng = np.random.default_rng(0)  # it draws nothing
         nothing = np.zeros(1)

@@ -70,9 +70,7 @@ def findings(report: Report, found: PredictionReport) -> Findings:
 
 
 def _verdict(found: PredictionReport) -> Verdict:
-    """Return the verdict on whether predictions are better than always predicting the median grade.
-
-    It is open if there are too few grades in `found`, or if 0 lies in the confidence interval of the difference."""
+    """Return the verdict on whether predictions are better than always predicting the median grade."""
     told = prediction_sentences(found)
     if found.score is None:
         return Verdict("open", "Too early to say.", (*told, "It takes grades given on the page."))

@@ -103,10 +103,7 @@ def rating_prediction(model: RatingModel, person: Person | None, number: int) ->
 
 
 def _follow_links(newest: Ints, after: Ints, one: int) -> list[int]:
-    """Return the rows, in the table of ratings, of one person or of one item, from its linked list.
-
-    `newest` has the first row for each person or item, `after` the next row for each row; `one` is the number of the
-    person or item."""
+    """Return the rows, in the table of ratings, of one person or of one item, from its linked list."""
     found, p = [], int(newest[one]) if 0 <= one < newest.size else -1
     while p >= 0:
         found.append(p)
@@ -136,9 +133,8 @@ def _because(learner: str, arm: str, rating: RatingPrediction) -> str:
 
 
 def _parts(model: RatingModel, person: Person | None, number: int, margin: float) -> Iterator[Part]:
-    """Yield the terms whose sum is `margin`, the rating expected of `person` (overall mean, offset of the person, ...).
-
-    Yield nothing if the learner of `model` cannot split its prediction. `number` is the number of the item."""
+    """Yield the terms whose sum is `margin`, the rating expected of `person` (overall mean, offset of the person,
+    ...)."""
     from heedful.results.explanation import Part
 
     learner = model.learner
@@ -158,10 +154,7 @@ def _find_evidence(
     model: RatingModel, past: Past[RatingModel], known: LoggedDecision, name: str, number: int
 ) -> tuple[Moved, ...]:
     """Return the feedback on an item, and by the person of a decision, from which the expected rating was computed, the
-    most influential first.
-
-    Each piece comes with how much lower the expected rating would be without it. `known` is the decision, `name` and
-    `number` are those of the item; `past` is the log up to the decision, from which `model` was learned."""
+    most influential first."""
     from heedful.results.explanation import Moved
 
     if not hasattr(model.learner, "without_rating"):
@@ -196,10 +189,8 @@ def _raw(model: RatingModel, learned: object, person: Person | None, number: int
 def _about(
     model: RatingModel, past: Past[RatingModel], known: LoggedDecision, name: str, number: int
 ) -> list[tuple[Event, list[tuple[int, int, float, float]]]]:
-    """Return the newest feedback on the item, and by the person of the decision `known`, that the model learned from.
-
-    Each comes with its ratings (user number, item number, rating, weight). `name` and `number` are those of the
-    item."""
+    """Return the newest feedback on the item, and by the person of the decision `known`, that the model learned
+    from."""
     own: list[Any] = []
     others: list[Any] = []
     for event, decision, feedback in past.feedback():

@@ -88,10 +88,7 @@ class RatingTally:
         return prediction_report(scored, WORDING, self._high - self._low, details)
 
     def _compare_picks(self) -> Picked | None:
-        """Return the mean rating of one item of a control list, selected by prediction, by popularity, or at random.
-
-        Control lists are those that the model did not make. Return None if none of them has two or more rated
-        items."""
+        """Return the mean rating of one item of a control list, selected by prediction, by popularity, or at random."""
         lists: dict[int, dict[str, _Rating]] = {}
         for each in self._given:
             if each.control and each.predicted is not None:  # the first rating of an item in a list is the one it got
@@ -141,7 +138,5 @@ class _Means:
 
 
 def _given_to_best(expected: Array, given: Array) -> float:
-    """Return the rating that the item with the highest value in `expected` (n,) has in `given` (n,), for n items.
-
-    If several items tie, it is the mean of their ratings."""
+    """Return the rating that the item with the highest value in `expected` (n,) has in `given` (n,), for n items."""
     return float(given[expected == expected.max()].mean())

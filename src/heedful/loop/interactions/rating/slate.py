@@ -110,11 +110,7 @@ def _probability(
     there: int,
     control: float,
 ) -> float | None:
-    """Return the probability that the loop shows exactly the list `shown`; None if the `learner` cannot tell.
-
-    With probability `control` the list is `by_score`, the best by the caller's score, or, if that is None, a random one
-    out of `there` candidates; otherwise it is `learned`, the learner's list. `watched` is a random generator that knows
-    whether the learner drew numbers from it."""
+    """Return the probability that the loop shows exactly the list `shown`; None if the `learner` cannot tell."""
     chance = _chance(shown.size, there)
     aside = _by_control(shown, by_score, there)
     if control == 1.0:
@@ -137,10 +133,7 @@ def _chance(size: int, there: int) -> float:
 
 
 def _by_control(shown: Ints, by_score: Ints | None, there: int) -> float:
-    """Return the probability that the control shows exactly the list `shown`.
-
-    Its list is `by_score`, the best by the caller's score, or, if that is None, a random one out of `there`
-    candidates."""
+    """Return the probability that the control shows exactly the list `shown`."""
     return _chance(shown.size, there) if by_score is None else float(np.array_equal(shown, by_score))
 
 

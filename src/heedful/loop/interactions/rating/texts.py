@@ -54,9 +54,7 @@ def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
 
 
 def _pick_sentences(picked: dict[str, Any]) -> str:
-    """Return sentences that compare ratings of the model's first choice with those of the most popular item.
-
-    `picked` is a `prediction_report.Picked` as JSON."""
+    """Return sentences that compare ratings of the model's first choice with those of the most popular item."""
     told = f"Of {count(picked['lists'], 'list')} that were not chosen by it, what it expected most of was rated "
     told += f"{number(picked['learned'])}, the most popular {number(picked['popular'])}, any of them "
     told += f"{number(picked['chance'])}."

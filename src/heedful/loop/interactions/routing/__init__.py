@@ -537,10 +537,7 @@ def _because(arm: str, margin: float) -> str:
 
 def _missed(models: Sequence[Any], own: Sequence[Person | None], x: Floats, answer: Answer) -> Floats | None:
     """Return the difference (L,) between what each of L `models` predicts of the `answer` and what it says; None if
-    nothing is predicted of it.
-
-    Predicted are a thumb, and which of two answers is chosen, as in Bradley-Terry. `own` has the person's own weights
-    of each model, `x` (m, N) are the candidates."""
+    nothing is predicted of it."""
     margins = [model.margins(model.shared, person, x) for model, person in zip(models, own)]
     for j, thumb in answer.values.items():
         return sigmoid(np.array([m[j] for m in margins])) - thumb
