@@ -192,8 +192,10 @@ def _of_loops(
 
 def _evaluation_parts(loop: Loop, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part], list[str]]:
     """Return (the evaluation of `learners` on the log of `loop`, it as lines and tables to print, warnings)."""
+    from heedful.loop.interactions import telling
+
     found = loop.evaluate(*learners, alpha=alpha)
-    return found, loop.projection.interaction.tell_evaluation(found), loop.notes
+    return found, telling.evaluation(found), loop.notes
 
 
 def _of_loop(name: str, own: Own, learners: Sequence[str], alpha: float) -> tuple[Evaluation, list[Part]]:
@@ -202,8 +204,8 @@ def _of_loop(name: str, own: Own, learners: Sequence[str], alpha: float) -> tupl
     `own` names the loop's learner again if it is one of the user's own; an interval misses with probability `alpha`.
     """
     with open_loop(name, own, read_only=True) as loop, asking():
-        found = loop.evaluate(*learners, alpha=alpha)
-        return found, loop.projection.interaction.tell_evaluation(found)
+        found, parts, _ = _evaluation_parts(loop, learners, alpha)
+        return found, parts
 
 
 def _of_table(

@@ -64,7 +64,7 @@ def write_ubi(loop: Loop, report: Report, options: Mapping[str, str]) -> Iterato
     Feedback that was undone or rolled back is left out; what was forgotten is not in the log. `report` counts decisions
     and feedback, and why some are left out. Raise ValueError for a loop of another kind."""
     interaction, bulk = loop.projection.interaction, options.get("bulk", "yes")
-    if not interaction.corrects_lists or "clicks" not in interaction.forms:
+    if not interaction.linear or "clicks" not in interaction.forms:
         expected = "expected a loop that learns from clicks on lists, as `heedful init` makes one"
         raise ValueError(f"--as ubi: {expected}, got {interaction.loop}")
     if bulk not in ("yes", "no"):

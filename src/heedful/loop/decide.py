@@ -103,7 +103,7 @@ class Decider:
         return DecisionRequest(records.new_id() if id is None else id, request, person, deferred, repeats, before)
 
     def _check_repeats(self, repeats: object) -> None:
-        if not self.interaction.takes_repeats:
+        if not self.interaction.by_number:
             raise ValueError(f"repeats: expected none in {self.interaction.loop}, got {describe(repeats)}")
         if not isinstance(repeats, bool):
             raise ValueError(f"repeats: expected true or false, got {describe(repeats)}")
@@ -290,7 +290,7 @@ class Decider:
         names = [name for name in named if name in places]
         if probability is not None and not 0.0 < records.check_number("probability", probability) <= 1.0:
             raise ValueError(f"probability: expected a number above 0, up to 1, got {probability}")
-        if not self.interaction.keeps_unshown:
+        if self.interaction.by_number:
             of = len(request.called) + len(strange)
             request = request.only([places[name] for name in names])
             places = {name: j for j, name in enumerate(names)}

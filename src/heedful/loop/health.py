@@ -229,7 +229,7 @@ class _Reading:
             self._windows(until or 0, None if corrections is None else corrections.alpha),
             (*signals(shown, given, until or 0, watched), ratio_signal(self._ratio(alpha / SIGNALS), watched)),
             corrections,
-            "" if corrections is not None else NO_CORRECTIONS if self._interaction.corrects_lists else NO_GAINS,
+            "" if corrections is not None else NO_CORRECTIONS if self._interaction.linear else NO_GAINS,
             bins,
             uncalibrated,
             self._largest(),

@@ -104,7 +104,9 @@ def report(projection: Projection, last: int) -> Report:
         Counts(**looked.counts),
         None if looked.truth is None else looked.truth.regret(looked.whole),
         prediction=None if looked.tally is None else looked.tally.report(),
-        thumbs=None if interaction.scores_thumbs else _thumbs(looked.lists[::-1], thumb_ratio),
+        thumbs=None
+        if interaction.scale is not None and "thumb" in interaction.forms
+        else _thumbs(looked.lists[::-1], thumb_ratio),
         unknown=looked.unknown or None,
         apprentice=apprentice.look(projection),
         sample_ratio=ratio,
@@ -135,7 +137,7 @@ class _Look:
         self.lists: list[_ScoredList] = []
         self.forms: set[str] = set()
         self.counts = dict.fromkeys(Counts._fields, 0)
-        known = projection.settings.keep_unshown and projection.interaction.keeps_unshown  # else the best is not
+        known = projection.settings.keep_unshown and not projection.interaction.by_number  # else the best is not
         simulation = Simulation.read(projection.path) if known else None
         self.truth = None if simulation is None else Truth(projection, simulation)
 

@@ -505,7 +505,7 @@ class Requests:
         if given.form == "clicks":
             return self._clicks(given, decision, names, find), None
         place = _places(names, len(given.names))
-        kept = self.interaction.keeps_unshown
+        kept = not self.interaction.by_number
         chosen = [place(name) for name in given.names]
         shown_only = not kept or given.form in ("thumb", "action")
         for name, j in zip(given.names, chosen):

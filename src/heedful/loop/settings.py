@@ -171,7 +171,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         from heedful.loop.interactions.registry import interaction_type
 
         kind = interaction_type(learner, settings)
-        if settings.repeats and not kind.takes_repeats:
+        if settings.repeats and not kind.by_number:
             raise ValueError(f"repeats: expected false in {kind.loop}, got true")
         if query is not None:
             _check_query(query, encoding)

@@ -6,28 +6,26 @@ Candidates that are not on offer ("unknown") keep the positions that the caller'
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from heedful.core.validation import describe
 from heedful.evaluation.plackett_luce import draw, place_probabilities, probability, step_probabilities
 from heedful.jit.kernel import Floats, Ints, visible
-from heedful.loop.interactions.protocol import Interaction, LoopModel, Proposal, Question, Shares, Step
-from heedful.loop.model import Person, own_state
-from heedful.loop.settings import Settings
+from heedful.loop.interactions.protocol import Interaction, LoopModel, M, NotCompared, Proposal, Question, Shares, Step
+from heedful.loop.model import Context, Person, own_state
+from heedful.loop.settings import Manifest, Settings
 
-if TYPE_CHECKING:
-    from heedful.results.report import Arm
-
-MUTE = "thumbs and edits, which are all that came, do not say which item was preferred to which"
-"""Why learned and control lists cannot be compared if all feedback was thumbs and edits, in words."""
-
-
-def check_show(show: object, settings: Settings) -> None:
-    """Raise ValueError if more or fewer than one item is to be shown (`show`) in a loop whose setting `k` is 1."""
-    if settings.k == 1 and show != 1:
-        raise ValueError(f"show: expected 1, as a loop with k = 1 shows a single item, got {describe(show)}")
+NOT_COMPARED = NotCompared(
+    ("made from what was learned", "left in its own order"),
+    "no list is left in its own order",
+    "no list that was {} has an answer so far that says what was preferred",
+    "in either kind of list what was preferred always stood in the same place: chance cannot be told",
+    "too few people have answered: of either kind of list it takes the answers of two at least",
+    unshown="no list was {} so far",
+    mute=frozenset(("thumb", "edit")),
+)
 
 
 Draws: TypeAlias = tuple[
@@ -281,20 +279,25 @@ def place_weights(
     return same / each, np.logical_and.accumulate(same, axis=1) / so_far, chosen
 
 
-def why_unsaid(learned: Arm, control: Arm, level: bool, forms: set[str], share: float) -> str:
-    """Return in words why learned lists cannot be compared with control lists (those in the caller's order).
+class Lists(Interaction[M]):
+    """What the kinds of feedback have in common whose decisions are lists of candidates with features."""
 
-    `learned` and `control` hold the counts of either sort, and how good they were; `share` is the share of control
-    lists. `level` says whether all lists have the same score; `forms` are the names of the forms of their feedback."""
-    if forms and forms <= {"thumb", "edit"}:
-        return MUTE
-    if share == 0.0 and control.shown == 0:
-        return "no list is left in its own order, as control is 0: there is nothing to compare with"
-    for arm, how in ((learned, "made from what was learned"), (control, "left in its own order")):
-        if arm.shown == 0:
-            return f"no list was {how} so far"
-        if arm.answered == 0:
-            return f"no list that was {how} has an answer so far that says what was preferred"
-    if level:
-        return "in either kind of list what was preferred always stood in the same place: chance cannot be told"
-    return "too few people have answered: of either kind of list it takes the answers of two at least"
+    samples_lists = interleaves = imitates = scores_none = True
+    not_compared = NOT_COMPARED
+
+    def __init__(self, manifest: Manifest, learner: Any) -> None:
+        super().__init__(manifest, learner)
+        self._draws = draws_of(learner)
+
+    def imitate(self, model: Any, context: Context) -> bool:
+        return bool(model.imitate(context))
+
+    def check_show(self, show: object) -> None:
+        if self.manifest.settings.k == 1 and show != 1:
+            raise ValueError(f"show: expected 1, as a loop with k = 1 shows a single item, got {describe(show)}")
+
+    def chances(self, models: Sequence[M], step: Step) -> Floats | None:
+        return list_chances(self, models, step)
+
+    def places(self, models: Sequence[M], step: Step) -> tuple[Floats, Floats, Floats] | None:
+        return place_weights(self, models, step)

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from heedful.data.table import Table
     from heedful.loop.interactions.coactive.model import Model
     from heedful.loop.projection import Projection
-    from heedful.results.evaluation import Evaluation
     from heedful.results.explanation import Explanation, Moved
     from heedful.results.report import Arm, PredictionReport, Report
     from heedful.results.standing import Standings
@@ -162,6 +161,26 @@ class Pairing(NamedTuple):
 
         `shown` are indices of candidates, best first."""
         return draft_probability(self.a.tolist(), self.b.tolist(), shown.tolist(), self.opening)
+
+
+MUTE = "thumbs and edits, which are all that came, do not say which item was preferred to which"
+"""Why learned and control lists cannot be compared if all feedback was thumbs and edits, in words."""
+
+
+class NotCompared(NamedTuple):
+    """Why learned and control lists of one kind cannot be compared, in words; {} stands for the name of an arm."""
+
+    arms: tuple[str, str]
+    """what lists of the model, and of the control, are"""
+    no_control: str
+    unanswered: str
+    level: str
+    """all have the same score"""
+    few: str
+    """too few people have answered"""
+    unshown: str = ""
+    mute: frozenset[str] = frozenset()
+    """forms of feedback that never say what was preferred"""
 
 
 class Shares(NamedTuple):
@@ -341,8 +360,8 @@ class Interaction(Protocol[M]):
     action_syntax: str = "NAME=WEIGHT"
     """how an action (buy, hide, ...) and its value are written on a command line"""
     by_number: bool = False
-    """whether the learner knows items by number, not by features; the candidates of a request are then names of
-    items"""
+    """whether the learner knows items by number, not by features: the candidates of a request are then names of items,
+    the log keeps all of them, and a request may ask for what the person has already answered"""
     item_features: Literal["all", "asked", "none"] = "all"
     """which columns of items become features: "all", "asked" (all if the user asks for it, otherwise none) or
     "none\""""
@@ -357,10 +376,6 @@ class Interaction(Protocol[M]):
     """whether a request may give a score of the caller for each candidate"""
     folds_items: bool = False
     """whether the model depends on the log's events of items (put on offer, withdrawn) too, not on feedback alone"""
-    takes_repeats: bool = False
-    """whether a request may ask for items or pairs that the person has already answered"""
-    keeps_unshown: bool = True
-    """whether the log may keep candidates that were not shown"""
     samples_lists: bool = False
     """whether a share of lists may be drawn at random around the model's ranking (setting `sampled`)"""
     interleaves: bool = False
@@ -371,20 +386,18 @@ class Interaction(Protocol[M]):
     compares_arms: bool = True
     """whether a report can compare the model's lists with those of the control (the caller's order, or random
     lists)"""
+    not_compared: NotCompared
+    """why the model's lists and those of the control cannot be compared, in words"""
     scale: Scale | None = None
     """the numbers with which people answer; None if answers are no numbers"""
     scores_none: bool = False
     """whether `score` takes the answer none for a judgement of the list, so that silence may stand for it (setting
     `none_after`)"""
-    scores_thumbs: bool = False
-    """whether `score` counts thumbs, so that a report does not count them apart"""
     policies: tuple[str, ...] = ()
     """how to write what is no learner and can be compared with learners ("always:MODEL")"""
     linear: bool = False
     """whether candidates are ordered by a score that is linear in their features, with the weights that
-    `LoopModel.effective` returns"""
-    corrects_lists: bool = False
-    """whether feedback corrects a list, so that `gains` says how much better the corrected list is"""
+    `LoopModel.effective` returns, and feedback corrects lists, so that `gains` says how much better one is"""
     mark_every: int = 0
     """how many pieces of feedback are learned between two states kept in memory for undo; 0 to choose by their cost"""
     snapshot_most: int = 2**62
@@ -579,11 +592,6 @@ class Interaction(Protocol[M]):
         """Return an explanation of a decision, `told`, as lines and tables for commands and pages."""
         return telling.explanation(told)
 
-    def tell_evaluation(self, found: Evaluation) -> list[Part]:
-        """Return `found`, how well learners predict the answers in the log, as lines and tables; the loop's own learner
-        comes first."""
-        return telling.evaluation(found)
-
     def findings(self, found: Report) -> Findings:
         """Return the report `found` in words and pictures, for pages and commands.
 
@@ -601,7 +609,8 @@ class Interaction(Protocol[M]):
         """Return an example of the state that is kept for each person, with the right types and fields.
 
         States of people are read from a snapshot with it as a template."""
-        return model.shared
+        nobody = getattr(model, "nobody", None)
+        return model.shared if nobody is None else nobody()
 
     def on_item(self, model: M, event: Event, catalogue: Catalogue) -> str:
         """Update `model`, in place, with `event`: an item was put on offer, changed or withdrawn.
@@ -1011,6 +1020,17 @@ class Interaction(Protocol[M]):
         - `learned`, `control`: the counts of either sort of lists, and how good they were
         - `level`: whether all lists have the same score
         - `forms`: the names of the forms of their feedback"""
+        words = self.not_compared
+        if forms and forms <= words.mute:
+            return MUTE
+        if self.manifest.settings.control == 0.0 and control.shown == 0:
+            return f"{words.no_control}, as control is 0: there is nothing to compare with"
+        for arm, name in zip((learned, control), words.arms):
+            if arm.shown == 0 and words.unshown:
+                return words.unshown.format(name)
+            if arm.answered == 0:
+                return words.unanswered.format(name)
+        return words.level if level else words.few
 
     # ------------------------------------------------------------------------ the health of feedback
 

@@ -26,17 +26,12 @@ from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb, can_i
 from heedful.loop.interactions.columns import Columns, Encoded, Lessons, below, lengths
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
 from heedful.loop.interactions.lists import (
-    check_show,
-    draws_of,
-    list_chances,
-    place_weights,
+    Lists,
     propose_list,
-    why_unsaid,
 )
 from heedful.loop.interactions.measure import Compared, ListClick
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import (
-    Interaction,
     Newest,
     Past,
     Proposal,
@@ -55,12 +50,12 @@ from heedful.spaces.ranking import difference
 if TYPE_CHECKING:
     from heedful.loop.interactions.findings import Findings
     from heedful.results.explanation import Explanation
-    from heedful.results.report import Arm, Report
+    from heedful.results.report import Report
 
 Array = npt.NDArray[np.float64]
 
 
-class Coactive(Interaction[Model]):
+class Coactive(Lists[Model]):
     """Feedback that names something better than what was shown (coactive learning: Shivaswamy & Joachims, JAIR 2015).
 
     The learner ranks candidates by a score that is linear in their features."""
@@ -71,11 +66,11 @@ class Coactive(Interaction[Model]):
     loop = "a loop of rankings"
     forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
     model_type = Model
-    samples_lists = interleaves = linear = corrects_lists = imitates = scores_none = True
+    linear = True
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
-        self._shrink, self._draws = manifest.settings.shrink, draws_of(learner)
+        self._shrink = manifest.settings.shrink
         self._swaps: dict[str, float] = {}
 
     # ------------------------------------------------------------------------ making a loop
@@ -180,9 +175,6 @@ class Coactive(Interaction[Model]):
     def teaches(self, model: Model, lesson: Lesson | Thumb) -> bool:
         return model.compares(lesson)
 
-    def imitate(self, model: Model, context: Context) -> bool:
-        return model.imitate(context)
-
     # ------------------------------------------------------------------------ reading
 
     def order(self, model: Model, shared: Any, own: Person | None, x: Floats) -> Ints:
@@ -199,9 +191,6 @@ class Coactive(Interaction[Model]):
         return None
 
     # ------------------------------------------------------------------------ deciding
-
-    def check_show(self, show: object) -> None:
-        check_show(show, self.manifest.settings)
 
     def propose(
         self,
@@ -272,12 +261,6 @@ class Coactive(Interaction[Model]):
         about = texts.PAIRS, texts.NO_PAIRS, texts.SWAP
         return (Measure("swapped pairs", *about, most_weight=most, once=True, counts="pair"),)
 
-    def chances(self, models: Sequence[Model], step: Step) -> Floats | None:
-        return list_chances(self, models, step)
-
-    def places(self, models: Sequence[Model], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        return place_weights(self, models, step)
-
     def compare(self, models: Sequence[Model], step: Step) -> Sequence[Compared | None]:
         """Compare pairs of neighbours that were shown in either order at random with a known probability.
 
@@ -345,9 +328,6 @@ class Coactive(Interaction[Model]):
             said = said._replace(z=said.z - shared.usual.z)
         products = model.effective(shared, own) * direction(reader, said)
         return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
-
-    def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
     def order_reader(self) -> Model:
         return order_reader(self.learner)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from heedful.core.formatting import signed
 from heedful.loop.interactions.findings import Findings, Verdict, compare_arms
-from heedful.loop.interactions.lists import MUTE
+from heedful.loop.interactions.protocol import MUTE
 from heedful.loop.interactions.telling import Line, Part, features_table, lessons_table, there
 from heedful.results.sentences import sentence
 

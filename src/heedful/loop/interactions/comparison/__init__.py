@@ -66,7 +66,7 @@ class Comparison(Interaction[ChoiceModel]):
     item_features, slow = "asked", True
     setting, default_learner, by_number = "choices", DEFAULT, True
     splits_items, takes_prior = True, False
-    folds_items, takes_repeats, keeps_unshown = True, True, False
+    folds_items = True
     mark_every, snapshot_most = 50, 1_000
     """An update takes milliseconds, so states are kept in memory often; a person's own state is just a number."""
     options = (
@@ -168,9 +168,6 @@ class Comparison(Interaction[ChoiceModel]):
 
     def fresh(self) -> ChoiceModel:
         return ChoiceModel(self.learner, self.manifest.encoding.size)
-
-    def personal(self, model: ChoiceModel) -> Any:
-        return model.nobody()
 
     def on_item(self, model: ChoiceModel, event: Event, catalogue: Catalogue) -> str:
         if event.arrays is not None:

@@ -21,12 +21,8 @@ from heedful.loop.interactions.columns import Columns, Encoded, Lessons, lengths
 from heedful.loop.interactions.contributions import EXACT, REMOVED, sort_parts
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import (
-    check_show,
-    draws_of,
-    list_chances,
-    place_weights,
+    Lists,
     propose_list,
-    why_unsaid,
 )
 from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.options import KindChoice, LoopOption
@@ -35,7 +31,6 @@ from heedful.loop.interactions.ordinal.compiled import learn_grades
 from heedful.loop.interactions.ordinal.learners import complete_spec, grader, is_grading, spec_with_grades
 from heedful.loop.interactions.ordinal.model import Grades, GradingModel
 from heedful.loop.interactions.protocol import (
-    Interaction,
     ItemPrediction,
     Past,
     Proposal,
@@ -59,7 +54,7 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.findings import Findings
     from heedful.results.explanation import Explanation
     from heedful.results.explanation import Part as Counts
-    from heedful.results.report import Arm, Report
+    from heedful.results.report import Report
 
 INTERCEPT, LEVEL = "always 1", "how much they ask for"
 """Names of the terms of a score besides the features: a constant, for learners without thresholds, and a person's
@@ -68,21 +63,19 @@ ROWS = 256
 """How many features are removed from copies of an item at a time."""
 
 
-class Ordinal(Interaction[GradingModel]):
+class Ordinal(Lists[GradingModel]):
     """Feedback that gives the true grade, from 1 to k, of items that were shown."""
 
     name, takes, command = "ordinal", "grades", "heedful simulate ordinal ratings.csv --target rating"
     loop = "a loop of grades"
     forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
-    samples_lists = interleaves = imitates = scores_none = True
     default_learner = "averaged-prank"
     options = (LoopOption("grades", "Predict the grade of each item, 1 to K, and learn from grades.", int, "K"),)
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         self._k: int = learner.space.k
-        self._draws = draws_of(learner)
         self.scale = answers.Scale(1.0, self._k, min(2.0, self._k - 1.0))
 
     # ------------------------------------------------------------------------ making a loop
@@ -156,12 +149,6 @@ class Ordinal(Interaction[GradingModel]):
     def fresh(self) -> GradingModel:
         return GradingModel(self.learner, self.manifest.settings.shrink)
 
-    def personal(self, model: GradingModel) -> Any:
-        return model.nobody()
-
-    def imitate(self, model: GradingModel, context: Context) -> bool:
-        return model.imitate(context)
-
     def imitation_record(
         self,
         model: GradingModel,
@@ -225,9 +212,6 @@ class Ordinal(Interaction[GradingModel]):
         return model.describe_overflow(shared)
 
     # ------------------------------------------------------------------------ deciding
-
-    def check_show(self, show: object) -> None:
-        check_show(show, self.manifest.settings)
 
     def propose(
         self,
@@ -336,12 +320,6 @@ class Ordinal(Interaction[GradingModel]):
     def measures(self) -> tuple[Measure, ...]:
         return (Measure("mean error", texts.ERROR, "nothing was graded", "More grades.", 0.0, self._k - 1.0, False),)
 
-    def chances(self, models: Sequence[GradingModel], step: Step) -> Floats | None:
-        return list_chances(self, models, step)
-
-    def places(self, models: Sequence[GradingModel], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        return place_weights(self, models, step)
-
     def compare(self, models: Sequence[GradingModel], step: Step) -> Sequence[Compared | None]:
         lesson = models[0].lesson(step.context, step.feedback, step.extra)
         if lesson is None:
@@ -366,8 +344,5 @@ class Ordinal(Interaction[GradingModel]):
     def contradicts(self, model: GradingModel, shared: Any, own: Person | None, step: Step, lesson: Grades) -> bool:
         predicted = model.grades(shared, own, lesson.x)
         return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
-
-    def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
     # ------------------------------------------------------------------------ the health of feedback

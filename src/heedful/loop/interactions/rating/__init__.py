@@ -27,6 +27,7 @@ from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.protocol import (
     Interaction,
     ItemPrediction,
+    NotCompared,
     Past,
     Proposal,
     Question,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from heedful.data.table import Table
     from heedful.loop.interactions.findings import Findings
     from heedful.results.explanation import Explanation
-    from heedful.results.report import Arm, Report
+    from heedful.results.report import Report
 
 
 class Rating(Interaction[RatingModel]):
@@ -65,7 +66,14 @@ class Rating(Interaction[RatingModel]):
     interleaves = True
     item_features = "none"
     setting, default_learner, by_number = "ratings", DEFAULT, True
-    folds_items, takes_repeats, keeps_unshown = True, True, False
+    folds_items = True
+    not_compared = NotCompared(
+        ("made from what was learned", "left to the caller's score or chance"),
+        "nothing is left to the caller's score or chance",
+        "nothing that was {} was rated so far",
+        "all ratings of either kind of list were the same: chance cannot be told",
+        "too few people have rated: of either kind of list it takes the ratings of two at least",
+    )
     options = (
         LoopOption(
             "ratings",
@@ -217,9 +225,6 @@ class Rating(Interaction[RatingModel]):
 
     def fresh(self) -> RatingModel:
         return RatingModel(self.learner, self.manifest.settings.actions)
-
-    def personal(self, model: RatingModel) -> Any:
-        return model.nobody()
 
     def on_item(self, model: RatingModel, event: Event, catalogue: Catalogue) -> str:
         number, there = catalogue.number(event.subject or ""), event.arrays is not None
@@ -379,16 +384,6 @@ class Rating(Interaction[RatingModel]):
 
     def span(self) -> tuple[float, float]:
         return self.learner.space.low, self.learner.space.high
-
-    def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        if self.manifest.settings.control == 0.0 and control.shown == 0:
-            return "nothing is left to the caller's score or chance, as control is 0: there is nothing to compare with"
-        for arm, how in ((learned, "made from what was learned"), (control, "left to the caller's score or chance")):
-            if arm.answered == 0:
-                return f"nothing that was {how} was rated so far"
-        if level:
-            return "all ratings of either kind of list were the same: chance cannot be told"
-        return "too few people have rated: of either kind of list it takes the ratings of two at least"
 
     # ------------------------------------------------------------------------ the health of feedback
 

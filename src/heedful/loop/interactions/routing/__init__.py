@@ -33,7 +33,7 @@ from heedful.loop.interactions.lists import propose_list
 from heedful.loop.interactions.measure import Compared
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.options import KindChoice, LoopOption
-from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
+from heedful.loop.interactions.protocol import Interaction, ItemPrediction, NotCompared, Past, Proposal, Question, Step
 from heedful.loop.interactions.routing import table
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
@@ -50,7 +50,7 @@ from heedful.results.explanation import Contribution, Contributions
 if TYPE_CHECKING:
     from heedful.loop.interactions.findings import Findings
     from heedful.results.explanation import Explanation
-    from heedful.results.report import Arm, Report
+    from heedful.results.report import Report
 
 ALWAYS, CHEAPEST, COST_WEIGHT = "always:", "cheapest", "cost-weight:"
 """How policies that are no learners are named where learners are compared: always one model, the cheapest, the loop's
@@ -72,8 +72,14 @@ class Routing(Coactive):
     forms = by_name(GradedThumb(), AnswerEdit(), CHOICE, BETTER, NONE)
     model_type: type[Any] = RouteModel
     arranges = True
-    takes_prior = interleaves = corrects_lists = imitates = linear = scores_none = False
-    scores_thumbs = True
+    takes_prior = interleaves = imitates = linear = scores_none = False
+    not_compared = NotCompared(
+        ("what was learned", "your first model"),
+        "no prompt goes to your first model",
+        "no answer by {} has a thumb or an edit so far",
+        "of either kind all answers are judged alike: chance cannot be told",
+        "too few people have answered: of either kind it takes the answers of two at least",
+    )
     policies = (f"{ALWAYS}MODEL", CHEAPEST, f"{COST_WEIGHT}W")
     options = (
         LoopOption("route", "Choose a model for each prompt; FILE has the models and their cost."),
@@ -451,9 +457,6 @@ class Routing(Coactive):
         [(model, thumb)] = thumbs.items()
         return max(thumb - float(self._costs.charge(step.context.x[[model]])[0]), -1.0), thumb
 
-    def places(self, models: Sequence[Any], step: Step) -> tuple[Floats, Floats, Floats] | None:
-        return None
-
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> ThumbTally:
@@ -482,16 +485,6 @@ class Routing(Coactive):
         thumbs = (thumb for each in answers for thumb in self.answer(decision, each).values.values())
         return next((max(thumb - charges[0], -1.0) for thumb in thumbs), None)
 
-    def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        if self.manifest.settings.control == 0.0 and control.shown == 0:
-            return "no prompt goes to your first model, as control is 0: there is nothing to compare with"
-        for arm, how in ((learned, "what was learned"), (control, "your first model")):
-            if arm.answered == 0:
-                return f"no answer by {how} has a thumb or an edit so far"
-        if level:
-            return "of either kind all answers are judged alike: chance cannot be told"
-        return "too few people have answered: of either kind it takes the answers of two at least"
-
     def order_reader(self) -> Any:
         return _Reader(self.learner, 0.0, self._costs)
 
@@ -508,9 +501,6 @@ class Routing(Coactive):
 
     def error(self, model: Any, step: Step) -> float | None:
         return Interaction.error(self, model, step)
-
-    def gains(self, model: Any, shared: object, own: Person | None, step: Step) -> tuple[float, float] | None:
-        return None
 
 
 class _Reader(RouteModel):
