@@ -281,7 +281,7 @@ class BestWorstScaling(Interaction[Folding]):
         """Whether what was likeliest was called the best by the first answer that says so."""
         record = decision.record
         scores = (likeliest_chosen(record.shown, record.predicted, self.answer(decision, each)) for each in answers)
-        return next((score for score in scores if score is not None), None)
+        return next((float(score > 0.0) for score in scores if score is not None), None)
 
     def why_not_compared(self, learned: Any, control: Any, level: bool, forms: set[str]) -> str:
         return "the best of four says nothing of how good the four were"

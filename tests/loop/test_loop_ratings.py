@@ -478,7 +478,7 @@ def test_pairs_in_order_are_those_that_one_answer_rates_differently(folder: Path
 
 
 def test_the_report_by_hand(folder: Path) -> None:
-    """item-mean; the same one step ahead beside it: 3 in the middle, then with one of the overall mean."""
+    """item-mean, which is the baseline, too: 3 in the middle, then with one of the overall mean."""
     with rating_loop(folder / "l", "item-mean", n_items=2, k=2, control=0.0) as loop:
         assert plain(loop.report())["prediction"] == {
             "measure": "mean |predicted - given|",
@@ -504,10 +504,10 @@ def test_the_report_by_hand(folder: Path) -> None:
         assert found.prediction is not None
         assert (found.prediction.answers, found.prediction.details["mean"]) == (4, 3.0)
         assert found.prediction.score == (2 + 2 + 0 + 0) / 4
-        # 3 | 5 alone, so overall 5 | (5 + 3) / 2 = 4 | (1 + 10 / 3) / 2
-        assert found.prediction.baseline == pytest.approx((2 + 4 + 0 + abs((1 + 10 / 3) / 2 - 2)) / 4)
-        assert found.prediction.difference is not None
-        assert found.prediction.difference.people == 2
+        # The baseline learned nothing of a piece of feedback before it was compared with all of it, as the model did.
+        assert found.prediction.baseline == found.prediction.score
+        assert found.prediction.difference is None
+        assert found.prediction.unsaid == "both were equally far off in every rating: chance cannot be told"
         [span] = found.prediction.series
         assert (span.answers, span.score) == (4, 1.0)
         assert (found.learned.shown, found.learned.answered, found.learned.mean) == (3, 2, 3.0)

@@ -32,12 +32,7 @@ from heedful.results.answers import Answer, Arm, Decision
 
 
 class DecisionRequest(NamedTuple):
-    """A checked request for a decision: what `Decider.read` returns and `Decider.propose` takes.
-
-    `id` is the id of the decision to be made, `person` whom it is for (None: nobody in particular), and `request` has
-    the candidates and the context as arrays. A `deferred` decision is made ahead of time and counts as shown only after
-    `Loop.activate`. `repeats` says whether to show again what the person has rated or compared (None: the loop's
-    setting). `before` describes the earlier pages of the list, None for a first page."""
+    """A checked request for a decision: what `Decider.read` returns and `Decider.propose` takes."""
 
     id: str
     """the id of the decision to be made"""

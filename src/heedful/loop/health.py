@@ -76,12 +76,7 @@ class ShownDecision:
 
 
 class GivenFeedback(NamedTuple):
-    """A piece of feedback with the numbers that are counted of it.
-
-    `row` is the index of its decision, in the order shown; `time` is in microseconds since 1970. `empty`: nothing to
-    learn. `repeated` questions had been answered by the person before, `contradictory` of them differently. `error` is
-    how far off the prediction was (0 to 1), `gains` is (utility gained by a correction, the most that could be gained),
-    `moved` how far the model's numbers moved, `outcomes` (predicted, observed) of each item."""
+    """A piece of feedback with the numbers that are counted of it."""
 
     row: int
     """the number of its decision, 0 for the first that was shown"""

@@ -13,11 +13,7 @@ from heedful.loop.records import DecisionRecord
 
 
 class Person(NamedTuple):
-    """The state that is learned for one person in addition to the state that all people share.
-
-    `state` is of the learner's own type, such as weights of the person's own; `lessons` counts the training steps that
-    it is made of; `since` is the version (sequence number in the log) of the shared state that it fits, so readers wait
-    until that is published."""
+    """The state that is learned for one person in addition to the state that all people share."""
 
     state: Any
     """what is learned for this person alone, such as weights of their own, a shift of the score, or, in kinds that keep
@@ -36,11 +32,7 @@ def own_state(people: Mapping[str, Person], name: str | None) -> Person | None:
 
 
 class Context(NamedTuple):
-    """A logged decision with its arrays: what a model needs to learn from feedback on it.
-
-    `record` is the decision as the log keeps it, `person` whom it was for (None: nobody in particular). `x` are its m
-    candidates: their N features (m, N), or the numbers of the items (m,) in kinds of feedback whose learners know items
-    by number."""
+    """A logged decision with its arrays: what a model needs to learn from feedback on it."""
 
     record: DecisionRecord
     """the decision as the log keeps it"""

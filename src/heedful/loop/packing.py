@@ -30,16 +30,7 @@ _TYPES = ("|u1", "<u2", "<u4", "<u8")
 
 
 class LoggedDecision(NamedTuple):
-    """A decision as it stands in the log, with the names of its m candidates.
-
-    - `id`, `seq`, `version`: its id, its sequence number (0 if it is not written yet), and the version of the model
-      that made it.
-    - `since`: when it was shown, in microseconds since 1970.
-    - `person`: whom it was for; None for nobody in particular.
-    - `record`: what was shown, as indices of candidates, and how that came about.
-    - `arrays`: the features that came with the request, float32 bytes.
-    - `names`, `rows`: the names of the candidates, and their rows (m,) in the catalogue's array of features (None if
-      they came with the request)."""
+    """A decision as it stands in the log, with the names of its m candidates."""
 
     id: str
     """the id of the decision"""

@@ -24,14 +24,7 @@ ASKS = "after: expected none in {loop}, which shows no pages of a list, got {got
 
 
 class EarlierPages(NamedTuple):
-    """What the next page of a list needs to know of the pages before it.
-
-    - `last`, `arm`: the id of the page before, and how it was made ("learned", "control", ...).
-    - `shown`: the names of all that the pages before show.
-    - `experiment`, `first`: the id of the experiment whose two learners drafted the list ("": none), and that of the
-      first page they drafted, which seeds the coins.
-    - `tossed`, `opening`: how many coins were tossed so far, and the side (0 or 1) that still has a pick in the last
-      round."""
+    """What the next page of a list needs to know of the pages before it."""
 
     last: str
     """the id of the page before"""

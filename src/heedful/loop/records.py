@@ -104,11 +104,7 @@ class Packed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """A piece of feedback in the log, in the form in which it was given, with candidates as indices into their
-    decision.
-
-    `chosen` are the candidates that it names, below 0 for an object that was not among them, such as an edited text;
-    `values` has a grade, rating, weight or thumb for each. The other fields hold what single forms need besides, and
-    are empty otherwise."""
+    decision."""
 
     form: str
     """the form: "clicks", "grade", "thumb", ...; "unknown" if all of it is about candidates that were not on offer"""
@@ -143,11 +139,7 @@ class ExportRecord(msgspec.Struct, frozen=True):
 
 
 class Feedback(NamedTuple):
-    """Feedback as it came, with items by name: its shape was checked, but not yet whether it fits the decision.
-
-    `form` is its form ("clicks", "grade", ...), `names` the items that it names, `values` a number for each; `chain`
-    are ids of later decisions in which something was clicked, `text` and `given` a correction, `done` the actions on
-    each item."""
+    """Feedback as it came, with items by name: its shape was checked, but not yet whether it fits the decision."""
 
     form: str
     """the form: "clicks", "grade", "thumb", ..."""

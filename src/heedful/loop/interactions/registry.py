@@ -86,4 +86,4 @@ def interactions() -> dict[str, type[Interaction[Any]]]:
     """Return the subclasses of `Interaction` in this folder, by name."""
     modules = [import_module(f"{package.__name__}.{each.name}") for each in pkgutil.iter_modules(package.__path__)]
     classes: list[Any] = [each for module in modules for each in vars(module).values() if isinstance(each, type)]
-    return {each.name: each for each in classes if Interaction in each.__mro__[1:]}
+    return {each.name: each for each in classes if Interaction in each.__mro__[1:] and hasattr(each, "name")}

@@ -305,9 +305,10 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> Tally:
-        from heedful.loop.interactions.comparison.prediction_report import ChoiceTally
+        from heedful.loop.interactions.comparison.prediction_report import WORDING
+        from heedful.loop.prediction_report import ChoiceTally
 
-        return ChoiceTally()
+        return ChoiceTally(WORDING)
 
     @staticmethod
     def prediction_details() -> type:

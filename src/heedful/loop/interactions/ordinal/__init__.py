@@ -331,9 +331,9 @@ class Ordinal(Lists[GradingModel]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> Tally:
-        from heedful.loop.interactions.ordinal.prediction_report import GradeTally
+        from heedful.loop.interactions.ordinal.prediction_report import grade_tally
 
-        return GradeTally(self._k)
+        return grade_tally(self._k)
 
     @staticmethod
     def prediction_details() -> type:

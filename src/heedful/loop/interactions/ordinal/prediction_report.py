@@ -4,16 +4,10 @@ The baseline predicts the median of all grades that came before, so it has seen 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from heedful.evaluation.answers import Answer
 from heedful.learners.ordinal.perceptrons import ConstantRank
-from heedful.loop.log import Event
-from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
-from heedful.results.report import PredictionReport
+from heedful.loop.prediction_report import NumberTally, Wording, mean_of
 
 MEDIAN = "the median grade so far"
 WORDING = Wording(
@@ -26,43 +20,30 @@ WORDING = Wording(
 )
 
 
-class GradeTally:
-    """Collects the predicted grades of logged decisions and the grades that were given, in any order, for the
-    report."""
+def grade_tally(k: int) -> NumberTally:
+    """Return a new collector of predicted and given grades, whole numbers from 1 to `k`.
+
+    Its details have `exact`, the share of grades predicted exactly (None without any)."""
+    return NumberTally(
+        WORDING,
+        k - 1.0,
+        lambda predicted, grade: abs(predicted - grade),
+        _Median(k),
+        lambda judged: {
+            "exact": mean_of([each.predicted == each.value for each in judged if each.predicted == each.predicted])
+        },
+    )
+
+
+class _Median:
+    """The median of all grades so far."""
 
     def __init__(self, k: int) -> None:
-        self._k = k
-        self._given: list[tuple[int, int]] = []  # (seq, grade) of all that was learned
-        self._compared: list[tuple[Event, int, str | int, int, int]] = []  # with the place, who, predicted, given
+        self._rule, self._rng, self._nothing = ConstantRank(1, k), np.random.default_rng(0), np.zeros(1)
+        self._state = self._rule.init(self._rng)
 
-    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, Answer]]) -> None:
-        predicted = dict(zip(decision.record.shown, decision.record.predicted))
-        who = decision.seq if decision.person is None else decision.person
-        for event, answer in given:
-            for i, (j, value) in enumerate(answer.values.items()):
-                self._given.append((event.seq, int(value)))
-                if j in predicted:
-                    self._compared.append((event, i, who, int(predicted[j]), int(value)))
+    def predict(self, item: str) -> float:
+        return self._rule.propose(self._state, self._nothing, self._rng)
 
-    def report(self) -> PredictionReport:
-        found = sorted(self._compared, key=lambda each: (each[0].seq, each[1]))
-        medians = self._medians([event.seq for event, *_ in found])
-        scored = [
-            ScoredAnswer(event.seq, place, event.time, who, float(abs(predicted - given)), float(abs(median - given)))
-            for (event, place, who, predicted, given), median in zip(found, medians)
-        ]
-        exact = float(np.mean([each.score == 0.0 for each in scored])) if scored else None
-        return prediction_report(scored, WORDING, self._k - 1.0, {"exact": exact})
-
-    def _medians(self, seqs: list[int]) -> list[int]:
-        """Return, for each piece of feedback, the median of the grades given before it."""
-        rule, given, at = ConstantRank(1, self._k), sorted(self._given), 0
-        rng = np.random.default_rng(0)  # it draws nothing
-        nothing = np.zeros(1)
-        state, said = rule.init(rng), []
-        for seq in seqs:
-            while at < len(given) and given[at][0] < seq:
-                state = rule.update(state, nothing, 0, given[at][1])
-                at += 1
-            said.append(rule.propose(state, nothing, rng))
-        return said
+    def learn(self, item: str, value: float) -> None:
+        self._state = self._rule.update(self._state, self._nothing, 0, int(value))

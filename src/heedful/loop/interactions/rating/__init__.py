@@ -84,6 +84,8 @@ class Rating(Interaction[RatingModel]):
     )
     action_syntax = "NAME=RATING:WEIGHT"
 
+    scale: answers.Scale
+
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         low, high = learner.space.low, learner.space.high
@@ -354,9 +356,9 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self) -> Tally:
-        from heedful.loop.interactions.rating.prediction_report import RatingTally
+        from heedful.loop.interactions.rating.prediction_report import rating_tally
 
-        return RatingTally(*self.span())
+        return rating_tally(self.scale)
 
     @staticmethod
     def prediction_details() -> type:

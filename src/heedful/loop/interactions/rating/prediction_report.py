@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.evaluation.answers import Answer
+from heedful.evaluation.answers import Scale
 from heedful.loop.cluster_robust import paired_difference
-from heedful.loop.log import Event
-from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
+from heedful.loop.prediction_report import ItemMean, Judged, NumberTally, Wording, mean_of
 from heedful.results.answers import plain
-from heedful.results.report import Picked, PredictionReport
+from heedful.results.report import Picked
 
 Array = npt.NDArray[np.float64]
 
@@ -38,105 +36,45 @@ WORDING = Wording(
 )
 
 
-class _Rating(NamedTuple):
-    """A rating with its prediction."""
+def rating_tally(scale: Scale) -> NumberTally:
+    """Return a new collector of predicted and given ratings on the `scale`, with these details:
 
-    seq: int  # of the feedback
-    place: int  # in it
-    time: int
-    who: str | int  # the person; of nobody in particular the decision
-    item: str
-    given: float
-    predicted: float | None
-    shown: bool  # by the loop, not by somebody else
-    control: int  # the decision, where that is one of the control; otherwise 0
+    - `mean`: the mean of the ratings of what this loop showed; None without any
+    - `picked`: a `Picked` as JSON; None unless people rated two or more items of a list of the control (by the
+      caller's score or at random)"""
 
+    def details(judged: Sequence[Judged]) -> dict[str, Any]:
+        mean = mean_of([each.value for each in judged if each.arm != "imported"])
+        return {"mean": mean, "picked": plain(_compare_picks(judged, scale))}
 
-class RatingTally:
-    """Collects the predicted ratings of logged decisions and the ratings that were given, in any order, for the
-    report."""
-
-    def __init__(self, low: float, high: float) -> None:
-        self._low, self._high = low, high
-        self._given: list[_Rating] = []
-
-    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, Answer]]) -> None:
-        record = decision.record
-        predicted = dict(zip(record.shown, record.predicted))
-        who = decision.seq if decision.person is None else decision.person
-        for event, answer in given:
-            if answer.stated:
-                for i, (j, value) in enumerate(answer.values.items()):
-                    ours = record.arm != "imported"
-                    control = decision.seq if record.arm == "control" else 0
-                    expected = predicted.get(j)
-                    rating = _Rating(event.seq, i, event.time, who, decision.names[j], value, expected, ours, control)
-                    self._given.append(rating)
-
-    def report(self) -> PredictionReport:
-        self._given.sort()
-        compared = [(each, mean) for each, mean in zip(self._given, self._item_means()) if each.shown]
-        scored = [
-            ScoredAnswer(
-                each.seq, each.place, each.time, each.who,
-                math.nan if each.predicted is None else abs(each.predicted - each.given), abs(mean - each.given),
-            )
-            for each, mean in compared
-        ]  # fmt: skip
-        mean = float(np.mean([each.given for each, _ in compared])) if compared else None
-        details = {"mean": mean, "picked": plain(self._compare_picks())}
-        return prediction_report(scored, WORDING, self._high - self._low, details)
-
-    def _compare_picks(self) -> Picked | None:
-        """Return the mean rating of one item of a control list, selected by prediction, by popularity, or at random."""
-        lists: dict[int, dict[str, _Rating]] = {}
-        for each in self._given:
-            if each.control and each.predicted is not None:  # the first rating of an item in a list is the one it got
-                lists.setdefault(each.control, {}).setdefault(each.item, each)
-        means = _Means((self._low + self._high) / 2.0)
-        found, numbers, people = [], dict[str | int, int](), []
-        for each in self._given:
-            rated = lists.pop(each.control, {})  # at the first rating of a list: what came of it is not known yet
-            if len(rated) > 1:
-                given = np.array([one.given for one in rated.values()])
-                expected = np.array([one.predicted for one in rated.values()])
-                popular = np.array([means.of(item) for item in rated])
-                found.append((_given_to_best(expected, given), _given_to_best(popular, given), float(given.mean())))
-                people.append(numbers.setdefault(each.who, len(numbers)))
-            means.take(each.item, each.given)
-        if not found:
-            return None
-        learned, most, chance = np.array(found).T
-        apart = paired_difference(learned - most, np.array(people, np.int64), self._high - self._low)
-        return Picked(len(found), float(learned.mean()), float(most.mean()), float(chance.mean()), apart)
-
-    def _item_means(self) -> list[float]:
-        """Return the baseline's prediction of each rating, the item's mean before it; ratings are in order."""
-        means, said = _Means((self._low + self._high) / 2.0), []
-        for each in self._given:
-            said.append(means.of(each.item))
-            means.take(each.item, each.given)
-        return said
+    loss, most = (lambda predicted, rating: abs(predicted - rating)), scale.high - scale.low
+    return NumberTally(WORDING, most, loss, ItemMean(scale.middle), details)
 
 
-class _Means:
-    """The running mean of each item's ratings, with one rating equal to the overall mean added."""
-
-    def __init__(self, middle: float) -> None:
-        self._middle, self._n, self._total = middle, 0, 0.0
-        self._items: dict[str, tuple[int, float]] = {}
-
-    def of(self, item: str) -> float:
-        overall = self._total / self._n if self._n else self._middle
-        count, total = self._items.get(item, (0, 0.0))
-        return (total + overall) / (count + 1)
-
-    def take(self, item: str, given: float) -> None:
-        count, total = self._items.get(item, (0, 0.0))
-        self._items[item] = count + 1, total + given
-        self._n, self._total = self._n + 1, self._total + given
+def _compare_picks(judged: Sequence[Judged], scale: Scale) -> Picked | None:
+    """Return the mean rating of one item of a control list, selected by prediction, by popularity, or at random."""
+    lists: dict[int, dict[str, Judged]] = {}
+    for each in judged:
+        if each.arm == "control" and not math.isnan(each.predicted):  # the first rating of an item is the one it got
+            lists.setdefault(each.decision, {}).setdefault(each.item, each)
+    popularity = ItemMean(scale.middle)
+    rows, numbers, people = [], dict[str | int, int](), []
+    for each in judged:
+        rated = lists.pop(each.decision, {})  # at the first rating of a list: what came of it is not known yet
+        if len(rated) > 1:
+            given = np.array([one.value for one in rated.values()])
+            expected = np.array([one.predicted for one in rated.values()])
+            popular = np.array([popularity.predict(item) for item in rated])
+            rows.append((_given_to_best(expected, given), _given_to_best(popular, given), float(given.mean())))
+            people.append(numbers.setdefault(each.who, len(numbers)))
+        popularity.learn(each.item, each.value)
+    if not rows:
+        return None
+    learned, most, chance = np.array(rows).T
+    apart = paired_difference(learned - most, np.array(people, np.int64), scale.high - scale.low)
+    return Picked(len(rows), float(learned.mean()), float(most.mean()), float(chance.mean()), apart)
 
 
 def _given_to_best(expected: Array, given: Array) -> float:
-    """Return the rating that the item with the highest value in `expected` (n,) has in `given` (n,), for n items."""
+    """Return the rating in `given` (n,) of the item with the highest value in `expected` (n,), of ties the mean."""
     return float(given[expected == expected.max()].mean())

@@ -37,10 +37,11 @@ from heedful.loop.interactions.protocol import Interaction, ItemPrediction, NotC
 from heedful.loop.interactions.routing import table
 from heedful.loop.interactions.routing.forms import AnswerEdit, GradedThumb
 from heedful.loop.interactions.routing.model import Drawing, FixedRoute, RouteModel, sigmoid
-from heedful.loop.interactions.routing.prediction_report import ThumbTally
+from heedful.loop.interactions.routing.prediction_report import thumb_tally
 from heedful.loop.interactions.telling import Line, Part
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
+from heedful.loop.prediction_report import NumberTally
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Manifest, Settings
 from heedful.results import explanation
@@ -459,8 +460,8 @@ class Routing(Coactive):
 
     # ------------------------------------------------------------------------ reporting
 
-    def tally(self) -> ThumbTally:
-        return ThumbTally()
+    def tally(self) -> NumberTally:
+        return thumb_tally()
 
     @staticmethod
     def prediction_details() -> type:

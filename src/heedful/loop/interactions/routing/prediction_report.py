@@ -7,13 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from heedful.evaluation.answers import Answer
-from heedful.loop.log import Event
-from heedful.loop.packing import LoggedDecision
-from heedful.loop.prediction_report import ScoredAnswer, Wording, prediction_report
-from heedful.results.report import PredictionReport
+from heedful.loop.prediction_report import Judged, MeanSoFar, NumberTally, Wording, mean_of
 
 WORDING = Wording(
     "mean (probability - thumb)²",
@@ -25,26 +19,14 @@ WORDING = Wording(
 )
 
 
-class ThumbTally:
-    """Collects the predictions of logged decisions and the thumbs that came, in any order, for the report."""
+def thumb_tally() -> NumberTally:
+    """Return a new collector of predicted and given thumbs.
 
-    def __init__(self) -> None:
-        self._judged: list[tuple[Event, int, str | int, float, float]] = []  # place, who, predicted, thumb
+    Its details are `predicted`, the mean probability that was predicted, and `came`, the mean thumb; None without any.
+    A loop that is neither too hopeful nor too timid has two means alike."""
+    return NumberTally(WORDING, 1.0, lambda predicted, thumb: (predicted - thumb) ** 2, MeanSoFar(0.5), _details)
 
-    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, Answer]]) -> None:
-        record = decision.record
-        if record.arm == "imported" or not record.predicted:
-            return
-        who = decision.seq if decision.person is None else decision.person
-        predicted = dict(zip(record.shown, record.predicted))
-        for i, (event, answer) in enumerate(given):
-            self._judged += [(event, i, who, predicted[j], v) for j, v in answer.values.items() if j in predicted]
 
-    def report(self) -> PredictionReport:
-        scored, total = [], 0.0
-        for n, (event, i, who, predicted, thumb) in enumerate(sorted(self._judged, key=lambda each: each[0].seq)):
-            mean = total / n if n else 0.5
-            scored.append(ScoredAnswer(event.seq, i, event.time, who, (predicted - thumb) ** 2, (mean - thumb) ** 2))
-            total += thumb
-        means = [float(np.mean([each[j] for each in self._judged])) if self._judged else None for j in (3, 4)]
-        return prediction_report(scored, WORDING, 1.0, {"predicted": means[0], "came": means[1]})
+def _details(judged: Sequence[Judged]) -> dict[str, float | None]:
+    both = [each for each in judged if each.predicted == each.predicted]
+    return {"predicted": mean_of([each.predicted for each in both]), "came": mean_of([each.value for each in both])}
