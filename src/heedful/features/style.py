@@ -157,10 +157,7 @@ _LAST = 3
 
 
 class StyleMeasures(NamedTuple):
-    """What is measured of one text.
-
-    `counts` has the number of each of FEATURES, in their order; for a size it is the number of words (length) and
-    of sentences."""
+    """What is measured of one text."""
 
     words: int
     """how many words it has; of scripts without spaces, letters"""

@@ -35,9 +35,7 @@ to k positions, best first."""
 
 
 class ComparisonPool(NamedTuple):
-    """The context of a comparison: the index of the `user`, and the candidate questions `pairs` (p x k), each row the
-    indices of the k items to compare (k = 2 for pairs), in the order in which they are shown.
-    """
+    """The context of a comparison: a user, and p candidate questions of k items each (k = 2 for pairs)."""
 
     user: int
     """the index of the user"""
@@ -48,10 +46,6 @@ class ComparisonPool(NamedTuple):
 class Choice(NamedTuple):
     """The space of comparisons: a learner picks one question, a row of a `ComparisonPool`, and the k items in it are
     shown.
-
-    - `n_items`: the number of items.
-    - `equal`: whether "equally good" is a possible answer.
-    - `features` (n_items x d): d features of each item; (0, 0) if items have none.
 
     A proposal is the indices (k,) of the items shown. The answer is one of: the position of the best item, 0 to k - 1;
     EQUAL (-1), equally good; UNSURE (-2), cannot judge; or an array of positions, best first, where positions left out

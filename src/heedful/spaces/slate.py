@@ -20,9 +20,7 @@ MOST_WEIGHT = 1e6
 
 
 class SlateContext(NamedTuple):
-    """The context in which a user is shown items to rate: the index of the `user`, and the indices of the available
-    `items` (c,), ascending.
-    """
+    """The context in which a user is shown some of c available items to rate."""
 
     user: int
     """the index of the user"""

@@ -16,9 +16,7 @@ Array = npt.NDArray[np.float64]
 
 
 class OrderState(NamedTuple):
-    """The state of `FixedOrder` and `RandomOrder` for N features: utility weights `w` (N,) that stay 0, and the number
-    of rounds `t`.
-    """
+    """The state of `FixedOrder` and `RandomOrder` for N features, from which nothing is learned."""
 
     w: Array
     """utility weights, always 0 (N,)"""

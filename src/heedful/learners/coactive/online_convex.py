@@ -45,9 +45,7 @@ class Rule(Protocol[S]):
 
 
 class AdaGradState(NamedTuple):
-    """The state of `AdaGrad` for n weights: the weights `w`, and `total`, the sum of squared update directions, (n,)
-    each.
-    """
+    """The state of `AdaGrad` for n weights."""
 
     w: Array
     """the weights (n,)"""

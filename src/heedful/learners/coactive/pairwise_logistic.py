@@ -38,10 +38,7 @@ def adagrad_step(w: Array, total: Array, g: Array, rate: float) -> None:
 
 
 class PairwiseLogisticState(NamedTuple):
-    """The state of `PairwiseLogistic` for N features: the utility weights `w`, a buffer `g` for the gradient and the
-    sum of squared gradients `total`, which AdaGrad's step sizes need, (N,) each; and the number of rounds learned from,
-    `t`.
-    """
+    """The state of `PairwiseLogistic` for N features."""
 
     w: Array
     """the utility weights (N,)"""

@@ -25,9 +25,7 @@ Array = npt.NDArray[np.float64]
 
 
 class PerceptronState(NamedTuple):
-    """The state of `PreferencePerceptron` for N features: the utility weights `w` (N,), `pending` (N,), the sum of the
-    update directions of the unfinished batch, and the number of rounds learned from, `t`.
-    """
+    """The state of `PreferencePerceptron` for N features."""
 
     w: Array
     """the utility weights (N,)"""
@@ -159,15 +157,12 @@ def _simplex_weights_loop(theta: Array, w: Array) -> None:
 def simplex_weights(theta: Array, w: Array) -> None:
     """Write into `w` the softmax w_i = e^theta_i / sum_j e^theta_j; `theta` and `w` are (N,), for N features. exp is
     libm's, as in `signed_weights`, so that results are the same on all processors."""
-    each = np.array([math.exp(v) for v in (theta - theta.max()).tolist()])
-    w[:] = each / np.add.accumulate(each)[-1]
+    powers = np.array([math.exp(v) for v in (theta - theta.max()).tolist()])
+    w[:] = powers / np.add.accumulate(powers)[-1]
 
 
 class ExponentiatedState(NamedTuple):
-    """The state of `ExponentiatedPerceptron` for N features: `theta` (N,), the sum of learning rate times update
-    direction over all rounds, the utility weights `w` (N,) that follow from it, and the number of rounds learned from,
-    `t`.
-    """
+    """The state of `ExponentiatedPerceptron` for N features."""
 
     theta: Array
     """the sum of eta_t D_t over the rounds t, learning rate times update direction (N,)"""
@@ -267,9 +262,7 @@ class ExponentiatedPerceptron(NamedTuple):
 
 
 class ConvexState(NamedTuple):
-    """The state of `ConvexPerceptron` for N features: the utility weights `w` (N,) and the number of rounds learned
-    from, `t`.
-    """
+    """The state of `ConvexPerceptron` for N features."""
 
     w: Array
     """the utility weights (N,)"""

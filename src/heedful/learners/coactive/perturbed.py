@@ -22,9 +22,7 @@ Array = npt.NDArray[np.float64]
 
 
 class PerturbedState(NamedTuple):
-    """The state of `PerturbedPerceptron` for N features: the utility weights `w` (N,) and the number of rounds learned
-    from, `t`.
-    """
+    """The state of `PerturbedPerceptron` for N features."""
 
     w: Array
     """the utility weights (N,)"""

@@ -21,11 +21,7 @@ Array = npt.NDArray[np.float64]
 
 
 class SecondOrderState(NamedTuple):
-    """The state of `SecondOrderPerceptron` for N features: the utility weights `w` (N,), and `A_inv` (N x N), the
-    inverse of A = epsilon I + gamma sum D D' over the update directions D, of which only the lower triangle is used.
-
-    `D` and `v` (N,) are buffers; `t` is the number of rounds learned from.
-    """
+    """The state of `SecondOrderPerceptron` for N features."""
 
     w: Array
     """the utility weights (N,)"""

@@ -160,11 +160,11 @@ class PreferenceGP(NamedTuple):
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
         """Return the state without the answers to questions that showed the item of index `item`, as if they had never
         been given; the item itself stays."""
-        said = state.said
-        gone = rows_about(said, item)
-        state = state._replace(said=drop_rows(said, gone))
-        for user in np.unique(said.user[gone]).tolist():
-            if state.said.of(user).size:
+        answers = state.answers
+        removed = rows_about(answers, item)
+        state = state._replace(answers=drop_rows(answers, removed))
+        for user in np.unique(answers.user[removed]).tolist():
+            if state.answers.of(user).size:
                 # until it converges: after a new answer EP starts close to its solution, here it may start far from it
                 refine_sites(self, state, user, 200, self.learn_noise, rounds=30, moves=MOVES)
         return state
@@ -219,7 +219,7 @@ class HierarchicalGP(NamedTuple):
     def update(self, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Answer) -> PreferenceGPState:
         if isinstance(feedback, int) and feedback == UNSURE:
             return state._replace(t=state.t + 1)
-        if state.said.n + 1 < state.learned + max(self.every, state.learned // 10):
+        if state.answers.n + 1 < state.learned + max(self.every, state.learned // 10):
             return update_state(self, state, x, y, feedback, 1, False)
         state = with_answer(self, state, x, y, feedback)
         return self.relearn(state._replace(t=state.t + 1))
@@ -227,18 +227,18 @@ class HierarchicalGP(NamedTuple):
     def relearn(self, state: PreferenceGPState, steps: int = 10) -> PreferenceGPState:
         """Return the state with the population's mean and covariance (with `learn_noise`, also the width and the lapse
         rates) learned from all answers, in `steps` steps of EM from their present values."""
-        said = state.said
-        people, last, user = _people(said)
-        got = fit(
-            prior_covariance(self, state.X), people.size, said.rows(slice(0, said.n))._replace(user=user),
+        answers = state.answers
+        people, last, user = _people(answers)
+        model = fit(
+            prior_covariance(self, state.X), people.size, answers.rows(slice(0, answers.n))._replace(user=user),
             nu0=None if self.nu0 < 0.0 else self.nu0, kappa0=self.kappa0, start=Population(state.mean, state.cov),
-            sites=said.sites(slice(0, said.n)), width=said.width[last], lapse=said.lapse[last],
+            sites=answers.sites(slice(0, answers.n)), width=answers.width[last], lapse=answers.lapse[last],
             noise=noise_prior(self) if self.learn_noise else None, steps=steps,
         )  # fmt: skip
-        said.tau[: said.n], said.nu[: said.n] = got.people.sites.tau, got.people.sites.nu
-        said.width[: said.n], said.lapse[: said.n] = got.noise.width[user], got.noise.lapse[user]
-        mean, cov = got.population
-        return state._replace(mean=mean, cov=cov, learned=said.n)
+        answers.tau[: answers.n], answers.nu[: answers.n] = model.people.sites.tau, model.people.sites.nu
+        answers.width[: answers.n], answers.lapse[: answers.n] = model.noise.width[user], model.noise.lapse[user]
+        mean, cov = model.population
+        return state._replace(mean=mean, cov=cov, learned=answers.n)
 
     def question(
         self,
@@ -310,18 +310,18 @@ class HierarchicalGP(NamedTuple):
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
         """Return the state without the answers to questions that showed the item of index `item`, with all else learned
         again from the prior; the item itself stays."""
-        return self._from_prior(state, drop_rows(state.said, rows_about(state.said, item)))
+        return self._from_prior(state, drop_rows(state.answers, rows_about(state.answers, item)))
 
-    def _from_prior(self, state: PreferenceGPState, said: AnswerBuffer) -> PreferenceGPState:
+    def _from_prior(self, state: PreferenceGPState, answers: AnswerBuffer) -> PreferenceGPState:
         width, lapse = answer_noise(self, empty_buffer(), 0)
-        said.tau[:], said.nu[:], said.width[:], said.lapse[:] = 0.0, 0.0, width, lapse
+        answers.tau[:], answers.nu[:], answers.width[:], answers.lapse[:] = 0.0, 0.0, width, lapse
         K = prior_covariance(self, state.X)
-        state = PreferenceGPState(np.zeros(len(K)), K, state.X, said, 0, state.t)
-        return self.relearn(state, 100) if said.n else state
+        state = PreferenceGPState(np.zeros(len(K)), K, state.X, answers, 0, state.t)
+        return self.relearn(state, 100) if answers.n else state
 
 
-def _people(said: AnswerBuffer) -> tuple[Ints, Ints, Ints]:
-    """Return (the people with answers (p,), the last row of `said` of each of them (p,), for each row of `said` the
-    position of its person among them (n,))."""
-    people, last, user = np.unique(said.user[: said.n][::-1], return_index=True, return_inverse=True)
-    return people, said.n - 1 - last, user[::-1]
+def _people(answers: AnswerBuffer) -> tuple[Ints, Ints, Ints]:
+    """Return (the people with answers (p,), the last row of `answers` of each of them (p,), for each row of `answers`
+    the position of its person among them (n,))."""
+    people, last, user = np.unique(answers.user[: answers.n][::-1], return_index=True, return_inverse=True)
+    return people, answers.n - 1 - last, user[::-1]

@@ -47,13 +47,7 @@ Array = npt.NDArray[np.float64]
 
 @declare(grows=True)
 class ALBState(NamedTuple):
-    """The state of `ALB` for n users, m items and k factors; k is at least 4, padded with columns of 0.
-
-    `pairs` are the ratings so far, `A` (n x k) the users' optimistic factors, `B` (m x k) the items' factors and
-    `columns` (k x m) their transpose. For rarely switching, `inverse` (n x k x k) is each user's V^-1, and `growth`
-    (n,) the log of the factor by which det V grew since their factors were last computed; both are empty without it.
-    `seed` is for the initial item factors, `t` the number of rounds learned from.
-    """
+    """The state of `ALB` for n users, m items and k factors; k is at least 4, padded with columns of 0."""
 
     pairs: InteractionMatrix
     """the ratings so far"""

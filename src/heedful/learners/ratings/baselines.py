@@ -97,10 +97,8 @@ def row_scores(rows: Array, items: Ints, w: Array) -> Array:
 
 @declare(grows=True)
 class Tally(NamedTuple):
-    """The number and the sum of all ratings so far, each times its weight: of each pair of user and item (`pairs`), of
-    each of M items (`counts` and `totals`, (M,) each), and of all (`n` and `sum`); `t` is the number of rounds learned
-    from.
-    """
+    """The number and the sum of all ratings so far, each times its weight: of each pair of user and item, of each of M
+    items, and of all."""
 
     pairs: InteractionMatrix
     """number and sum of the ratings of each pair of user and item"""
@@ -140,9 +138,9 @@ def subtract(tally: Tally, item: int, count: float, total: float) -> Tally:
     tally.totals[item] -= total
     if tally.counts[item] <= 1e-9 * count:
         tally.counts[item] = tally.totals[item] = 0.0
-    gone = n <= 1e-9 * count
+    empty = n <= 1e-9 * count
     return Tally(
-        tally.pairs, tally.counts, tally.totals, 0.0 if gone else n, 0.0 if gone else tally.sum - total, tally.t
+        tally.pairs, tally.counts, tally.totals, 0.0 if empty else n, 0.0 if empty else tally.sum - total, tally.t
     )
 
 
@@ -187,10 +185,10 @@ def item_means(count: Array, total: Array, items: Ints, mean: float, prior: floa
     `count` and `total` (m,) have the number and the sum of the ratings of each of m items. The result is `mean` for an
     item without ratings, also with a `prior` of 0.
     """
-    known = items < count.size
-    at = np.where(known, items, 0)
-    c = prior + np.where(known, count[at], 0.0)
-    s = prior * mean + np.where(known, total[at], 0.0)
+    rated = items < count.size
+    index = np.where(rated, items, 0)
+    c = prior + np.where(rated, count[index], 0.0)
+    s = prior * mean + np.where(rated, total[index], 0.0)
     return np.where(c > 0.0, s / np.where(c > 0.0, c, 1.0), mean)
 
 
@@ -215,7 +213,7 @@ def put_own_means(scores: Array, pairs: InteractionMatrix, user: int, items: Int
 
 
 class RoundCount(NamedTuple):
-    """The state of `RandomItem`: the number of rounds so far, `t`."""
+    """The state of `RandomItem`."""
 
     t: int
     """number of rounds learned from"""

@@ -33,11 +33,8 @@ Array = npt.NDArray[np.float64]
 
 @declare(grows=True)
 class PTSState(NamedTuple):
-    """The state of `PTS` for D particles, n users, m items and k factors: all ratings (`pairs`), and the particles,
-    samples of the factors of all users, `U` (D x n x k), and items, `V` (D x m x k), with `log_weights` (D,).
-
-    `seed` is that of the draws in `update`, `learned` the number of ratings and `t` the number of rounds learned from.
-    """
+    """The state of `PTS` for D particles, n users, m items and k factors: all ratings, and the particles, samples of
+    the factors of all users and items."""
 
     pairs: InteractionMatrix
     """the ratings so far"""
@@ -114,15 +111,15 @@ def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
     if n >= rows:
         return F
     more = np.empty((D, max(rows, 2 * n), k))
-    one = np.empty(k)
+    factors = np.empty(k)
     for d in range(D):
         for i in range(more.shape[1]):
             if i < n:
                 more[d, i] = F[d, i]
             else:
-                normals_of(seed, i * D + d, one)
+                normals_of(seed, i * D + d, factors)
                 for a in range(k):
-                    more[d, i, a] = scale * one[a]
+                    more[d, i, a] = scale * factors[a]
     return more
 
 
@@ -218,10 +215,10 @@ class PTS(NamedTuple):
         most, total = weights.max(), 0.0
         for i in range(D):
             total += math.exp(weights[i] - most)
-        left, d = rng.random() * total, 0
+        remaining, d = rng.random() * total, 0
         while d < D - 1:
-            left -= math.exp(weights[d] - most)
-            if left < 0.0:
+            remaining -= math.exp(weights[d] - most)
+            if remaining < 0.0:
                 break
             d += 1
         V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)[d]
@@ -319,11 +316,11 @@ class PTS(NamedTuple):
         It may overwrite `state`."""
         remove_item(state.pairs, item)
         if item < state.V.shape[1]:
-            one, D = np.empty(self.n_factors), self.n_particles
+            factors, D = np.empty(self.n_factors), self.n_particles
             for d in range(D):
-                normals_of(state.seed, item * D + d, one)
+                normals_of(state.seed, item * D + d, factors)
                 for a in range(self.n_factors):
-                    state.V[d, item, a] = self.spread * one[a]
+                    state.V[d, item, a] = self.spread * factors[a]
         return state
 
     def without_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float = 1.0) -> PTSState:
