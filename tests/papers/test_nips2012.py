@@ -212,7 +212,7 @@ def test_what_rules_have_in_common_is_fitted_once(
         return whole(fit, parts, learned, earlier)
 
     def afresh(fit: Any, parts: Split, learned: Any, earlier: Any) -> Any:
-        return whole(fit, parts._replace(problem=parts.problem._replace(kept={})), learned, None)
+        return whole(fit, parts._replace(problem=parts.problem._replace(cache={})), learned, None)
 
     monkeypatch.setattr(run_comparison, "_fit", counted)
     together = run_comparison._ask_by_rules(data, SUSHI, 12, 3, names)
@@ -238,7 +238,7 @@ def test_models_by_name(data: PairwiseDataset) -> None:
     apart["hierarchical-tuned"] = kept
     assert kept in COUNTS
     apart["bo"] = run_comparison.tune_on_others("bo", data.features, rows.problem.people, rows.rows(rows.train), True)
-    parts = split(rest, 20, 0, 20, apart=apart)
+    parts = split(rest, 20, 0, 20, tuned=apart)
     answers = parts.rows(parts.train)
     naive = np.minimum(rest.first.mean(axis=0), 1.0 - rest.first.mean(axis=0)).mean()
     for name in (
@@ -321,9 +321,9 @@ def ended(*values: float) -> Any:
 
 
 def test_a_cell_is_told_with_its_scatter() -> None:
-    found = near("p", "a", 0.16)({"p": {"a": ended(0.17, 0.19)}}).found
+    found = near("p", "a", 0.16)({"p": {"a": ended(0.17, 0.19)}}).words
     assert found.startswith("0.180 ± 0.010: +0.020, expected ±0.02; 95 % interval -0.107 to +0.147")
-    assert near("p", "a", 0.2)({"p": {"a": ended(0.2)}}).found.startswith("0.200: +0.000")
+    assert near("p", "a", 0.2)({"p": {"a": ended(0.2)}}).words.startswith("0.200: +0.000")
 
 
 def test_who_is_lower() -> None:
@@ -346,7 +346,7 @@ def test_wins_are_counted_both_ways() -> None:
     outcome |= {"r": {"m-B": better, "m-E": same}}
     check = wins(("p", "q", "r"), ("m",), "B", "E", 1, 1)(outcome)
     assert check.conclusion == HOLDS
-    assert check.found == "of 3, B is significantly lower in 1 (m p), E in 1 (m q)"
+    assert check.words == "of 3, B is significantly lower in 1 (m p), E in 1 (m q)"
     assert wins(("p", "q", "r"), ("m",), "B", "E", 0, 1)(outcome).conclusion == FAILS
     assert wins(("p", "q", "r"), ("m",), "B", "E", 1, 3)(outcome).conclusion == FAILS
     outcome["r"] = {"m-B": ended(0.1, 0.2, 0.3), "m-E": ended(0.2, 0.2, 0.15)}

@@ -98,12 +98,10 @@ class Personal(NamedTuple):
 
     @property
     def n_features(self) -> int:
-        """The number of features N, that of the shared learner."""
         return self.learner.n_features
 
     @property
     def space(self) -> Ranks:
-        """The space of ranks of the shared learner."""
         return self.learner.space
 
     def init(self, rng: np.random.Generator) -> PersonalState:
@@ -113,17 +111,12 @@ class Personal(NamedTuple):
         return PersonalState(self.learner.init(rng), self.nobody(), 0)
 
     def propose(self, state: PersonalState, x: Floats, rng: np.random.Generator) -> int:
-        """Return the rank, 1 to k, predicted for this person and the instance `x` (N,), N features. `rng` is not
-        used."""
         s = self._score(state.shared, state.offset, self.share(state.lessons), x)
         return int(ranks(np.array([s]), self.learner.thresholds(state.shared))[0])
 
     def update(self, state: PersonalState, x: Floats, y: int, feedback: int) -> PersonalState:
-        """Return the state after the true rank `feedback` of the instance `x` (N,) with N features, for which `y` was
-        predicted: first the offset takes a step, then the shared learner.
-
-        The offset is a new one, so that the offset in `state` can still be read.
-        """
+        """First the offset takes a step, then the shared learner. The offset is a new one, so that the offset in
+        `state` can still be read."""
         n = state.lessons + 1
         offset = self._step(state.shared, state.offset, self.share(n), x, feedback)
         return PersonalState(self.learner.update(state.shared, x, y, feedback), offset, n)

@@ -196,10 +196,7 @@ def _class_of(module: ModuleType, name: str, place: str) -> type:
 
 def _import_file(place: str) -> ModuleType:
     """Return the module in the file `place`, imported under a name made from its path, so that compiled code finds it
-    again.
-
-    Raise FileNotFoundError if there is no such file; raise ValueError if it cannot be imported.
-    """
+    again."""
     path = Path(place).expanduser().resolve()
     if not path.is_file():
         raise FileNotFoundError(f"{place}: no such file; expected FILE.py:Class")

@@ -48,7 +48,6 @@ class FixedOrder(NamedTuple):
         return OrderState(state.w, state.t + 1)
 
     def weights(self, state: OrderState) -> Array:
-        """Return the utility weights (N,) for N features, all 0."""
         return state.w
 
 
@@ -75,5 +74,4 @@ class RandomOrder(NamedTuple):
         return OrderState(state.w, state.t + 1)
 
     def weights(self, state: OrderState) -> Array:
-        """Return the utility weights (N,) for N features, all 0."""
         return state.w

@@ -128,5 +128,4 @@ class DuelingBandit(NamedTuple):
         return DuelingState(state.w, state.t + 1)
 
     def weights(self, state: DuelingState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w

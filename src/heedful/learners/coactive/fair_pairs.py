@@ -119,8 +119,6 @@ class FairPairs(NamedTuple):
         return D
 
     def step(self, state: FairPairsState, D: Array) -> FairPairsState:
-        """Return the state after an AdaGrad step along the gradient `D` (N,) in the N weights. It overwrites the arrays
-        of `state`."""
         adagrad_step(state.w, state.total, D, self.rate)
         return FairPairsState(state.w, state.g, state.total, state.t + 1)
 
@@ -155,7 +153,6 @@ class FairPairs(NamedTuple):
         return D
 
     def weights(self, state: FairPairsState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def plain(self, shown: Ints) -> PerturbedRanking:

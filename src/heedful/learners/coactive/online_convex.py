@@ -67,8 +67,6 @@ class AdaGrad(NamedTuple):
         return AdaGradState(np.zeros(n), np.zeros(n))
 
     def step(self, state: AdaGradState, D: Array) -> AdaGradState:
-        """Return the state after an AdaGrad step along `D` (n,), the difference of the n features of the feedback
-        object and the object shown. It overwrites the arrays of `state`."""
         state.total[:] += D * D
         state.w[:] += self.rate * D / np.sqrt(state.total + 1e-20)  # where the total is 0, D is 0 too
         return state
@@ -111,12 +109,9 @@ class OnlineConvex(NamedTuple):
         return self.rule.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RuleState, D: Array) -> RuleState:
-        """Return the state after the rule's update in direction `D` (N,), the N joint features of the feedback object
-        less those of the object shown. It may overwrite the arrays of `state`."""
         return self.rule.step(state, D)
 
     def weights(self, state: RuleState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         w: Array = state.w
         return w
 

@@ -87,11 +87,8 @@ class PairwiseLogistic(NamedTuple):
         return D
 
     def step(self, state: PairwiseLogisticState, D: Array) -> PairwiseLogisticState:
-        """Return the state after an AdaGrad step along the gradient `D` (N,) in the N weights. It overwrites the arrays
-        of `state`."""
         adagrad_step(state.w, state.total, D, self.rate)
         return PairwiseLogisticState(state.w, state.g, state.total, state.t + 1)
 
     def weights(self, state: PairwiseLogisticState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w

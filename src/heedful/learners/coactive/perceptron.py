@@ -73,8 +73,6 @@ class PreferencePerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: PerceptronState, D: Array) -> PerceptronState:
-        """Return the state after an update in direction `D` (N,), the N joint features of the feedback object less
-        those of the object shown. It overwrites the arrays of `state`."""
         into = state.w if self.batch == 1 else state.pending
         into += D
         return self.finish_round(state)
@@ -101,7 +99,6 @@ class PreferencePerceptron(NamedTuple):
         return PerceptronState(state.w, state.pending, state.t + rounds)
 
     def weights(self, state: PerceptronState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
@@ -217,8 +214,6 @@ class ExponentiatedPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ExponentiatedState, D: Array) -> ExponentiatedState:
-        """Return the state after an update in direction `D` (N,), the N joint features of the feedback object less
-        those of the object shown. It overwrites the arrays of `state`."""
         state.theta[:] += self.rate(state.t + 1) * D
         return self.finish_round(state)
 
@@ -241,7 +236,6 @@ class ExponentiatedPerceptron(NamedTuple):
         return ExponentiatedState(state.theta, state.w, state.t + 1)
 
     def weights(self, state: ExponentiatedState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
@@ -302,8 +296,6 @@ class ConvexPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ConvexState, D: Array) -> ConvexState:
-        """Return the state after an update in direction `D` (N,), the N joint features of the feedback object less
-        those of the object shown. It overwrites the arrays of `state`."""
         state.w[:] += 1.0 / math.sqrt(float(state.t + 1)) * D
         return self.finish_round(state)
 
@@ -317,7 +309,6 @@ class ConvexPerceptron(NamedTuple):
         return ConvexState(state.w, state.t + 1)
 
     def weights(self, state: ConvexState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:

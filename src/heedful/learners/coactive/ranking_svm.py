@@ -98,11 +98,7 @@ class RankingSVM(NamedTuple):
         return self.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RankingSVMState, D: Array) -> RankingSVMState:
-        """Return the state with one more training vector `D` (N,), the N joint features of the feedback object less
-        those of the object shown; the SVM is trained again if there are enough new ones.
-
-        A `D` of zeros only counts the round. The arrays of `state` may be overwritten.
-        """
+        """The SVM is trained again if there are enough new vectors; a `D` of zeros only counts the round."""
         if not D.any():
             return state._replace(t=state.t + 1)
         state.pairs[state.n % self.capacity] = D
@@ -115,7 +111,6 @@ class RankingSVM(NamedTuple):
         return state._replace(trained=state.n, C=C)
 
     def weights(self, state: RankingSVMState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w
 
 

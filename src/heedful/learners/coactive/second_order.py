@@ -72,8 +72,6 @@ class SecondOrderPerceptron(NamedTuple):
         return self.step(state, state.D)
 
     def step(self, state: SecondOrderState, D: Array) -> SecondOrderState:
-        """Return the state after an update in direction `D` (N,), the N joint features of the feedback object less
-        those of the object shown. It overwrites the arrays of `state`."""
         w, A_inv, v = state.w, state.A_inv, state.v
         symmetric_times(A_inv, D, v)
         along = scores(D.reshape(1, -1), v)[0]  # D^T A_{t-1}^-1 D, 0 only where D is
@@ -87,7 +85,6 @@ class SecondOrderPerceptron(NamedTuple):
         return SecondOrderState(w, A_inv, state.D, v, state.t + 1)
 
     def weights(self, state: SecondOrderState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w
 
 

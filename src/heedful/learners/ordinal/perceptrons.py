@@ -62,7 +62,6 @@ class PRank(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> PRankState:
@@ -141,7 +140,6 @@ class AveragedPRank(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> AveragedState:
@@ -194,7 +192,6 @@ class MulticlassPerceptron(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> MulticlassState:
@@ -249,7 +246,6 @@ class WidrowHoff(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> WidrowHoffState:
@@ -295,7 +291,6 @@ class ConstantRank(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> ConstantState:

@@ -43,7 +43,8 @@ ROUNDS = 12
 
 @declare(grows=True)
 class CollaborativeGPState(NamedTuple):
-    """The state of `CollaborativeGP` for n items with d features, p people with answers and D shared utility functions."""
+    """The state of `CollaborativeGP` for n items with d features, p people with answers and D shared utility
+    functions."""
 
     X: Array
     """the features of the items, n x d"""
@@ -154,20 +155,13 @@ class CollaborativeGP(NamedTuple):
         rng: np.random.Generator | None = None,
         skip: npt.ArrayLike = (),
     ) -> Ints:
-        """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
-
-        It is the set with the highest value of the acquisition function `rule`, a pair extended one item at a time,
-        that is not among the rows of item indices in `skip` (q x size), the q sets asked before. `rng` is for the rule
-        "random". Raise ValueError if nothing is left to ask.
-        """
         offered = np.unique(items)
         rows = np.asarray(skip, np.int64).reshape(-1, size)
         rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
         return offered[next_set(self.posterior(state, user, offered), self.rule, size, skip=rows, rng=rng)]
 
     def posterior(self, state: CollaborativeGPState, user: int = 0, items: Ints | None = None) -> Posterior:
-        """Return the posterior of the utilities that the person `user` has for `items` (distinct indices), or for all
-        items; for a person without answers, the prior of their weights is used."""
+        """For a person without answers, the prior of their weights is used."""
         every = np.arange(state.mean.shape[1]) if items is None else np.asarray(items, np.int64)
         part = Functions(state.mean[:, every], state.cov[:, every[:, None], every], None)
         place = int(np.searchsorted(state.people, user))
@@ -176,17 +170,11 @@ class CollaborativeGP(NamedTuple):
         return utilities(part, np.zeros(self.D), np.ones(self.D))
 
     def with_items(self, state: CollaborativeGPState, features: npt.ArrayLike) -> CollaborativeGPState:
-        """Return the state with q more items, given by their `features` (q x d); d = 0 where items have none.
-
-        After n items their indices are n, n + 1, ... Everything is learned again. Raise ValueError, naming what is
-        wrong, if the features do not fit.
-        """
+        """Everything is learned again."""
         _, X = with_new_items(self, state.X, features)
         return self.relearn(state._replace(X=X))
 
     def utility_gradient(self, state: CollaborativeGPState, user: int, item: int) -> Array:
-        """Return the gradient (d,) of the posterior mean utility that the person `user` has for the item of index
-        `item`, with respect to the item's d features."""
         return utility_gradient(self, state.X, self.posterior(state, user).mean, item)
 
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:

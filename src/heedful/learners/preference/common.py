@@ -273,12 +273,7 @@ def question(
     rng: np.random.Generator | None,
     skip: npt.ArrayLike,
 ) -> Ints:
-    """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
-
-    For two items, it is the pair with the highest value of the learner's acquisition function; for more, further items
-    are added to this pair one at a time. The sets in `skip` (q x size), q sets of item indices, are never returned.
-    `rng` is for the rule "random". Raise ValueError if nothing is left to ask.
-    """
+    """Return the question as `PreferenceGP.question` does."""
     offered = np.unique(items)
     rows = np.asarray(skip, np.int64).reshape(-1, size)
     rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
@@ -294,9 +289,8 @@ def group_posterior(
 ) -> Posterior | Mixture:
     """Return the posterior of the mean utility of each item over the people with the indices `users` (u,).
 
-    The kernel and the noise are inferred from the answers too, so their uncertainty is included. The answers of people
-    who are not in `users` are used as well, with one exception: for a single person and `pooled` False, only that
-    person's.
+    The answers of people who are not in `users` are used as well, with one exception: for a single person and `pooled`
+    False, only that person's.
     """
     answers = state.answers
     indices = np.arange(answers.n) if pooled or users.size > 1 else answers.of(int(users[0]))
@@ -310,16 +304,14 @@ def group_posterior(
 
 
 def answers_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> AnswerSites:
-    """Return the answers of the person `user`, with their sites of expectation propagation (EP), tie width and lapse
-    rate, in the form that `inference.gp.stopping` needs."""
+    """Return the answers of the person `user` with their sites, as `PreferenceGP.answers_of` does."""
     indices = state.answers.of(user)
     rows = state.answers.rows(indices)._replace(user=np.zeros(indices.size, np.int64))
     return AnswerSites(rows, state.answers.sites(indices), *answer_noise(learner, state.answers, user))
 
 
 def trust_in(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> EPDiagnostics:
-    """Return diagnostics of how accurate the posterior of the person `user` is, which expectation propagation (EP)
-    approximates."""
+    """Return how accurate the posterior of the person `user` is, as `PreferenceGP.trust` does."""
     answers = answers_of(learner, state, user)
     items = np.unique(answers.rows.pairs)
     answers = answers._replace(rows=answers.rows._replace(pairs=np.searchsorted(items, answers.rows.pairs)))
@@ -328,8 +320,7 @@ def trust_in(learner: GPHyperparameters, state: PreferenceGPState, user: int) ->
 
 
 def noise_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> UserNoise:
-    """Return how noisily the person `user` answers: their tie width, lapse rate, and the probability that all their
-    answers are random."""
+    """Return how noisily the person `user` answers, as `PreferenceGP.noise` does."""
     answers, prior = answers_of(learner, state, user), noise_prior(learner)
     items, inverse = np.unique(answers.rows.pairs, return_inverse=True)
     rows = answers.rows._replace(pairs=inverse.reshape(-1, 2))

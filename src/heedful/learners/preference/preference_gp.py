@@ -203,7 +203,6 @@ class HierarchicalGP(NamedTuple):
 
     @property
     def one_width(self) -> bool:
-        """True: all people share one tie width (how small a perceived difference must be to be called equally good)."""
         return True
 
     def init(self, rng: np.random.Generator) -> PreferenceGPState:
@@ -249,53 +248,28 @@ class HierarchicalGP(NamedTuple):
         rng: np.random.Generator | None = None,
         skip: npt.ArrayLike = (),
     ) -> Ints:
-        """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
-
-        It is the set with the highest value of the acquisition function `rule`, a pair extended one item at a time,
-        that is not among the rows of item indices in `skip` (q x size), the q sets asked before. `rng` is for the rule
-        "random". Raise ValueError if nothing is left to ask.
-        """
         return question(self, state, user, items, size, rng, skip)
 
     def posterior(self, state: PreferenceGPState, user: int = 0, items: Ints | None = None) -> Posterior:
-        """Return the posterior of the utilities that the person `user` has for `items` (distinct indices), or for all
-        items if None; for a person without answers it is the population's distribution."""
+        """For a person without answers it is the population's distribution."""
         return user_posterior(state, user, items)
 
     def group_posterior(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
-        """Return the posterior of the mean utility of each item over the people `users` (u,), from the answers of all
-        people.
-
-        It does not take the kernel, the noise and the population as known, so its variances also show how uncertain
-        these are.
-        """
+        """The answers of all people count."""
         return group_posterior(self, state, users, pooled=True)
 
     def answers_of(self, state: PreferenceGPState, user: int = 0) -> AnswerSites:
-        """Return the answers of the person `user`, with their sites of expectation propagation (EP), tie width and
-        lapse rate, in the form that `inference.gp.stopping` needs."""
         return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:
-        """Return how noisily the person `user` answers: the common tie width (how small a perceived difference must be
-        to be called equally good), their lapse rate (the probability of a random answer), and the probability that all
-        their answers are random.
-        """
         return noise_of(self, state, user)
 
     def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
-        """Return diagnostics of how accurate the posterior of the person `user` is, which expectation propagation (EP)
-        approximates; with lapses (random answers), the true posterior may have several modes, of which EP finds one.
-        """
         return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:
-        """Return the state with q more items, given by their `features` (q x d); d = 0 where items have none.
-
-        After n items their indices are n, n + 1, ... The population's mean and covariance stay as they are for the
-        earlier items, and are extended to the new items by the kernel. Raise ValueError, naming what is wrong, if the
-        features do not fit.
-        """
+        """The population's mean and covariance stay as they are for the earlier items, and are extended to the new
+        items by the kernel."""
         K, X = with_new_items(self, state.X, features)
         mean, cov, n = np.zeros(len(K)), K, state.mean.size
         if state.learned:
@@ -303,8 +277,6 @@ class HierarchicalGP(NamedTuple):
         return state._replace(mean=mean, cov=cov, X=X)
 
     def utility_gradient(self, state: PreferenceGPState, user: int, item: int) -> Array:
-        """Return the gradient (d,) of the posterior mean utility that the person `user` has for the item of index
-        `item`, with respect to the item's d features."""
         return utility_gradient(self, state.X, self.posterior(state, user).mean, item)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:

@@ -241,11 +241,9 @@ class RandomItem(NamedTuple):
         return RoundCount(state.t + 1)
 
     def without_item(self, state: RoundCount, item: int) -> RoundCount:
-        """Return the state unchanged: it keeps no ratings of the item."""
         return state
 
     def without_rating(self, state: RoundCount, user: int, item: int, rating: float, weight: float = 1.0) -> RoundCount:
-        """Return the state unchanged: it keeps no ratings."""
         return state
 
 
@@ -264,7 +262,6 @@ class UserGreedy(NamedTuple):
         return empty_tally()
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         out = np.full(x.items.size, overall(state))
         put_own_means(out, state.pairs, x.user, x.items)
         return out
@@ -276,13 +273,9 @@ class UserGreedy(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
-        """Return the state without the ratings of the item with index `item`. It may overwrite the arrays of
-        `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        """Return the state without one `rating` of `item` by `user`, which counted `weight` times. It may overwrite the
-        arrays of `state`. Raise LookupError if the user never rated the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 
@@ -303,7 +296,6 @@ class ItemMean(NamedTuple):
         return empty_tally()
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         return item_means(state.counts, state.totals, x.items, overall(state), self.prior)
 
     def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -313,13 +305,9 @@ class ItemMean(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
-        """Return the state without the ratings of the item with index `item`. It may overwrite the arrays of
-        `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        """Return the state without one `rating` of `item` by `user`, which counted `weight` times. It may overwrite the
-        arrays of `state`. Raise LookupError if the user never rated the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 
@@ -341,7 +329,6 @@ class PairMean(NamedTuple):
         return empty_tally()
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         out = item_means(state.counts, state.totals, x.items, overall(state), self.prior)
         put_own_means(out, state.pairs, x.user, x.items)
         return out
@@ -353,13 +340,9 @@ class PairMean(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
-        """Return the state without the ratings of the item with index `item`. It may overwrite the arrays of
-        `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        """Return the state without one `rating` of `item` by `user`, which counted `weight` times. It may overwrite the
-        arrays of `state`. Raise LookupError if the user never rated the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 

@@ -159,7 +159,6 @@ class BMF(NamedTuple):
     # ------------------------------------------------------------------ predictions
 
     def ratings(self, state: BMFState, x: SlateContext) -> Array:
-        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         w, S = user_gaussian(active_model(self, state), x.user)
         out: Array = predict(self, state, x, w, S, 0)[0] + state.facts[ORIGIN]
         return out
@@ -193,18 +192,12 @@ class BMF(NamedTuple):
     # ------------------------------------------------------------------ removing ratings
 
     def without_item(self, state: BMFState, item: int) -> BMFState:
-        """Return the state without the ratings of the item with index `item`; the posteriors of the item and of the
-        users who rated it are inferred again. It may overwrite the arrays of `state`."""
+        """The posteriors of the item and of the users who rated it are inferred again."""
         return self.forget_pairs(state, [(i, item) for i in users_of(state.pairs, item).tolist()])
 
     def without_rating(self, state: BMFState, user: int, item: int, rating: float, weight: float = 1.0) -> BMFState:
-        """Return the state without one `rating` of `item` by `user`, learned with this `weight` (below gamma = 1, the
-        weight that is left of it).
-
-        Counts and sums are then exact, and the posteriors of the user and the item are inferred again. The highest and
-        the first rating stay as they are: to remove the rating completely, replay the log without it. Raise LookupError
-        if the user never rated the item.
-        """
+        """Below gamma = 1, `weight` is what is left of it. The posteriors of the user and the item are inferred again;
+        the highest and the first rating stay as they are."""
         pairs, facts, pair_sums = state.pairs, state.facts, state.pair_sums
         p = check_pair(pairs, user, item)
         scale = facts[SCALE]

@@ -183,11 +183,7 @@ def users_of(pairs: InteractionMatrix, item: int) -> Ints:
 
 
 def _places(newest: Ints, after: Ints, owner: int) -> Ints:
-    """Return the positions (n,) of the n pairs of the user (or item) with index `owner`, the newest first.
-
-    `newest` has the position of the newest pair of each user (or item), `after` that of the next older one of each
-    pair.
-    """
+    """Return the positions (n,) of the n pairs of the user (or item) with index `owner`, the newest first."""
     places = []
     p = newest[owner] if owner < newest.size else -1
     while p >= 0:

@@ -194,7 +194,6 @@ class NMFBandit(NamedTuple):
         return row_scores(V, x.items, U[x.user])
 
     def ratings(self, state: NMFState, x: SlateContext) -> Array:
-        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         return self.scores(state, x) + state.low
 
     def update(self, state: NMFState, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> NMFState:
@@ -226,8 +225,7 @@ class NMFBandit(NamedTuple):
             scale_factors(V, ratios(count, total, low, item, user, V, U))
 
     def without_item(self, state: NMFState, item: int) -> NMFState:
-        """Return the state without the ratings of the item with index `item`, whose factors are the initial ones again.
-        It may overwrite `state`."""
+        """The item's factors are the initial ones again."""
         remove_item(state.pairs, item)
         if item < state.V.shape[0]:
             for a in range(self.n_factors):
@@ -235,11 +233,7 @@ class NMFBandit(NamedTuple):
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))
 
     def without_rating(self, state: NMFState, user: int, item: int, rating: float, weight: float = 1.0) -> NMFState:
-        """Return the state without one `rating` of `item` by `user`, which was learned with this `weight`; the factors
-        change with the next fit.
-
-        It may overwrite `state`. Raise LookupError if the user never rated the item.
-        """
+        """The factors change with the next fit."""
         check_pair(state.pairs, user, item)
         remove_rating(state.pairs, user, item, rating, weight)
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))

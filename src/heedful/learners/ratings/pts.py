@@ -230,8 +230,8 @@ class PTS(NamedTuple):
         return row_scores(V, x.items, u)
 
     def ratings(self, state: PTSState, x: SlateContext) -> Array:
-        """Return the predicted rating of each of the c items of the context `x`, (c,): the weighted mean over the
-        particles of the inner product of the user's and the item's factors; 0 for a user without ratings."""
+        """It is the weighted mean over the particles of the inner product of the user's and the item's factors; 0 for a
+        user without ratings."""
         V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)
         U = with_factors(state.U, x.user + 1, state.seed, 0.0)
         weights = np.exp(state.log_weights - state.log_weights.max())
@@ -312,8 +312,7 @@ class PTS(NamedTuple):
                 copy_into(G[d], h[d], G[place], h[place])
 
     def without_item(self, state: PTSState, item: int) -> PTSState:
-        """Return the state without the ratings of the item with index `item`, whose factors are the initial ones again.
-        It may overwrite `state`."""
+        """The item's factors are the initial ones again."""
         remove_item(state.pairs, item)
         if item < state.V.shape[1]:
             factors, D = np.empty(self.n_factors), self.n_particles
@@ -324,11 +323,7 @@ class PTS(NamedTuple):
         return state
 
     def without_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float = 1.0) -> PTSState:
-        """Return the state without one `rating` of `item` by `user`, which was learned with this `weight`; the factors
-        change with the next rating.
-
-        It may overwrite `state`. Raise LookupError if the user never rated the item.
-        """
+        """The factors change with the next rating."""
         check_pair(state.pairs, user, item)
         remove_rating(state.pairs, user, item, rating, weight)
         return state
