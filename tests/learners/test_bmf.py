@@ -124,7 +124,7 @@ def test_what_is_taken_out_is_out_of_counts_sums_and_squares_at_once(gamma: floa
         assert len(kept) < len(places)
         state = learner.without_item(full, item)
         assert [p for p in range(pairs.used) if pairs.count[p]] == kept
-        facts, told = state.facts, state.pair_sums.reshape(-1, 3)
+        facts, told = state.facts, state.told.reshape(-1, 3)
         assert facts[WEIGHT] == pytest.approx(scale * sum(pairs.count))
         assert facts[MEAN] == pytest.approx(sum(pairs.total) / sum(pairs.count))
         means = pairs.total[kept] / pairs.count[kept]
@@ -146,12 +146,12 @@ def test_one_rating_taken_out_leaves_the_numbers_that_were_there_before(gamma: f
     state = history(learner, 50)
     p = int(np.argmax(state.pairs.count))
     for user, item in ((int(state.pairs.user[p]), int(state.pairs.item[p])), (40, 3)):
-        facts, told, count = state.facts.copy(), state.pair_sums.copy(), state.pairs.count.copy()
+        facts, told, count = state.facts.copy(), state.told.copy(), state.pairs.count.copy()
         state = learn_rating(learner, state, user, item, 4.5, weight)
         assert state.facts[SQUARES] > facts[SQUARES]
         state = learner.without_rating(state, user, item, 4.5, weight)
         np.testing.assert_allclose(state.facts, facts, atol=1e-9)
-        np.testing.assert_allclose(state.pair_sums, told, atol=1e-9)
+        np.testing.assert_allclose(state.told, told, atol=1e-9)
         np.testing.assert_allclose(state.pairs.count, count, atol=1e-9)
     with pytest.raises(LookupError, match=r"^item: expected one that user 40 rated, got 3$"):
         learner.without_rating(state, 40, 3, 4.5)

@@ -55,7 +55,7 @@ def test_the_fold_is_the_fit() -> None:
 
 def test_functions_are_learned_when_there_is_a_tenth_more() -> None:
     learner = LEARNER._replace(every=10)
-    learned = [(state.learned, state.answers.n) for _, state in play(learner, WORLD, 170, 4)]
+    learned = [(state.learned, state.said.n) for _, state in play(learner, WORLD, 170, 4)]
     assert sorted({at for at, _ in learned})[:14] == [*range(0, 120, 10), 121, 133]
     assert all(n - at < max(10, at // 10) for at, n in learned)
 
@@ -64,7 +64,7 @@ def test_in_between_only_the_person_is() -> None:
     log = log_of(LEARNER, 45)
     state = replay(LEARNER, log, 3)
     before = copy_arrays(state)
-    assert 0 < state.learned < state.answers.n
+    assert 0 < state.learned < state.said.n
     state = LEARNER.update(state, ComparisonPool(2, np.array([[0, 1]])), np.array([0, 1]), SECOND)
     assert identical(state.mean, before.mean)
     assert LEARNER.posterior(state, 2).beats(1, 0) > LEARNER.posterior(before, 2).beats(1, 0)
@@ -102,12 +102,12 @@ def test_an_order_is_its_comparisons_and_all_equal_are_ties() -> None:
     x, y = ComparisonPool(0, np.array([[3, 1, 5]])), np.array([3, 1, 5])
     start = learner.init(np.random.default_rng(0))
     ordered = learner.update(copy_arrays(start), x, y, np.array([2, 0, 1]))
-    assert ordered.answers.pairs[:2].tolist() == [[5, 3], [3, 1]]
-    assert ordered.answers.group[:2].tolist() == [-1, -1]
+    assert ordered.said.pairs[:2].tolist() == [[5, 3], [3, 1]]
+    assert ordered.said.group[:2].tolist() == [-1, -1]
     best = learner.update(copy_arrays(start), x, y, 1)
-    assert best.answers.pairs[: best.answers.n].tolist() == [[1, 3], [1, 5]]
+    assert best.said.pairs[: best.said.n].tolist() == [[1, 3], [1, 5]]
     equal = learner.update(copy_arrays(start), x, y, EQUAL)
-    assert (equal.answers.n, equal.answers.equal[:3].all()) == (3, True)
+    assert (equal.said.n, equal.said.equal[:3].all()) == (3, True)
 
 
 def test_the_pair_with_most_to_learn_is_asked() -> None:

@@ -58,7 +58,7 @@ def test_the_fold_is_inference_from_nothing(features: bool) -> None:
     for user in range(5):
         wanted = infer(K, np.zeros(7), table(log, user), width=0.3, lapse=0.02).posterior
         close(learner.posterior(state, user), wanted, 1e-4)
-    assert (state.t, state.answers.n) == (60, sum(r.feedback != UNSURE for r in log))
+    assert (state.t, state.said.n) == (60, sum(r.feedback != UNSURE for r in log))
 
 
 def test_every_few_answers_is_not_far_off() -> None:
@@ -115,7 +115,7 @@ def test_together_the_fold_is_the_fit() -> None:
     learner = HierarchicalGP(SPACE, width=0.3, every=10)
     log = log_of(learner, 80)
     state = learner.relearn(replay(learner, log, 3), 500)
-    answers = state.answers
+    answers = state.said
     rows = pair_rows(answers.pairs[: answers.n], None, answers.equal[: answers.n], answers.user[: answers.n])
     K = kernel_for(FEATURES).over(FEATURES)
     wanted = fit(K, 4, rows, kappa0=1.0, width=0.3, steps=500)
@@ -130,7 +130,7 @@ def test_together_the_fold_is_the_fit() -> None:
 def test_the_population_is_learned_when_there_is_a_tenth_more() -> None:
     learner = HierarchicalGP(Choice(7), every=10)
     learned = [state.learned for _, state in play(learner, WORLD, 200, 4)]
-    told = [state.answers.n for _, state in play(learner, WORLD, 200, 4)]
+    told = [state.said.n for _, state in play(learner, WORLD, 200, 4)]
     assert sorted(set(learned))[:11] == [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
     assert all(n - at <= max(10, at // 10) for n, at in zip(told, learned))
     assert sorted(set(learned))[11:14] == [110, 121, 133]
@@ -140,7 +140,7 @@ def test_between_learnings_of_the_population_it_is_the_prior() -> None:
     learner = HierarchicalGP(SPACE, width=0.3, every=40)
     log = log_of(learner, 75)
     state = replay(learner, log, 3)
-    assert state.learned < state.answers.n
+    assert state.learned < state.said.n
     assert np.abs(state.mean).max() > 0.1
     last = log[-1].x.user
     wanted = infer(state.cov, state.mean, table(log, last), width=0.3).posterior
@@ -316,7 +316,7 @@ def test_without_an_item_its_answers_are_gone(cls: Any) -> None:
         left, never = learner.relearn(left, 300), learner.relearn(never, 300)
     for user in range(4):
         close(learner.posterior(left, user), learner.posterior(never, user), 1e-3 if cls is PreferenceGP else 0.1)
-    assert 2 not in left.answers.pairs[: left.answers.n]
+    assert 2 not in left.said.pairs[: left.said.n]
 
 
 def test_without_an_item_what_its_answers_taught_of_the_person_is_gone() -> None:

@@ -29,7 +29,16 @@ from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Line, Size
 from heedful.papers.figure1_toy import BALD, GRID, LABELS, MES, SD
 from heedful.papers.nips2012 import ASKING, CP, CPU, PUBLISHED, SETS, SU, TABLE_1, TABLE_2, TABLE_3
 from heedful.papers.panels import ELECTION, JURA, SUSHI
-from heedful.papers.run_comparison import OTHERS, QUERIES, QUESTION_PAIRS, TRAINING, Split, run_panel, set_apart, split
+from heedful.papers.run_comparison import (
+    OTHERS,
+    QUERIES,
+    QUESTION_PAIRS,
+    TRAINING,
+    Split,
+    hold_out_people,
+    run_panel,
+    split,
+)
 from heedful.papers.run_figure import Sources
 from heedful.papers.runner import Workers
 from papers.invented import ran
@@ -129,7 +138,7 @@ def test_rows_are_the_answers_and_the_first_stay_the_first(data: PairwiseDataset
 
 
 def test_who_is_kept_apart_is_in_no_split(data: PairwiseDataset) -> None:
-    rest, others = set_apart(data)
+    rest, others = hold_out_people(data)
     assert (len(rest.first), len(others.first)) == (50, OTHERS)
     together = np.vstack([rest.people, others.people])
     np.testing.assert_allclose(together.mean(axis=0), 0.0, atol=1e-12)
@@ -227,7 +236,7 @@ def test_what_rules_have_in_common_is_fitted_once(
 
 @pytest.mark.slow
 def test_models_by_name(data: PairwiseDataset) -> None:
-    rest, others = set_apart(data)
+    rest, others = hold_out_people(data)
     rows = split(others, OTHERS, 0, 20)
     apart = {
         "tuned": run_comparison.tune_on_others("tuned", data.features, rows.problem.people, rows.rows(rows.train), True)
@@ -275,7 +284,7 @@ def test_what_two_panels_share_is_run_once(data: PairwiseDataset, monkeypatch: p
     panel = panel._replace(lines=(Line("SU", ("su",), ""), Line("more", ("hierarchical",), "")))
     kept: dict[Any, Any] = {}
     got = run_panel(panel, Size(30, 3), lambda world, labels: data, kept, Workers(2), silent)
-    rest, _ = set_apart(data)
+    rest, _ = hold_out_people(data)
     wanted = [split(rest, 30, s, 20) for s in range(3)]
     errors = [w.error(model("su")(w.problem, w.rows(w.train), None)) for w in wanted]
     np.testing.assert_array_equal(got["SU"].regrets[:, 0], errors)

@@ -10,7 +10,7 @@ import pytest
 
 from heedful.core.fold import play, trace
 from heedful.data.datasets import KNOWN
-from heedful.diagnostics import known_utilities, slacks
+from heedful.diagnostics import slacks, true_utilities
 from heedful.experiments.setting import Setting
 from heedful.learners.registry import make_user
 from heedful.papers import FIGURES, runner
@@ -390,7 +390,7 @@ def test_with_slack_there_are_also_the_bounds_of_batches_and_of_convex_losses(so
     found = with_slack(convex, setting, QUADRATIC, MARKS, 0.5, 1)
     assert found.theorem.startswith("Theorem 6 with the slack")
     log = [played for played, _ in play(convex, setting.scenes[0].world, 40, setting.scenes[0].draw)]
-    xi = np.maximum(slacks(known_utilities(log, setting.space, setting.scenes[0].w_star), 0.5), 0.0)
+    xi = np.maximum(slacks(true_utilities(log, setting.space, setting.scenes[0].w_star), 0.5), 0.0)
     G, d2, root = 6.0 * setting.R * norm, 4.0 * norm**2, np.sqrt(MARKS)
     noise = 2.0 * np.array([xi[: int(t)].mean() for t in MARKS])
     wanted = G / 0.5 * (noise + d2 / (2.0 * root) + d2 / MARKS + 4.0 * setting.R**2 / root)

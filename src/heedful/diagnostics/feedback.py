@@ -34,7 +34,7 @@ class Utilities(NamedTuple):
     """(T,) U(x, y*) of the best object"""
 
 
-def known_utilities(log: Iterable[Round[Floats, Y, Ints]], space: Space, w_star: Array) -> Utilities:
+def true_utilities(log: Iterable[Round[Floats, Y, Ints]], space: Space, w_star: Array) -> Utilities:
     """Return the true utilities w* . phi(x, .) in the T rounds (x, y, feedback) of a log, where x is the context and y
     what was shown.
 

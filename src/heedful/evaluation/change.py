@@ -112,7 +112,7 @@ def rise(values: npt.NDArray[Any], people: Sequence[str | None]) -> Rise:
     for count in COUNTS:
         means, places = _new_people(x, people, count)
         together = np.zeros(means.size, np.int64)
-        rises += _compared(together, np.arange(means.size), means, places, False, 2.0 * len(COUNTS))
+        rises += _rises(together, np.arange(means.size), means, places, False, 2.0 * len(COUNTS))
     if not rises:
         return Rise(0.0, 0, math.nan, _mean(x), True)
     return max(rises, key=lambda candidate: candidate.log_evidence)
@@ -143,10 +143,10 @@ def _same_people(x: Array, people: Sequence[str], places: npt.NDArray[np.int64])
     owners, moments = np.divmod(key, last + 1)  # of all that a person said in one round: by person, then by round
     y = np.clip(np.bincount(groups, x[ended]) / np.bincount(groups), 0.0, 1.0)
     begins = places[np.searchsorted(rounds, np.arange(last))]
-    return _compared(owners, moments, y, begins, True, 2.0)
+    return _rises(owners, moments, y, begins, True, 2.0)
 
 
-def _compared(
+def _rises(
     owners: npt.NDArray[np.int64],
     moments: npt.NDArray[np.int64],
     y: Array,

@@ -96,7 +96,7 @@ def pair_clicks(clicks: Clicks) -> Ints:
     return np.bincount(np.concatenate([upper, lower]), minlength=MOST_PLACES)[: MOST_PLACES - 1]
 
 
-def known_places(clicks: Clicks) -> int:
+def reliable_places(clicks: Clicks) -> int:
     """Return how many places, from the first on, have an examination that is known well enough to weigh clicks: down to
     where the error of its logarithm exceeds MOST_ERROR, or two neighbours have fewer than LEAST_CLICKS clicks.
 
@@ -156,8 +156,9 @@ def examination(upper: Array, lower: Array) -> Array:
 def estimate(clicks: Clicks, places: int) -> Estimates | None:
     """Return the values of L rankers by n `clicks`, with examination estimated from the same clicks.
 
-    Only the first `places` (2 or more, from `known_places`) count. Return None if no error can be estimated: all clicks
-    at one of these places come from one person."""
+    Only the first `places` (2 or more, from `reliable_places`) count. Return None if no error can be estimated: all
+    clicks at one of these places come from one person.
+    """
     in_range = clicks.place < places
     gains = 1.0 / np.log2(2.0 + np.bitwise_count(clicks.above[in_range] & ((1 << places) - 1)))  # (n, L)
     counted = clicks.select(in_range)

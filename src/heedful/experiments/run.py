@@ -141,7 +141,7 @@ def simulate(
                 yield InterpretedNotice(name, error_reason(error))
     tasks = [(name, i) for i in range(len(setting.scenes)) for name in learners]
     distributed = engine in ("processes", "ray") or (engine == "auto" and jobs > 1 and plain == set(learners))
-    play = _simulate_apart if distributed and len(tasks) > 1 else _simulate_here
+    play = _simulate_in_processes if distributed and len(tasks) > 1 else _simulate_in_threads
     yield from play(_Runs(learners, setting.scenes, setting.warm, rounds, frozenset(plain)), tasks, jobs, engine, tell)
 
 
@@ -191,7 +191,7 @@ def _fold_task(runs: _Runs, task: tuple[str, int]) -> Run:
     return runs.fold(task, lambda more: False)
 
 
-def _simulate_apart(
+def _simulate_in_processes(
     runs: _Runs, tasks: Sequence[tuple[str, int]], jobs: int, engine: Engine, tell: Callable[[str], None]
 ) -> Iterator[Advance | Run]:
     """Do the runs `tasks` in other processes, at most `jobs` at a time, and yield their events."""
@@ -204,7 +204,7 @@ def _simulate_apart(
         yield outcome.value
 
 
-def _simulate_here(
+def _simulate_in_threads(
     runs: _Runs, tasks: Sequence[tuple[str, int]], jobs: int, engine: Engine, tell: Callable[[str], None]
 ) -> Iterator[Advance | Run]:
     """Do the runs `tasks`, (a learner's name, the index of an environment) each, in threads of this process, and yield

@@ -144,7 +144,7 @@ def run_panel(
         return on_a_line(panel)
     data = sets(panel.world, _labels(panel))
     if panel.kind == "bars":
-        data, others = set_apart(data)
+        data, others = hold_out_people(data)
     together: dict[str, list[Line]] = {}  # acquisition rules of one model share their first fit
     for line in panel.lines:
         together.setdefault(line.learners[0].partition(" by ")[0], []).append(line)
@@ -180,7 +180,7 @@ def _labels(panel: Panel) -> str:
     return "published" if "published" in panel.options else "right"
 
 
-def set_apart(data: PairwiseDataset) -> tuple[PairwiseDataset, PairwiseDataset]:
+def hold_out_people(data: PairwiseDataset) -> tuple[PairwiseDataset, PairwiseDataset]:
     """Return (`data` without 100 random people, the data of these people, for tuning); features of people are
     standardised over all of them."""
     spread = data.people.std(axis=0)

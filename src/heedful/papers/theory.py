@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.fold import play
-from heedful.diagnostics import Bound, Facts, bounds, known_utilities, slacks
+from heedful.diagnostics import Bound, Facts, bounds, slacks, true_utilities
 from heedful.experiments.setting import Setting
 from heedful.papers.figure import AVERAGE, QUADRATIC, Measure
 from heedful.worlds.users import ExpectedAlpha, StrictAlpha
@@ -80,7 +80,7 @@ def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, a
         if not bound.holds:
             return NONE._replace(theorem=bound.theorem, lacking="; ".join(bound.lacking))
         log = (played for played, _ in play(learner, scene.world, int(marks[-1]), scene.draw))
-        xi = slacks(known_utilities(log, setting.space, scene.w_star), alpha)
+        xi = slacks(true_utilities(log, setting.space, scene.w_star), alpha)
         slackened = _of(learner, facts._replace(slack=xi), measure) or bound
         theorem = slackened.theorem
         values += slackened.values[marks.astype(int) - 1] / runs

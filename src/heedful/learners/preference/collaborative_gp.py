@@ -48,7 +48,7 @@ class CollaborativeGPState(NamedTuple):
 
     X: Array
     """the features of the items, n x d"""
-    answers: AnswerBuffer
+    said: AnswerBuffer
     """the answers so far, as comparisons of two items each"""
     mean: Array
     """the posterior means of the shared functions at the items, D x n"""
@@ -124,12 +124,12 @@ class CollaborativeGP(NamedTuple):
         if isinstance(feedback, int) and feedback == UNSURE:
             return state
         order = order_of(feedback, y.size)
-        answers = state.answers
+        answers = state.said
         for row in order_comparisons(y, order) if isinstance(order, np.ndarray) else tie_comparisons(y):  # each alone
             answers = append_answer(
                 answers, x.user, row[None], not isinstance(order, np.ndarray), self._width, self.lapse
             )
-        state = state._replace(answers=answers)
+        state = state._replace(said=answers)
         if answers.n >= state.learned + max(self.every, state.learned // 10):
             return self.relearn(state)
         return self._with_weights(state, x.user)
@@ -137,7 +137,7 @@ class CollaborativeGP(NamedTuple):
     def relearn(self, state: CollaborativeGPState) -> CollaborativeGPState:
         """Return the state with the shared functions and all people's weights learned from all answers, starting from
         the prior."""
-        answers = state.answers
+        answers = state.said
         if not answers.n:
             return self._prior_state(state.X, answers, state.t)
         people, user = np.unique(answers.user[: answers.n], return_inverse=True)
@@ -180,8 +180,8 @@ class CollaborativeGP(NamedTuple):
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:
         """Return the state without the answers to questions that showed the item of index `item`. Functions and weights
         are learned again from the other answers; the item itself stays."""
-        answers = state.answers
-        return self.relearn(state._replace(answers=drop_rows(answers, rows_about(answers, item))))
+        answers = state.said
+        return self.relearn(state._replace(said=drop_rows(answers, rows_about(answers, item))))
 
     @property
     def _width(self) -> float:
@@ -200,9 +200,9 @@ class CollaborativeGP(NamedTuple):
     def _with_weights(self, state: CollaborativeGPState, user: int) -> CollaborativeGPState:
         """Return the state with the weights of the person `user` computed from their answers; the shared functions stay
         as they are."""
-        indices = state.answers.of(user)
-        items, inverse = np.unique(state.answers.pairs[indices], return_inverse=True)
-        rows: PairRows = state.answers.rows(indices)._replace(
+        indices = state.said.of(user)
+        items, inverse = np.unique(state.said.pairs[indices], return_inverse=True)
+        rows: PairRows = state.said.rows(indices)._replace(
             pairs=inverse.reshape(-1, 2), user=np.zeros(indices.size, np.int64)
         )
         sparse = cells(rows, 1, items.size)

@@ -104,7 +104,7 @@ class PreferenceGPState(NamedTuple):
     """the prior covariance of a person's utilities, n x n"""
     X: Array
     """the features of the items, n x d"""
-    answers: AnswerBuffer
+    said: AnswerBuffer
     """the answers so far, as comparisons of two items each, with their sites of expectation propagation (EP)"""
     learned: int
     """number of comparisons when `mean` and `cov` were last learned; 0 if never, when they are the prior's"""
@@ -114,7 +114,7 @@ class PreferenceGPState(NamedTuple):
     def own(self) -> PreferenceGPState:
         """Return a copy of the state that `update` may overwrite. It shares mean, cov and X, which `update` replaces
         but never writes to."""
-        return self._replace(answers=self.answers.own())
+        return self._replace(said=self.said.own())
 
 
 def initial_state(learner: Hyperparameters) -> PreferenceGPState:
@@ -170,11 +170,11 @@ def with_answer(
     The new sites, the answer's Gaussian factors in expectation propagation (EP), are still 0. It may overwrite the
     arrays of `state`.
     """
-    answers = state.answers
+    answers = state.said
     width, lapse = answer_noise(learner, answers, x.user)
     order = order_of(feedback, y.size)
     rows = order_comparisons(y, order) if isinstance(order, np.ndarray) else tie_comparisons(y)
-    return state._replace(answers=append_answer(answers, x.user, rows, not isinstance(order, np.ndarray), width, lapse))
+    return state._replace(said=append_answer(answers, x.user, rows, not isinstance(order, np.ndarray), width, lapse))
 
 
 def refine_sites(
@@ -193,7 +193,7 @@ def refine_sites(
     With `learn_noise`, the person's tie width and lapse rate are updated too, in turn with the sites: `rounds` times,
     or until they move by less than `moves`. At the end EP makes at most `sweeps` sweeps over the answers.
     """
-    answers = state.answers
+    answers = state.said
     indices = answers.of(user)
     items, inverse = np.unique(answers.pairs[indices], return_inverse=True)
     rows = answers.rows(indices)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(indices.size, np.int64))
@@ -235,9 +235,9 @@ def update_state(
     `every` comparisons of the person, in one sweep otherwise. With `learn_noise`, the person's tie width and lapse rate
     are learned whenever EP runs until it converges. It may overwrite the arrays of `state`.
     """
-    before = state.answers.of(x.user).size
+    before = state.said.of(x.user).size
     state = with_answer(learner, state, x, y, feedback)
-    due = state.answers.of(x.user).size // every > before // every
+    due = state.said.of(x.user).size // every > before // every
     refine_sites(learner, state, x.user, 200 if due else 1, due and learn_noise)
     return state._replace(t=state.t + 1)
 
@@ -251,7 +251,7 @@ def propose(learner: GPHyperparameters, state: PreferenceGPState, x: ComparisonP
     best = int(rng.integers(len(x.pairs))) if learner.rule == "random" else 0
     if learner.rule != "random" and len(x.pairs) > 1:
         items, local = np.unique(x.pairs, return_inverse=True)
-        posterior = item_posterior(state.cov, state.mean, state.answers, x.user, items)
+        posterior = item_posterior(state.cov, state.mean, state.said, x.user, items)
         best = int(subset_scores(posterior, learner.rule, local.reshape(x.pairs.shape)).argmax())
     row: Ints = x.pairs[best].copy()
     return row
@@ -261,7 +261,7 @@ def user_posterior(state: PreferenceGPState, user: int, items: Ints | None) -> P
     """Return the posterior of the utilities that the person `user` has for `items` (distinct indices), or for all items
     if None."""
     every = np.arange(state.mean.size) if items is None else np.asarray(items, np.int64)
-    return item_posterior(state.cov, state.mean, state.answers, user, every)
+    return item_posterior(state.cov, state.mean, state.said, user, every)
 
 
 def question(
@@ -278,9 +278,9 @@ def question(
     rows = np.asarray(skip, np.int64).reshape(-1, size)
     rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
     if size == 2:
-        part = low_rank_posterior(state.cov, state.mean, state.answers, user, offered)
+        part = low_rank_posterior(state.cov, state.mean, state.said, user, offered)
         return offered[list(next_question(part, learner.rule, skip=rows, rng=rng)[:2])]
-    posterior = item_posterior(state.cov, state.mean, state.answers, user, offered)
+    posterior = item_posterior(state.cov, state.mean, state.said, user, offered)
     return offered[next_set(posterior, learner.rule, size, skip=rows, rng=rng)]
 
 
@@ -292,7 +292,7 @@ def group_posterior(
     The answers of people who are not in `users` are used as well, with one exception: for a single person and `pooled`
     False, only that person's.
     """
-    answers = state.answers
+    answers = state.said
     indices = np.arange(answers.n) if pooled or users.size > 1 else answers.of(int(users[0]))
     every = np.union1d(answers.user[indices], users)
     rows = answers.rows(indices)
@@ -305,9 +305,9 @@ def group_posterior(
 
 def answers_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> AnswerSites:
     """Return the answers of the person `user` with their sites, as `PreferenceGP.answers_of` does."""
-    indices = state.answers.of(user)
-    rows = state.answers.rows(indices)._replace(user=np.zeros(indices.size, np.int64))
-    return AnswerSites(rows, state.answers.sites(indices), *answer_noise(learner, state.answers, user))
+    indices = state.said.of(user)
+    rows = state.said.rows(indices)._replace(user=np.zeros(indices.size, np.int64))
+    return AnswerSites(rows, state.said.sites(indices), *answer_noise(learner, state.said, user))
 
 
 def trust_in(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> EPDiagnostics:

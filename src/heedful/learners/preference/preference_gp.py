@@ -160,11 +160,11 @@ class PreferenceGP(NamedTuple):
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
         """Return the state without the answers to questions that showed the item of index `item`, as if they had never
         been given; the item itself stays."""
-        answers = state.answers
+        answers = state.said
         removed = rows_about(answers, item)
-        state = state._replace(answers=drop_rows(answers, removed))
+        state = state._replace(said=drop_rows(answers, removed))
         for user in np.unique(answers.user[removed]).tolist():
-            if state.answers.of(user).size:
+            if state.said.of(user).size:
                 # until it converges: after a new answer EP starts close to its solution, here it may start far from it
                 refine_sites(self, state, user, 200, self.learn_noise, rounds=30, moves=MOVES)
         return state
@@ -218,7 +218,7 @@ class HierarchicalGP(NamedTuple):
     def update(self, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Answer) -> PreferenceGPState:
         if isinstance(feedback, int) and feedback == UNSURE:
             return state._replace(t=state.t + 1)
-        if state.answers.n + 1 < state.learned + max(self.every, state.learned // 10):
+        if state.said.n + 1 < state.learned + max(self.every, state.learned // 10):
             return update_state(self, state, x, y, feedback, 1, False)
         state = with_answer(self, state, x, y, feedback)
         return self.relearn(state._replace(t=state.t + 1))
@@ -226,7 +226,7 @@ class HierarchicalGP(NamedTuple):
     def relearn(self, state: PreferenceGPState, steps: int = 10) -> PreferenceGPState:
         """Return the state with the population's mean and covariance (with `learn_noise`, also the width and the lapse
         rates) learned from all answers, in `steps` steps of EM from their present values."""
-        answers = state.answers
+        answers = state.said
         people, last, user = _people(answers)
         model = fit(
             prior_covariance(self, state.X), people.size, answers.rows(slice(0, answers.n))._replace(user=user),
@@ -282,7 +282,7 @@ class HierarchicalGP(NamedTuple):
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
         """Return the state without the answers to questions that showed the item of index `item`, with all else learned
         again from the prior; the item itself stays."""
-        return self._from_prior(state, drop_rows(state.answers, rows_about(state.answers, item)))
+        return self._from_prior(state, drop_rows(state.said, rows_about(state.said, item)))
 
     def _from_prior(self, state: PreferenceGPState, answers: AnswerBuffer) -> PreferenceGPState:
         width, lapse = answer_noise(self, empty_buffer(), 0)

@@ -71,13 +71,13 @@ FAINT = 1e-100
 class BMFState(NamedTuple):
     """The state of `BMF`: the statistics of all ratings, and two models of them, without factors and with factors.
 
-    facts[SCALE] is the factor by which old ratings are discounted; counts and sums in `pairs` and `pair_sums` are
+    facts[SCALE] is the factor by which old ratings are discounted; counts and sums in `pairs` and `told` are
     stored divided by it.
     """
 
     pairs: InteractionMatrix
     """the ratings so far"""
-    pair_sums: Array
+    told: Array
     """Three numbers for each of P pairs of user and item, one after the other (3 P,): the sum of squares about its
     mean, the number of repeated ratings in that sum, and the number of its ratings."""
     facts: Array
@@ -198,7 +198,7 @@ class BMF(NamedTuple):
     def without_rating(self, state: BMFState, user: int, item: int, rating: float, weight: float = 1.0) -> BMFState:
         """Below gamma = 1, `weight` is what is left of it. The posteriors of the user and the item are inferred again;
         the highest and the first rating stay as they are."""
-        pairs, facts, pair_sums = state.pairs, state.facts, state.pair_sums
+        pairs, facts, pair_sums = state.pairs, state.facts, state.told
         p = check_pair(pairs, user, item)
         scale = facts[SCALE]
         c, total = scale * pairs.count[p] - weight, scale * pairs.total[p] - weight * rating
@@ -219,7 +219,7 @@ class BMF(NamedTuple):
         pairs, scale = state.pairs, state.facts[SCALE]
         for user, item in forgotten:
             p = place_of(pairs, user, item)
-            sums = state.pair_sums[3 * p : 3 * p + 3]
+            sums = state.told[3 * p : 3 * p + 3]
             remove_from_facts(
                 state.facts, scale * pairs.count[p], scale * pairs.total[p], scale * sums[0], scale * sums
             )
@@ -246,7 +246,7 @@ class BMF(NamedTuple):
 def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
     """Return the state at the beginning of a round: older ratings are discounted by the learner's `gamma`, and there is
     room for the user and the items of the context `x`. It may overwrite the arrays of `state`."""
-    facts, pairs, pair_sums, gamma = state.facts, state.pairs, state.pair_sums, learner.gamma
+    facts, pairs, pair_sums, gamma = state.facts, state.pairs, state.told, learner.gamma
     if gamma < 1.0:
         for i in (WEIGHT, SQUARES, WITHIN, AGAIN, RATINGS, SCALE):
             facts[i] *= gamma
@@ -270,11 +270,11 @@ def record_rating(
 ) -> tuple[InteractionMatrix, Array]:
     """Record one `rating` of `item` by `user` (indices), which counts `weight` times; the posteriors stay as they are.
 
-    Return two new fields of the state: `pairs`, the matrix of ratings, and `pair_sums`, three sums for each pair of
-    user and item (`BMFState.pair_sums`). Arrays with room, and the statistics `state.facts`, are written in place;
+    Return two new fields of the state: `pairs`, the matrix of ratings, and `told`, three sums for each pair of
+    user and item (`BMFState.told`). Arrays with room, and the statistics `state.facts`, are written in place;
     arrays that are full are replaced by longer copies.
     """
-    facts, pairs, pair_sums = state.facts, state.pairs, state.pair_sums
+    facts, pairs, pair_sums = state.facts, state.pairs, state.told
     if facts[RATINGS] == 0.0:
         facts[ORIGIN] = facts[HIGHEST] = rating
     facts[HIGHEST] = max(facts[HIGHEST], rating)
