@@ -180,7 +180,7 @@ def look(cell: Cell, each: Lists, true: Any, seed: int) -> dict[str, float]:
     t, place = np.nonzero(clicks)
     weight = 1.0 / np.bincount(who)[who[t]]
     made = examination.Clicks(who[t], place, study.pairs[t, place], lower[t, place], study.above[t, place], weight)
-    places = examination.known_places(made)
+    places = examination.reliable_places(made)
     row = pairs_of(study, clicks, who)
     if cell.eyes in EYES:
         _, *ends = examination.neighbour_ratio(made, 0, ALPHA)

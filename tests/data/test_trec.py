@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from heedful.data.trec import FEATURES, UNJUDGED, Chain, features, load_sessions, relevance
-from heedful.worlds.chains import chain_stream, fit_clicks, study
+from heedful.worlds.chains import fit_clicks, study
 
 SESSIONS = """<sessiontrack2012>
   <session num="7">
@@ -177,21 +177,3 @@ def test_who_clicked_in_2012(chains: list[Chain]) -> None:
     assert 0.8 <= person.eta <= 1.2
     simulated = [study(chains, condition, clicks=person) for condition in ("normal", "swapped", "reversed")]
     assert all(s.better < 0.45 for s in simulated)
-
-
-def test_a_world_of_the_track_of_2012(chains: list[Chain]) -> None:
-    """The person's clicks teach a little, and no more, about what the judges found relevant."""
-    from heedful.core.fold import trace
-    from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
-    from heedful.spaces.ranking import Ranking
-
-    world = chain_stream(chains, [features(chain) for chain in chains])
-    assert world.best.size == 72
-    rng, anyhow = np.random.default_rng(0), []
-    state = world.init(rng)
-    for t in range(720):
-        x = world.context(state, t, rng)
-        anyhow.append(world.regret(state, x, rng.permutation(len(x))))
-        state = world.advance(state, x, np.arange(1), np.arange(1))
-    regrets = trace(PairwiseLogistic(7, Ranking(10)), world, 720, 0, interpreted=True)
-    assert 0.5 * np.mean(anyhow) < regrets[-360:].mean() < np.mean(anyhow)

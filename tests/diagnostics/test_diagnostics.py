@@ -16,12 +16,12 @@ from heedful.diagnostics import (
     alphas,
     bounds,
     gains,
-    known_utilities,
     quality,
     regrets,
     sign_test,
     slacks,
     strict_alpha,
+    true_utilities,
 )
 from heedful.learners.coactive.baselines import RandomOrder
 from heedful.learners.coactive.pairwise_logistic import PairwiseLogistic
@@ -83,18 +83,18 @@ def test_utilities_of_a_log(space: Any) -> None:
         x = rng.standard_normal((4, 2, 3) if isinstance(space, Assignment) else (4, 3))
         y, ybar = (np.array(objects.objects(x)[int(rng.integers(len(objects.objects(x))))]) for _ in range(2))
         log.append((x, y, ybar))
-    known = known_utilities(log, space, w_star)
+    known = true_utilities(log, space, w_star)
     for t, (x, y, ybar) in enumerate(log):
         assert known.shown[t] == pytest.approx(w_star @ objects.phi(x, y.tolist()))
         assert known.feedback[t] == pytest.approx(w_star @ objects.phi(x, ybar.tolist()))
         assert known.best[t] == pytest.approx(max(w_star @ objects.phi(x, z) for z in objects.objects(x)))
-    assert known_utilities([], space, w_star).shown.size == 0
+    assert true_utilities([], space, w_star).shown.size == 0
 
 
 def test_with_the_caller_s_score_the_best_is_that_of_the_utilities() -> None:
     """`WithBaseScore` shows the argmax of w* + e_N, which is not the object of greatest w* . phi."""
     x, w_star = np.array([[1.0, 0.0], [0.0, 3.0]]), np.array([1.0, 0.0])
-    known = known_utilities([(x, np.array([1]), np.array([0]))], WithBaseScore(Ranking(1)), w_star)
+    known = true_utilities([(x, np.array([1]), np.array([0]))], WithBaseScore(Ranking(1)), w_star)
     assert (known.shown[0], known.feedback[0], known.best[0]) == (0.0, 1.0, 1.0)
     assert strict_alpha(known) == 1.0
 
@@ -107,7 +107,7 @@ def test_a_log_has_the_regret_of_its_world() -> None:
     for world_, space in ((world, Ranking(5)), (pool, Ranking(1))):
         learner = PreferencePerceptron(N, space)
         log = [copy_arrays(played) for played, _ in play(learner, world_, 100, 0)]
-        known = known_utilities(log, space, w_star)
+        known = true_utilities(log, space, w_star)
         assert regrets(known) == pytest.approx(trace(learner, world_, 100, 0, interpreted=True), abs=1e-12)
         assert strict_alpha(known) >= 0.6 - 1e-9
         assert quality(known, 0.6).test.worse == 0
@@ -312,7 +312,7 @@ def rounds(learner: Any, world: Any, w_star: Any, seed: int) -> tuple[Utilities,
         margins.append(float(w @ (phi[0] - phi[1])))
         log.append(copy_arrays(played))
         w = learner.weights(state).copy()
-    return known_utilities(log, learner.space, w_star), np.array(margins)
+    return true_utilities(log, learner.space, w_star), np.array(margins)
 
 
 def measured(bound: Bound, known: Utilities, M: float) -> Any:
@@ -393,7 +393,7 @@ def test_better_feedback_has_an_alpha() -> None:
     X, w_star = rng.standard_normal((300, N)), rng.standard_normal(N)
     learner = PreferencePerceptron(N, Ranking(1))
     log = [copy_arrays(played) for played, _ in play(learner, item_pool(X, w_star, Better()), 100, 0)]
-    found = quality(known_utilities(log, Ranking(1), w_star))
+    found = quality(true_utilities(log, Ranking(1), w_star))
     assert found.average > 0.1
     assert found.test.better > 10
     assert found.test.worse == 0

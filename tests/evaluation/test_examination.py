@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from heedful.evaluation import examination
-from heedful.evaluation.examination import Clicks, estimate, interval, known_places, neighbour_ratio, pair_clicks
+from heedful.evaluation.examination import Clicks, estimate, interval, neighbour_ratio, pair_clicks, reliable_places
 
 LOOKS, LIKED = (1.0, 0.6, 0.3), (0.2, 0.7, 0.5)
 """How likely people look at each place, and like each of three items when they see it."""
@@ -126,7 +126,7 @@ def test_errors_are_those_of_leaving_out_one_person_after_the_other(monkeypatch:
     found = estimate(clicks, 3)
     assert found is not None
     people = np.unique(clicks.person)
-    without = [estimate(clicks.at(clicks.person != who), 3) for who in people]
+    without = [estimate(clicks.select(clicks.person != who), 3) for who in people]
     apart = np.array([each.values for each in without if each is not None]) - found.values
     shrunk = (people.size - 1.0) / people.size
     assert found.errors == pytest.approx(np.sqrt(shrunk * (apart**2).sum(axis=0)))
@@ -147,13 +147,13 @@ def test_a_ratio_of_neighbours_is_that_of_sums_with_an_error_by_people() -> None
     jackknife = np.sqrt(np.sum((np.array(without) - np.log(value)) ** 2))
     assert (np.log(high) - np.log(low)) / 2.0 == pytest.approx(2.0 * jackknife, rel=0.1)
     assert np.log(high) + np.log(low) == pytest.approx(2.0 * np.log(value))
-    assert neighbour_ratio(clicks.at(clicks.person == 0), 0, 0.05)[1:] == (0.0, np.inf)
+    assert neighbour_ratio(clicks.select(clicks.person == 0), 0, 0.05)[1:] == (0.0, np.inf)
     assert neighbour_ratio(clicks._replace(lower=0.0 * clicks.lower), 0, 0.05) == (0.0, 0.0, np.inf)
 
 
 def test_all_clicks_of_one_person_have_no_error() -> None:
     clicks = drawn(400, np.random.default_rng(1), 2)
-    assert estimate(clicks.at(clicks.person == 0), 2) is None
+    assert estimate(clicks.select(clicks.person == 0), 2) is None
 
 
 def test_places_are_known_as_far_as_enough_clicks_tell_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,18 +164,18 @@ def test_places_are_known_as_far_as_enough_clicks_tell_them(monkeypatch: pytest.
         == ((clicks.upper > 0.0) & (clicks.place == 0)).sum() + ((clicks.lower > 0.0) & (clicks.place == 1)).sum()
     )
     assert tally[2:].sum() == 0
-    assert known_places(clicks) == 3
+    assert reliable_places(clicks) == 3
     second = ((clicks.upper > 0.0) & (clicks.place == 1)) | ((clicks.lower > 0.0) & (clicks.place == 2))
-    few = clicks.at(~second | (np.cumsum(second) < examination.LEAST_CLICKS))
+    few = clicks.select(~second | (np.cumsum(second) < examination.LEAST_CLICKS))
     assert pair_clicks(few)[:2].tolist() == [tally[0], examination.LEAST_CLICKS - 1]
-    assert known_places(few) == 2
-    assert known_places(clicks._replace(upper=np.zeros_like(clicks.upper))) == 1
+    assert reliable_places(few) == 2
+    assert reliable_places(clicks._replace(upper=np.zeros_like(clicks.upper))) == 1
     # the errors of the two ratios add up; that of the first, with clicks enough, is taken as it is
     ends = [np.log(neighbour_ratio(clicks, place, 0.05)[1:]) for place in (0, 1)]
     errors = [(high - low) / 2.0 / 1.96 for low, high in ends]
     for limit, places in ((1.05 * np.hypot(*errors), 3), (0.95 * np.hypot(*errors), 2), (0.1 * errors[0], 2)):
         monkeypatch.setattr(examination, "MOST_ERROR", limit)
-        assert known_places(clicks) == places
+        assert reliable_places(clicks) == places
 
 
 def test_an_interval_is_one_of_students_t() -> None:

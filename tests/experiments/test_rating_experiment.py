@@ -60,7 +60,7 @@ def test_ndcg_is_of_five_where_fewer_are_shown(table: RatingTable) -> None:
     assert (setting.space, setting.measure, setting.rising) == (Slate(5, -2.0, 2.0), "NDCG@5", True)
     world = setting.scenes[0].world
     assert isinstance(world, RankedList)
-    assert (world.taken, world.at, world.floor) == (1, 5, -2.0)
+    assert (world.consumed, world.depth, world.floor) == (1, 5, -2.0)
     assert rating_setting(table, measure="ndcg", slate=7).space.size == 7
     above = table._replace(values=table.values + 3.0)
     assert rating_setting(above, measure="ndcg").scenes[0].world.floor == 0.0  # what cannot be negative is not shifted

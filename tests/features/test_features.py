@@ -76,7 +76,8 @@ def test_what_is_told() -> None:
 def test_unknown_categories_are_zeros_and_counted() -> None:
     cars = infer(CARS)
     unknown = Counter[str]()
-    X = cars.encode_many([{"origin": "Mars"}, {"origin": "Mars", "horsepower": 100}, {"origin": "USA"}, {}], unknown)
+    rows = [{"origin": "Mars"}, {"origin": "Mars", "horsepower": 100}, {"origin": "USA"}, {}]
+    X = np.array([cars.encode(row, unknown) for row in rows])
     assert X[:, 2:].tolist() == [[0, 0], [0, 0], [0, 1], [0, 0]]
     assert unknown == {"origin=Mars": 2}
 

@@ -30,10 +30,10 @@ def test_a_step_by_hand() -> None:
     x = np.array([1.0, 2.0])
     assert learner.propose(state, x, rng) == 3
     state = learner.update(state, x, 3, 1)
-    assert (state.own.v.tolist(), state.own.a, state.lessons) == ([-2.0, -4.0], 2.0, 1)
+    assert (state.offset.v.tolist(), state.offset.a, state.lessons) == ([-2.0, -4.0], 2.0, 1)
     assert (state.shared.w.tolist(), state.shared.b.tolist()) == ([-2.0, -4.0], [1.0, 1.0])
     assert learner.propose(state, x, rng) == 1
-    assert learner.propose(state._replace(own=Offset(np.array([40.0, 0.0]), 0.0)), x, rng) == 3  # -10 + 40 / 2 >= 1
+    assert learner.propose(state._replace(offset=Offset(np.array([40.0, 0.0]), 0.0)), x, rng) == 3  # -10 + 40 / 2 >= 1
 
 
 def test_where_the_shared_score_is_nothing_the_offset_is_pranks_step() -> None:
@@ -46,7 +46,7 @@ def test_where_the_shared_score_is_nothing_the_offset_is_pranks_step() -> None:
         told.b |= dict(enumerate(b.tolist(), 1))
         told.update(x.tolist(), rank)
         before = PersonalState(PRank(3, 5).init(rng)._replace(b=b.copy()), Offset(np.zeros(3), 0.0), 0)
-        own = Personal(PRank(3, 5), 1e-12).update(before, x, 0, rank).own
+        own = Personal(PRank(3, 5), 1e-12).update(before, x, 0, rank).offset
         assert own.v.tolist() == pytest.approx(list(told.w))
         assert own.a == pytest.approx(sum(told.b[r] for r in range(1, 5)) - b.sum())
 

@@ -115,8 +115,8 @@ def test_together_the_fold_is_the_fit() -> None:
     learner = HierarchicalGP(SPACE, width=0.3, every=10)
     log = log_of(learner, 80)
     state = learner.relearn(replay(learner, log, 3), 500)
-    said = state.said
-    rows = pair_rows(said.pairs[: said.n], None, said.equal[: said.n], said.user[: said.n])
+    answers = state.said
+    rows = pair_rows(answers.pairs[: answers.n], None, answers.equal[: answers.n], answers.user[: answers.n])
     K = kernel_for(FEATURES).over(FEATURES)
     wanted = fit(K, 4, rows, kappa0=1.0, width=0.3, steps=500)
     np.testing.assert_allclose(state.mean, wanted.population.mean, atol=0.1)

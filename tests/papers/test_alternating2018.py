@@ -304,7 +304,7 @@ def test_gaps_and_spreads() -> None:
     both = (("x", "y"),) * 2
     verdict = steadier_over(("f", "s"), both)({"f": flat, "s": steep})
     assert verdict.conclusion == HOLDS
-    assert "f 9.5 %, s 26.1 %" in verdict.found
+    assert "f 9.5 %, s 26.1 %" in verdict.words
     assert steadier_over(("s", "f"), both)({"f": flat, "s": steep}).conclusion == FAILS
     unsteady = steep | {"y": ran([[16.0], [10.0], [13.0]])}
     assert steadier_over(("f", "s"), both)({"f": flat, "s": unsteady}).conclusion == OPEN
@@ -318,7 +318,7 @@ def test_below_all() -> None:
     assert below_all(("low", ("x", "y")), ("high", ("z", "w")))(outcome).conclusion == FAILS
     outcome["high"]["v"] = ran(np.array([[1.5], [2.6], [4.0]]))
     assert below_all(("low", ("x", "y")), ("high", ("v",)))(outcome).conclusion == OPEN
-    assert "low with y less high with w: " in below_all(("low", ("x", "y")), ("high", ("z", "w")))(outcome).found
+    assert "low with y less high with w: " in below_all(("low", ("x", "y")), ("high", ("z", "w")))(outcome).words
 
 
 def test_the_best_cell() -> None:
@@ -328,7 +328,7 @@ def test_the_best_cell() -> None:
     assert best_cell("p", "alb:sigma=2")({"p": lines}).conclusion == HOLDS
     other = best_cell("p", "alb:sigma=1")({"p": lines})
     assert other.conclusion == FAILS
-    assert other.found.startswith("lowest at sigma=2 with 5; sigma=1 has 6; sigma=1 less sigma=2: ")
+    assert other.words.startswith("lowest at sigma=2 with 5; sigma=1 has 6; sigma=1 less sigma=2: ")
     loose: Any = {"p": lines | {"alb:sigma=1": ran([[5.0], [6.1]])._replace(learner="alb:sigma=1")}}
     assert best_cell("p", "alb:sigma=2")(loose).conclusion == OPEN
     alone: Any = {"p": {key: ran(line.regrets[:1])._replace(learner=key) for key, line in lines.items()}}
@@ -342,7 +342,7 @@ def test_the_cell_that_was_chosen_is_that_of_the_lowest_mean() -> None:
     assert lowest_cell("p", "alb:sigma=1", 2)({"p": lines}).conclusion == FAILS
     verdict = lowest_cell("p", "alb:sigma=2", 3)({"p": lines})
     assert verdict.conclusion == OPEN
-    assert "chosen by 3 runs, here are 2" in verdict.found
+    assert "chosen by 3 runs, here are 2" in verdict.words
 
 
 def test_quicker() -> None:

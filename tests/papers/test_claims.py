@@ -65,8 +65,8 @@ def test_of_one_run_nothing_can_be_told() -> None:
     for check in (claims.lower("p", "a", "b"), claims.lower("p", "b", "a"), claims.alike("p", "a", "a", 0.5)):
         verdict = check(outcome)
         assert verdict.conclusion == OPEN
-        assert "1 pair" in verdict.found
-        assert "nan" not in verdict.found
+        assert "1 pair" in verdict.words
+        assert "nan" not in verdict.words
 
 
 def test_lower_needs_a_difference_that_scatter_does_not_explain() -> None:
@@ -141,14 +141,14 @@ def test_matched_early_counts_rounds() -> None:
     fast = np.where(t <= 4, 1.0, 0.0)
     slow = np.full(T, 0.8)  # average of fast: 1, 1, 1, 1, 0.8, 0.67 after 6
     outcome = {"p": {"fast": ran([fast] * 2), "slow": ran([slow] * 2)}}
-    assert "first after 5 as low" in claims.matched_early("p", "fast", "slow")(outcome).found
+    assert "first after 5 as low" in claims.matched_early("p", "fast", "slow")(outcome).words
     assert claims.matched_early("p", "fast", "slow")(outcome).conclusion == FAILS  # 4 rounds
     assert claims.matched_early("p", "fast", "slow", 0.015)(outcome).conclusion == HOLDS  # 6
     assert claims.matched_early("p", "fast", "slow", 1.0, 6)(outcome).conclusion == HOLDS
     assert claims.matched_early("p", "fast", "slow", 1.0, 4)(outcome).conclusion == FAILS
     never = claims.matched_early("p", "slow", "fast", 1.0)(outcome)
     assert never.conclusion == FAILS
-    assert "never as low" in never.found
+    assert "never as low" in never.words
     loose = {"p": {"fast": ran(scattered(0.5)), "slow": ran(np.full((6, T), 0.8))}}
     assert claims.matched_early("p", "fast", "slow")(loose).conclusion == OPEN
 
@@ -202,7 +202,7 @@ def test_bounded_is_of_what_is_drawn() -> None:
     without = {"p": {"a": ran(1.0 / t)._replace(theorem="Theorem 8", lacking="gamma is too large")}}
     verdict = growth.within_bound("p", ("a",))(without)
     assert verdict.conclusion == OPEN
-    assert "gamma is too large" in verdict.found
+    assert "gamma is too large" in verdict.words
 
 
 def sweep(*ends: float, spread: float = 0.0) -> dict[str, dict[str, Any]]:
@@ -248,7 +248,7 @@ def test_what_is_near_twice_the_least_may_be_good_or_not() -> None:
     narrow = sweep(9.0, 3.0, 1.0, 1.5, 9.0)
     both = {"edge": edge["p"], "narrow": narrow["p"]}
     assert sweeps.broader("edge", "narrow", VALUES)(both).conclusion == OPEN
-    assert "from 1 to 1, perhaps from 0.1 to 10" in sweeps.broader("edge", "narrow", VALUES)(both).found
+    assert "from 1 to 1, perhaps from 0.1 to 10" in sweeps.broader("edge", "narrow", VALUES)(both).words
 
 
 def test_the_lower_bound_is_met_exactly() -> None:
@@ -302,27 +302,27 @@ def test_the_difference_that_is_named_is_the_least_certain_one_and_not_the_small
     expected = paired_t_test(p["b"].regrets[:, 0], p["a"].regrets[:, 0])
     assert expected.difference == pytest.approx(-2.0)  # where the other one is -0.1
     assert told.paired == pytest.approx(expected)
-    assert "; the least certain, b less a: difference -2 ± " in told.found
-    assert "smallest" not in told.found
+    assert "; the least certain, b less a: difference -2 ± " in told.words
+    assert "smallest" not in told.words
     alone = claims.falls_in_order("p", ("b", "c"))({"p": p})
-    assert "; c less b: difference -0.1 ± " in alone.found
+    assert "; c less b: difference -0.1 ± " in alone.words
 
 
 def test_each_claim_of_several_parts_names_the_one_it_tests() -> None:
     early = np.where(t <= 10, 8.0, 2.0)
     steep, flat = np.where(t > 300, 0.01, early), np.where(t > 300, 1.7, early)
     p = lines(steep=steep, flat=flat)
-    told = growth.vanishing("p", ("steep", "flat"))(p).found
+    told = growth.vanishing("p", ("steep", "flat"))(p).words
     assert "; the least certain, flat against a tenth of the first: difference " in told
-    told = growth.stuck("p", ("steep", "flat"))(p).found
+    told = growth.stuck("p", ("steep", "flat"))(p).words
     assert "0.8 of the second less the last, the least certain, steep: difference " in told
-    told = growth.regret_halves("p", ("steep", "flat"), 100)(p).found
+    told = growth.regret_halves("p", ("steep", "flat"), 100)(p).words
     assert "; against half, the least certain, " in told
     assert "the highest" not in told
     rated: Any = {
         "p": {name: ran([[r], [r + 0.25], [r + 0.5]], label=name) for name, r in (("a", 1.0), ("b", 5.0), ("c", 2.0))}
     }
-    told = choice_claims.lower_than_all("p", ("a",), ("b", "c"))(rated).found
+    told = choice_claims.lower_than_all("p", ("a",), ("b", "c"))(rated).words
     assert "the least certain, a less c" in told
-    told = choice_claims.all_faster("p", ("a",), ("b",))(rated).found
+    told = choice_claims.all_faster("p", ("a",), ("b",))(rated).words
     assert told.endswith("; a less b: difference -4 ± 0, p < 0.0001, 3 pairs")

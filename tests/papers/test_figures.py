@@ -38,7 +38,7 @@ def test_every_claim_can_be_judged(figure: Figure) -> None:
     assert len(judged) == len(figure.claims) > 0
     for verdict in judged:
         assert verdict.conclusion in (HOLDS, FAILS, OPEN)
-        assert verdict.found
+        assert verdict.words
         plain(verdict)  # as JSON has it
 
 
@@ -163,7 +163,7 @@ def test_three_rankings_of_a_chain_are_one_cluster() -> None:
         alone = check({"chains": {"all": chains(once, same)}})
         copied = check({"chains": {"all": chains(np.column_stack([once] * 3), np.column_stack([same] * 3))}})
         assert copied.conclusion == alone.conclusion
-        assert copied.found.replace(f"of {3 * (once == 0).sum()}", f"of {(once == 0).sum()}") == alone.found
+        assert copied.words.replace(f"of {3 * (once == 0).sum()}", f"of {(once == 0).sum()}") == alone.words
 
 
 def test_chains_that_are_no_better_are_found_better_at_the_level_of_the_test() -> None:

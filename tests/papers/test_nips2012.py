@@ -29,7 +29,16 @@ from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Line, Size
 from heedful.papers.figure1_toy import BALD, GRID, LABELS, MES, SD
 from heedful.papers.nips2012 import ASKING, CP, CPU, PUBLISHED, SETS, SU, TABLE_1, TABLE_2, TABLE_3
 from heedful.papers.panels import ELECTION, JURA, SUSHI
-from heedful.papers.run_comparison import OTHERS, QUERIES, QUESTION_PAIRS, TRAINING, Split, run_panel, set_apart, split
+from heedful.papers.run_comparison import (
+    OTHERS,
+    QUERIES,
+    QUESTION_PAIRS,
+    TRAINING,
+    Split,
+    hold_out_people,
+    run_panel,
+    split,
+)
 from heedful.papers.run_figure import Sources
 from heedful.papers.runner import Workers
 from papers.invented import ran
@@ -129,7 +138,7 @@ def test_rows_are_the_answers_and_the_first_stay_the_first(data: PairwiseDataset
 
 
 def test_who_is_kept_apart_is_in_no_split(data: PairwiseDataset) -> None:
-    rest, others = set_apart(data)
+    rest, others = hold_out_people(data)
     assert (len(rest.first), len(others.first)) == (50, OTHERS)
     together = np.vstack([rest.people, others.people])
     np.testing.assert_allclose(together.mean(axis=0), 0.0, atol=1e-12)
@@ -212,7 +221,7 @@ def test_what_rules_have_in_common_is_fitted_once(
         return whole(fit, parts, learned, earlier)
 
     def afresh(fit: Any, parts: Split, learned: Any, earlier: Any) -> Any:
-        return whole(fit, parts._replace(problem=parts.problem._replace(kept={})), learned, None)
+        return whole(fit, parts._replace(problem=parts.problem._replace(cache={})), learned, None)
 
     monkeypatch.setattr(run_comparison, "_fit", counted)
     together = run_comparison._ask_by_rules(data, SUSHI, 12, 3, names)
@@ -227,7 +236,7 @@ def test_what_rules_have_in_common_is_fitted_once(
 
 @pytest.mark.slow
 def test_models_by_name(data: PairwiseDataset) -> None:
-    rest, others = set_apart(data)
+    rest, others = hold_out_people(data)
     rows = split(others, OTHERS, 0, 20)
     apart = {
         "tuned": run_comparison.tune_on_others("tuned", data.features, rows.problem.people, rows.rows(rows.train), True)
@@ -238,7 +247,7 @@ def test_models_by_name(data: PairwiseDataset) -> None:
     apart["hierarchical-tuned"] = kept
     assert kept in COUNTS
     apart["bo"] = run_comparison.tune_on_others("bo", data.features, rows.problem.people, rows.rows(rows.train), True)
-    parts = split(rest, 20, 0, 20, apart=apart)
+    parts = split(rest, 20, 0, 20, tuned=apart)
     answers = parts.rows(parts.train)
     naive = np.minimum(rest.first.mean(axis=0), 1.0 - rest.first.mean(axis=0)).mean()
     for name in (
@@ -275,7 +284,7 @@ def test_what_two_panels_share_is_run_once(data: PairwiseDataset, monkeypatch: p
     panel = panel._replace(lines=(Line("SU", ("su",), ""), Line("more", ("hierarchical",), "")))
     kept: dict[Any, Any] = {}
     got = run_panel(panel, Size(30, 3), lambda world, labels: data, kept, Workers(2), silent)
-    rest, _ = set_apart(data)
+    rest, _ = hold_out_people(data)
     wanted = [split(rest, 30, s, 20) for s in range(3)]
     errors = [w.error(model("su")(w.problem, w.rows(w.train), None)) for w in wanted]
     np.testing.assert_array_equal(got["SU"].regrets[:, 0], errors)
@@ -321,9 +330,9 @@ def ended(*values: float) -> Any:
 
 
 def test_a_cell_is_told_with_its_scatter() -> None:
-    found = near("p", "a", 0.16)({"p": {"a": ended(0.17, 0.19)}}).found
+    found = near("p", "a", 0.16)({"p": {"a": ended(0.17, 0.19)}}).words
     assert found.startswith("0.180 ± 0.010: +0.020, expected ±0.02; 95 % interval -0.107 to +0.147")
-    assert near("p", "a", 0.2)({"p": {"a": ended(0.2)}}).found.startswith("0.200: +0.000")
+    assert near("p", "a", 0.2)({"p": {"a": ended(0.2)}}).words.startswith("0.200: +0.000")
 
 
 def test_who_is_lower() -> None:
@@ -346,7 +355,7 @@ def test_wins_are_counted_both_ways() -> None:
     outcome |= {"r": {"m-B": better, "m-E": same}}
     check = wins(("p", "q", "r"), ("m",), "B", "E", 1, 1)(outcome)
     assert check.conclusion == HOLDS
-    assert check.found == "of 3, B is significantly lower in 1 (m p), E in 1 (m q)"
+    assert check.words == "of 3, B is significantly lower in 1 (m p), E in 1 (m q)"
     assert wins(("p", "q", "r"), ("m",), "B", "E", 0, 1)(outcome).conclusion == FAILS
     assert wins(("p", "q", "r"), ("m",), "B", "E", 1, 3)(outcome).conclusion == FAILS
     outcome["r"] = {"m-B": ended(0.1, 0.2, 0.3), "m-E": ended(0.2, 0.2, 0.15)}

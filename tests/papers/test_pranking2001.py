@@ -296,7 +296,7 @@ def test_thresholds_out_of_order_are_seen() -> None:
     assert check({"gaps": {"a": ran([0.0, 0.0, 1.0])}}).conclusion == HOLDS
     verdict = check({"gaps": {"a": ran([0.0, 2.0, -1.0])}})
     assert verdict.conclusion == FAILS
-    assert "least gap -1 over 3 rounds" in verdict.found
+    assert "least gap -1 over 3 rounds" in verdict.words
 
 
 # ---------------------------------------------------------------------------- the command

@@ -10,7 +10,7 @@ import pytest
 
 from heedful.core.fold import play, trace
 from heedful.data.datasets import KNOWN
-from heedful.diagnostics import known_utilities, slacks
+from heedful.diagnostics import slacks, true_utilities
 from heedful.experiments.setting import Setting
 from heedful.learners.registry import make_user
 from heedful.papers import FIGURES, runner
@@ -29,7 +29,7 @@ from heedful.papers.figure import (
     judged_rounds,
     verdicts,
 )
-from heedful.papers.panels import BOOKS, CHAINS, WEB, one, web
+from heedful.papers.panels import BOOKS, CHAINS, WEB, curve, web
 from heedful.papers.run_figure import Sources, missing_panels, run
 from heedful.papers.theory import NONE, guaranteed_regret, with_slack
 from papers.invented import letor_files
@@ -53,7 +53,7 @@ STRICT = "strict:alpha=0.5"
 
 @pytest.mark.slow
 def test_a_run_is_the_trace_of_its_seed(sources: Sources) -> None:
-    panel = web(one("p", "perceptron", STRICT), one("c", "convex", STRICT), quick=SMALL)
+    panel = web(curve("p", "perceptron", STRICT), curve("c", "convex", STRICT), quick=SMALL)
     outcome = run(figure(panel), sources, quick=True)
     setting = sources.setting("web", make_user(STRICT), 3)
     for label, spec in (("p", "perceptron"), ("c", "convex")):
@@ -74,8 +74,8 @@ def test_what_two_figures_share_is_run_once(sources: Sources, monkeypatch: pytes
 
     monkeypatch.setattr(runner, "simulate", counted)
     size = Size(31, 2)
-    first = run(figure(web(one("p", "perceptron", STRICT), quick=size)), sources, quick=True)
-    both = web(one("x", "perceptron", STRICT), one("c", "convex", STRICT), quick=size)
+    first = run(figure(web(curve("p", "perceptron", STRICT), quick=size)), sources, quick=True)
+    both = web(curve("x", "perceptron", STRICT), curve("c", "convex", STRICT), quick=size)
     second = run(figure(both), sources, quick=True)
     assert ran == ["perceptron", "convex"]
     np.testing.assert_array_equal(first["web"]["p"].regrets, second["web"]["x"].regrets)
@@ -95,8 +95,8 @@ def test_who_is_timed_beside_a_solver_is_not_compiled_either(sources: Sources, m
 
     monkeypatch.setattr(runner, "simulate", counted)
     size = Size(17, 2)
-    alone = run(figure(web(one("p", "perceptron", STRICT), quick=size)), sources, quick=True)
-    both = web(one("p", "perceptron", STRICT), one("s", "ranking-svm", STRICT), quick=size)
+    alone = run(figure(web(curve("p", "perceptron", STRICT), quick=size)), sources, quick=True)
+    both = web(curve("p", "perceptron", STRICT), curve("s", "ranking-svm", STRICT), quick=size)
     beside = run(figure(both), sources, quick=True)
     assert ran == [("perceptron", False), ("perceptron", "ranking-svm", True)]
     np.testing.assert_array_equal(alone["web"]["p"].regrets, beside["web"]["p"].regrets)
@@ -106,18 +106,18 @@ def test_who_is_timed_beside_a_solver_is_not_compiled_either(sources: Sources, m
 def test_little_is_kept_where_there_is_little_room(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "KEPT", 1)
     for rounds in (11, 12, 13):
-        run(figure(web(one("p", "perceptron", STRICT), quick=Size(rounds, 1))), sources, quick=True)
-    assert [key[2].rounds for key in sources.kept] == [13]
+        run(figure(web(curve("p", "perceptron", STRICT), quick=Size(rounds, 1))), sources, quick=True)
+    assert [key[2].rounds for key in sources.cache] == [13]
 
 
 @pytest.mark.slow
 def test_the_best_in_hindsight_is_drawn(sources: Sources) -> None:
-    several = one("b", "dueling-bandit", STRICT)._replace(
+    several = curve("b", "dueling-bandit", STRICT)._replace(
         learners=tuple(f"dueling-bandit:gamma=1,delta={d}" for d in (0.01, 0.1, 1))
     )
     best = run(figure(web(several, quick=SMALL)), sources, quick=True)["web"]["b"]
     each = [
-        run(figure(web(one("b", spec, STRICT), quick=SMALL)), sources, quick=True)["web"]["b"].regrets[:, :15].mean()
+        run(figure(web(curve("b", spec, STRICT), quick=SMALL)), sources, quick=True)["web"]["b"].regrets[:, :15].mean()
         for spec in several.learners
     ]
     assert best.regrets[:, :15].mean() == min(each)
@@ -134,13 +134,13 @@ def test_claims_see_the_queries_once(sources: Sources) -> None:
         seen.append(line)
         return Verdict(HOLDS, f"{line.regrets.shape}")
 
-    panel = web(one("p", "perceptron", STRICT), quick=SMALL)
+    panel = web(curve("p", "perceptron", STRICT), quick=SMALL)
     looked = Figure("test/fig", "nobody's", "a test", (panel,), (Claim("Looked at.", ("web",), look),))
     outcome = run(looked, sources, quick=True)
     assert outcome["web"]["p"].once == 15
     assert outcome["web"]["p"].regrets.shape == (3, 40)
     [verdict] = verdicts(looked, outcome)
-    assert verdict.found == "(3, 15)"
+    assert verdict.words == "(3, 15)"
     [line] = seen
     np.testing.assert_array_equal(line.regrets, outcome["web"]["p"].regrets[:, :15])
     assert line.marks.max() == 15  # the bound is looked at in the last round, too
@@ -149,7 +149,7 @@ def test_claims_see_the_queries_once(sources: Sources) -> None:
         "Claims about web search are judged on rounds 1 to 15, once through the queries: from then on the same queries "
         "come again."
     )
-    shorter = run(figure(web(one("p", "perceptron", STRICT), quick=Size(12, 2))), sources, quick=True)
+    shorter = run(figure(web(curve("p", "perceptron", STRICT), quick=Size(12, 2))), sources, quick=True)
     assert shorter["web"]["p"].once == 0
     assert judged_rounds(shorter) == ""
 
@@ -159,7 +159,7 @@ def test_what_the_world_decides_stands_in_a_learner(sources: Sources) -> None:
     setting = sources.setting("web", make_user(STRICT), 1)
     norm = float(np.linalg.norm(setting.scenes[0].w_star))
     spec = "second-order:gamma={gamma!r},radius={norm!r}"
-    lines = one("s", spec, STRICT), one("e", "exponentiated:horizon={rounds}", STRICT)
+    lines = curve("s", spec, STRICT), curve("e", "exponentiated:horizon={rounds}", STRICT)
     ran = run(figure(web(*lines, quick=SMALL)), sources, quick=True)["web"]
     assert setting.learner(ran["s"].learner).radius == norm
     assert setting.learner(ran["s"].learner).gamma == 1.0 / (3.0 * setting.R * norm)
@@ -390,7 +390,7 @@ def test_with_slack_there_are_also_the_bounds_of_batches_and_of_convex_losses(so
     found = with_slack(convex, setting, QUADRATIC, MARKS, 0.5, 1)
     assert found.theorem.startswith("Theorem 6 with the slack")
     log = [played for played, _ in play(convex, setting.scenes[0].world, 40, setting.scenes[0].draw)]
-    xi = np.maximum(slacks(known_utilities(log, setting.space, setting.scenes[0].w_star), 0.5), 0.0)
+    xi = np.maximum(slacks(true_utilities(log, setting.space, setting.scenes[0].w_star), 0.5), 0.0)
     G, d2, root = 6.0 * setting.R * norm, 4.0 * norm**2, np.sqrt(MARKS)
     noise = 2.0 * np.array([xi[: int(t)].mean() for t in MARKS])
     wanted = G / 0.5 * (noise + d2 / (2.0 * root) + d2 / MARKS + 4.0 * setting.R**2 / root)

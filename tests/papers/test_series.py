@@ -54,7 +54,7 @@ def test_a_curve_by_its_definition(tmp_path: Path) -> None:
 
 def test_of_a_sweep_the_rounds_that_are_drawn(tmp_path: Path) -> None:
     other = A._replace(label="b")
-    figure = one("sweep", A, other, values=(0.1,), at=(2, 0))
+    figure = one("sweep", A, other, values=(0.1,), at_rounds=(2, 0))
     outcome = {"p": {"a": ran(REGRETS)._replace(once=3), "b": ran(2 * REGRETS)._replace(once=3)}}
     rows = read(figure, outcome, tmp_path)
     assert [(row["line"], row["x"]) for row in rows] == [(label, x) for label in "ab" for x in "234"]

@@ -124,7 +124,7 @@ def pairs_of(p: float, runs: int) -> Any:
 def test_a_p_of_a_fifteenth_with_three_pairs_tells_nothing() -> None:
     found = LOWER({"p": {"a": ending(10.0 + pairs_of(0.07, 3)), "b": ending([10.0] * 3)}})
     assert found.conclusion == OPEN
-    assert "p = 0.07, 3 pairs" in found.found
+    assert "p = 0.07, 3 pairs" in found.words
     assert LOWER({"p": {"a": ending(10.0 + pairs_of(0.04, 3)), "b": ending([10.0] * 3)}}).conclusion == HOLDS
     assert LOWER({"p": {"a": ending(10.0 - pairs_of(0.04, 3)), "b": ending([10.0] * 3)}}).conclusion == FAILS
 

@@ -8,14 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from heedful.core.conformance import check_learner
-from heedful.core.fold import play, trace
-from heedful.learners.coactive.perceptron import PreferencePerceptron
-from heedful.spaces.ranking import Ranking
 from heedful.worlds.chains import (
     CONDITIONS,
     chain_feedback,
-    chain_stream,
     degrade,
     first_ranking,
     fit_clicks,
@@ -155,72 +150,3 @@ def test_fitted_finds_who_clicked() -> None:
     assert found.highest == pytest.approx(1.5, abs=0.26)
     with pytest.raises(ValueError, match="chains: expected at least one click, got none"):
         fit_clicks([])
-
-
-# ---------------------------------------------------------------------------- the world
-
-
-def world_of(seed: int, n: int = 30, relevant: float = 0.0) -> tuple[Any, list[Chain], list[Any]]:
-    made = chains(seed, n, relevant)
-    rng = np.random.default_rng(seed)
-    X = [np.column_stack([(c.grades > 0) * 1.0, rng.standard_normal((16, 2))]) for c in made]
-    return chain_stream(made, X), made, X
-
-
-def test_the_world_of_chains() -> None:
-    """Each chain with a click once a pass; the clicked on top, wherever they stood; regret in DCG@10 by judgment."""
-    world, made, X = world_of(3)
-    clicked = [i for i, chain in enumerate(made) if any(hits.size for hits in chain.clicks)]
-    assert world.best.size == len(clicked)
-    learner, met = PreferencePerceptron(3, Ranking(10)), []
-    for played, _ in play(learner, world, len(clicked), 0):
-        [i] = [i for i in clicked if sorted(map(tuple, X[i])) == sorted(map(tuple, played.x))]
-        met.append(i)
-        row = [int(np.flatnonzero((X[i] == x).all(axis=1))[0]) for x in played.x]
-        y, y_bar = [row[j] for j in played.y], [row[j] for j in played.feedback]
-        assert y_bar == naive.chain_feedback([y], made[i].clicks)
-    assert sorted(met) == clicked
-    state = world.init(np.random.default_rng(1))
-    for t in range(len(clicked) + 2):
-        assert not world.over(state, t)
-        x = world.context(state, t, np.random.default_rng(0))
-        [i] = [i for i in clicked if sorted(map(tuple, X[i])) == sorted(map(tuple, x))]
-        r = {tuple(x): max(int(g), 0) * 1.25 for x, g in zip(X[i], made[i].grades)}
-        values = [r[tuple(row)] for row in x]
-        y = np.random.default_rng(t).permutation(len(x))
-        ideal = sorted(range(len(x)), key=lambda j: -values[j])
-        wanted = naive.dcg_at_10(values, ideal) - naive.dcg_at_10(values, y)
-        assert world.regret(state, x, y) == pytest.approx(wanted, abs=1e-12)
-        state = world.advance(state, x, y, y)
-
-
-@pytest.mark.slow
-def test_every_promise_is_kept_among_chains() -> None:
-    world, _, _ = world_of(4)
-    findings = list(check_learner(PreferencePerceptron(3, Ranking(10)), world))
-    assert [(f.promise, f.where) for f in findings if not f.kept] == []
-
-
-def test_clicks_on_what_is_relevant_teach_what_is_relevant() -> None:
-    """Grades 0 and 4, nine in ten of the relevant clicked, one in ten of the others: a fifth of the regret is left."""
-    rng, made = np.random.default_rng(5), chains(5, 80, relevant=0.8)
-    made = [chain._replace(grades=np.where(chain.grades > 0, 4, chain.grades)) for chain in made]
-    X = [np.column_stack([(c.grades > 0) * 1.0, rng.standard_normal((16, 2))]) for c in made]
-    learner, world = PreferencePerceptron(3, Ranking(10)), chain_stream(made, X)
-    regrets = trace(learner, world, 400, 0, interpreted=True)
-    state, anyhow = world.init(rng), []
-    for t in range(100):
-        x = world.context(state, t, rng)
-        anyhow.append(world.regret(state, x, rng.permutation(len(x))))
-        state = world.advance(state, x, np.arange(1), np.arange(1))
-    assert regrets[-100:].mean() < 0.2 * np.mean(anyhow)
-
-
-def test_what_the_world_refuses() -> None:
-    made = chains(6, 5)
-    with pytest.raises(ValueError, match="features: expected a row for each of the 16 documents, got 15"):
-        chain_stream(made, [np.zeros((15, 2))] * 5)
-    with pytest.raises(ValueError, match="features: expected finite numbers"):
-        chain_stream(made, [np.full((16, 2), np.nan)] * 5)
-    with pytest.raises(ValueError, match="chains: expected at least one with a click, got none"):
-        chain_stream([made[0]._replace(clicks=(np.array([], int),))], [np.zeros((16, 2))])

@@ -15,7 +15,6 @@ from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
 from heedful.worlds.choices import (
     Choosers,
     answer,
-    choosers_from_orders,
     gaussian_choosers,
     perceived_utilities,
 )
@@ -69,8 +68,7 @@ def test_what_users_share() -> None:
 
 
 def test_an_order_is_kept() -> None:
-    world = choosers_from_orders([[2, 0, 1], [1, 2, 0]])
-    np.testing.assert_array_equal(world.utilities, [[1.0, 0.0, 2.0], [0.0, 2.0, 1.0]])
+    world = with_utilities(gaussian_choosers(2, 3, noise=0.0), [[1.0, 0.0, 2.0], [0.0, 2.0, 1.0]])
     for user, best_first in enumerate([[2, 0, 1], [1, 2, 0]]):
         for a, b in combinations(best_first, 2):
             assert shares(world, user, [a, b], 20) == {0: 1.0}
@@ -118,7 +116,7 @@ def test_of_several_the_noise_is_shared() -> None:
 
 
 def test_a_tie_of_several_is_between_the_two_best() -> None:
-    world = with_utilities(choosers_from_orders([[0, 1, 2]], tie=0.5), [[1.0, 3.0, 2.8]])
+    world = with_utilities(gaussian_choosers(1, 3, noise=0.0, tie=0.5), [[1.0, 3.0, 2.8]])
     assert shares(world, 0, [0, 1, 2], 5) == {EQUAL: 1.0}
     assert shares(world, 0, [2, 0, 1], 5) == {EQUAL: 1.0}
     assert shares(world, 0, [2, 0], 5) == {0: 1.0}
@@ -237,12 +235,6 @@ def test_nonsense_is_refused_by_name(change: dict[str, Any], named: str) -> None
         gaussian_choosers(**change)
 
 
-@pytest.mark.parametrize("orders", [[[0, 0]], [[1, 2]], [[0]], [0, 1], [[0.0, 1.0]], np.empty((0, 3), int), "ab"])
-def test_orders_that_are_none_are_refused(orders: Any) -> None:
-    with pytest.raises(ValueError, match=r"^orders: expected"):
-        choosers_from_orders(orders)
-
-
 # ---------------------------------------------------------------------------- more than two at a time
 
 
@@ -277,5 +269,3 @@ def test_orderers_put_all_in_order() -> None:
 def test_as_many_at_a_time_as_there_are(shown: Any) -> None:
     with pytest.raises(ValueError, match="shown: expected"):
         gaussian_choosers(2, 4, shown=shown)
-    with pytest.raises(ValueError, match="shown: expected"):
-        choosers_from_orders([[0, 1, 2, 3]], shown=shown)

@@ -60,7 +60,7 @@ def test_pool(seed: int, user: Any, m: int) -> None:
             assert y_bar.tolist() == (shown if ahead == 0 else shown[:1] if ahead > 0 else shown[1:]).tolist()
         plain.leave(shown.tolist(), y_bar.tolist())
         state, t = world.advance(state, x, shown, y_bar), t + 1
-        assert state.left == len(plain.left)
+        assert state.remaining == len(plain.left)
     assert plain.left == []
     assert all((part == before).all() for part, before in zip(world[:3], kept))
 
@@ -78,7 +78,7 @@ def test_pool_by_hand() -> None:
         y_bar = world.respond(state, x, np.array([place]), rng)
         assert y_bar.tolist() == [came_back]
         state = world.advance(state, x, np.array([place]), y_bar)
-        assert state.rows[: state.left, 0].tolist() == left
+        assert state.rows[: state.remaining, 0].tolist() == left
     assert world.over(state, 3)
 
 
@@ -91,7 +91,7 @@ def test_a_duel_costs_its_mean() -> None:
     assert world.regret(state, X, np.array([2])) == 0.0
     assert world.respond(state, X, np.array([0, 1]), np.random.default_rng(0)).tolist() == [1]
     gone = world.advance(state, X, np.array([0, 1]), np.array([1]))
-    assert gone.left == 1
+    assert gone.remaining == 1
     assert gone.rows[0].tolist() == X[2].tolist()
     assert (gone.utilities[0], gone.ratings[0]) == (4.0, 4.0)
 

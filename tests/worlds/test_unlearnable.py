@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heedful.core.fold import copy_arrays, play, trace
-from heedful.diagnostics import Facts, bounds, known_utilities, lower_bound, strict_alpha
+from heedful.diagnostics import Facts, bounds, lower_bound, strict_alpha, true_utilities
 from heedful.learners.coactive.perceptron import PreferencePerceptron
 from heedful.learners.registry import find_learners, summarise
 from heedful.spaces.ranking import Ranking
@@ -32,7 +32,7 @@ def test_nobody_learns_it(name: str) -> None:
         truth = world.advance(truth, x, y, feedback)
     w_star = truth.w_star
     assert np.linalg.norm(w_star) == pytest.approx(1.0)
-    known = known_utilities(log, Ranking(1), w_star)
+    known = true_utilities(log, Ranking(1), w_star)
     assert strict_alpha(known) == 1.0
     assert np.mean(known.best - known.shown) == pytest.approx(lower_bound(T))
     assert trace(learner, world, T, 0, interpreted=True).mean() == pytest.approx(2.0 / np.sqrt(T))

@@ -178,7 +178,7 @@ def _describe(done: Drawing, outcome: Outcome, quick: bool) -> dict[str, Any]:
 
     one = done.figure
     claims = [
-        {"says": claim.says, "verdict": verdict.conclusion, "found": verdict.found, "paired": plain(verdict.paired)}
+        {"says": claim.says, "verdict": verdict.conclusion, "found": verdict.words, "paired": plain(verdict.paired)}
         for claim, verdict in zip(one.claims, done.verdicts)
     ]
     return {
@@ -272,7 +272,7 @@ def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
     for column in ("the paper says", "here", "found"):
         table.add_column(column, overflow="fold", no_wrap=column == "here")
     for claim, verdict in zip(one.claims, done.verdicts):
-        table.add_row(escape(claim.says), _MARKS[verdict.conclusion], escape(verdict.found))
+        table.add_row(escape(claim.says), _MARKS[verdict.conclusion], escape(verdict.words))
     screen = console()
     screen.print(table)
     for words in (one.note, done.judged_on):

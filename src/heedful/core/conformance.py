@@ -102,13 +102,13 @@ def describe_types(before: object, after: object, name: str = "") -> list[str]:
     """Return in words what compiled code sees differently in `after` than in `before`, a line for each field of nested
     tuples; `name` is the field that holds them."""
     if not isinstance(before, tuple) or type(before) is not type(after) or len(before) != len(after):
-        told = f"{name or 'the state'} is {_type_in_words(after)}, and was {_type_in_words(before)}"
-        return [] if type_signature(before) == type_signature(after) else [told]
+        difference = f"{name or 'the state'} is {_type_in_words(after)}, and was {_type_in_words(before)}"
+        return [] if type_signature(before) == type_signature(after) else [difference]
     fields = getattr(before, "_fields", None) or [f"[{i}]" for i in range(len(before))]
-    found = []
-    for field, one, other in zip(fields, before, after):
-        found += describe_types(one, other, f"{name}.{field}" if name and field[0] != "[" else f"{name}{field}")
-    return found
+    differences = []
+    for field, old, new in zip(fields, before, after):
+        differences += describe_types(old, new, f"{name}.{field}" if name and field[0] != "[" else f"{name}{field}")
+    return differences
 
 
 def _type_in_words(value: object) -> str:
@@ -196,14 +196,14 @@ def _check_update(learner: AnyLearner, world: AnyWorld) -> str:
             break
         x = copy_arrays(world.context(truth, t, context_rng))
         y = learner.propose(state, x, learner_rng)
-        given = x, y, world.respond(truth, x, visible(y), feedback_rng)
-        before = copy_arrays(given)
-        state = learner.update(state, *given)
-        if not identical(given, before):
+        arguments = x, y, world.respond(truth, x, visible(y), feedback_rng)
+        before = copy_arrays(arguments)
+        state = learner.update(state, *arguments)
+        if not identical(arguments, before):
             raise CheckFailed(f"round {t}: update changed the context, the proposal or the feedback")
         if not identical(learner, hyperparameters):
             raise CheckFailed(f"round {t}: update changed the hyperparameters")
-        if any(np.shares_memory(p, q) for p in arrays_in(state) for q in arrays_in(given)):
+        if any(np.shares_memory(p, q) for p in arrays_in(state) for q in arrays_in(arguments)):
             raise CheckFailed(f"round {t}: the state keeps an array of the round instead of a copy")
         truth = world.advance(truth, x, visible(y), before[2])
     return "context, proposal, feedback and hyperparameters before and after"
@@ -226,14 +226,12 @@ def _space(learner: AnyLearner) -> Any:
 
 
 def _session_world(learner: AnyLearner, world: AnyWorld, seed: int, abandon: bool) -> tuple[list[Any], Any]:
-    """Play a `Session` of the learner in the world on `seed`; return (what was shown in each round, the last state).
-
-    If `abandon`, every answered proposal comes after two that are not answered.
-    """
+    """Return (what a `Session` shows in each round of `world`, its last state); with `abandon`, every answered proposal
+    comes after two that are not answered."""
     context_rng, feedback_rng, _ = generators(seed)
     session, truth = Session(learner, seed), world.init(context_rng)
     another = getattr(_space(learner), "another_context", lambda x: x[::-1])
-    seen = []
+    shown = []
     for t in range(ROUNDS):
         if world.over(truth, t):
             break
@@ -242,11 +240,11 @@ def _session_world(learner: AnyLearner, world: AnyWorld, seed: int, abandon: boo
             session.propose(x)
             session.propose(another(x))
         y = session.propose(x)
-        seen.append(y)
+        shown.append(y)
         feedback = world.respond(truth, x, y, feedback_rng)
         session.learn(feedback)
         truth = world.advance(truth, x, y, feedback)
-    return seen, session.state
+    return shown, session.state
 
 
 def _check_abandoned(learner: AnyLearner, world: AnyWorld) -> str:
@@ -300,10 +298,10 @@ def _check_validation(learner: AnyLearner, world: AnyWorld) -> str:
     x = copy_arrays(world.context(truth, 0, context_rng))
     session = Session(learner, 9)
     space = _space(learner)
-    tried = 0
+    refused = 0
 
     def expect_error(name: str, expected: type[Exception], f: Callable[[Any], object], value: object) -> None:
-        nonlocal tried
+        nonlocal refused
         before = session.state
         try:
             f(value)
@@ -318,7 +316,7 @@ def _check_validation(learner: AnyLearner, world: AnyWorld) -> str:
             raise CheckFailed(f"{name}: {value!r} was accepted")
         if not identical(before, session.state):
             raise CheckFailed(f"{name}: {value!r} was refused, and changed the state")
-        tried += 1
+        refused += 1
 
     for field, unfit in _unfit(learner):
         expect_error(field, ValueError, lambda learner: coerce(learner).init(generators(9)[2]), unfit)
@@ -331,7 +329,7 @@ def _check_validation(learner: AnyLearner, world: AnyWorld) -> str:
     feedback = copy_arrays(world.respond(truth, x, y, feedback_rng))
     session.learn(feedback)
     expect_error("learn", LookupError, session.learn, feedback)
-    return f"{tried} kinds of bad input"
+    return f"{refused} kinds of bad input"
 
 
 def _unfit(learner: Any) -> Iterator[tuple[str, Any]]:
@@ -443,24 +441,24 @@ def check_learner(learner: Learner[X, Y, F, S], world: World[X, Shown, F, W]) ->
     broken: list[Callable[[AnyLearner, AnyWorld], str]] = []
     raised: dict[tuple[str, str], str] = {}
     for check in CHECKS:
-        name, cause, tells = _name(check), "", True
+        name, cause, decided = _name(check), "", True
         try:
             yield CheckResult(name, True, "", check(learner, copy_arrays(world)))
             continue
         except CheckOpen as open_:
-            where, tells = str(open_), False
+            where, decided = str(open_), False
         except CheckFailed as failed:
             where = str(failed)
         except Exception as error:
-            told = str(error).splitlines()[0] if str(error) else ""
+            message = str(error).splitlines()[0] if str(error) else ""
             place = _place(error, learner)
-            where = f"{type(error).__name__}: {told}{place}"
+            where = f"{type(error).__name__}: {message}{place}"
             cause = raised.setdefault((type(error).__name__, place), name)
         before = [_name(other) for other in broken if check in _BRING_DOWN.get(other, ())]
         before += [cause] if cause and cause != name else []
         if before:
             yield CheckResult(name, None, f"it cannot be told before this is mended: {before[0]}", "")
-        elif not tells:
+        elif not decided:
             yield CheckResult(name, None, where, "")
         else:
             broken.append(check)
@@ -472,15 +470,12 @@ def _name(check: Callable[[AnyLearner, AnyWorld], str]) -> str:
 
 
 def _place(error: Exception, learner: Any) -> str:
-    """Return ` (file, line)` where `error` happened: the innermost frame in the file of `learner`, else the innermost
-    of all.
-
-    An error of numba has no such frame: then the place that its message names last.
-    """
+    """Return ` (file, line)` of the innermost frame in the file of `learner`, else of the place that numba's message
+    names last, else of the innermost frame."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     kinds = type(learner), type(getattr(learner, "rule", learner))
     files = {getattr(sys.modules.get(cls.__module__), "__file__", None) for cls in kinds}
-    own = [frame for frame in frames if frame[0] in files]
-    named = re.findall(r'File "(.+)", line (\d+)', str(error)) if not own else []
-    file, line = (own or named or frames)[-1]
+    learner_frames = [frame for frame in frames if frame[0] in files]
+    message_frames = re.findall(r'File "(.+)", line (\d+)', str(error)) if not learner_frames else []
+    file, line = (learner_frames or message_frames or frames)[-1]
     return f" ({PurePath(file).name}, line {line})"

@@ -119,15 +119,17 @@ def task_seed(seed: int, index: int) -> int:
     return int(np.random.SeedSequence([seed, index]).generate_state(1, np.uint64)[0])
 
 
-def plan(engine: Engine, seconds: float, left: int, workers: int, start: float, each: float = COSTS.task) -> Plan:
-    """Decide where the `left` tasks that were not run yet should run, if each takes about `seconds` here.
+def plan(
+    engine: Engine, seconds: float, remaining: int, workers: int, start: float, task_cost: float = COSTS.task
+) -> Plan:
+    """Decide where the `remaining` tasks that were not run yet should run, if each takes about `seconds` here.
 
     `engine` is the one to compare with running them here; it has `workers` workers, takes `start` seconds to start and
-    `each` seconds more for every task. It is chosen if the tasks are done sooner with it.
+    `task_cost` seconds more for every task. It is chosen if the tasks are done sooner with it.
     """
-    serial = seconds * left
-    rounds = math.ceil(left / max(workers, 1))
-    distributed = start + rounds * seconds + left * each
+    serial = seconds * remaining
+    rounds = math.ceil(remaining / max(workers, 1))
+    distributed = start + rounds * seconds + remaining * task_cost
     return Plan(engine if engine != "serial" and distributed < serial else "serial", serial, distributed)
 
 
@@ -139,12 +141,12 @@ def map_tasks(function: Callable[..., Any], tasks: Iterable[Any], **how: Any) ->
 
     Raise TaskError, with the name of the task, as soon as one fails.
     """
-    found: dict[int, Any] = {}
+    values: dict[int, Any] = {}
     for number, value, error in run_tasks(function, tasks, **how):
         if error is not None:
             raise error
-        found[number] = value
-    return [found[number] for number in range(len(found))]
+        values[number] = value
+    return [values[number] for number in range(len(values))]
 
 
 def run_tasks(
@@ -156,7 +158,7 @@ def run_tasks(
     shared: tuple[Any, ...] = (),
     seed: int | None = None,
     names: Sequence[str] = (),
-    tell: Callable[[str], None] = lambda told: None,
+    tell: Callable[[str], None] = lambda words: None,
     costs: Costs | None = None,
 ) -> Iterator[Outcome]:
     """Call `function(*shared, task)` for each of `tasks`, and yield what became of each as soon as it is done.
@@ -174,30 +176,30 @@ def run_tasks(
     was killed. Closing the iterator ends the workers.
     """
     check_engine(engine)
-    left = list(enumerate(tasks))
+    pending = list(enumerate(tasks))
     calls = _Calls(function, shared, seed, names)
     target: Engine = "processes" if engine == "auto" else engine
-    workers = _workers(target, jobs, len(left))
-    each = COSTS if costs is None else costs
-    start, seconds, measured = _start(target, each), 0.0, 0
-    while left:
+    workers = _workers(target, jobs, len(pending))
+    costs = COSTS if costs is None else costs
+    start, seconds, measured = _start(target, costs), 0.0, 0
+    while pending:
         if target != "serial" and measured:
-            planned = plan(target, seconds, len(left), workers, start, each.task)
-            if planned.engine != "serial" and (measured > 1 or len(left) < MANY * workers):
+            planned = plan(target, seconds, len(pending), workers, start, costs.task)
+            if planned.engine != "serial" and (measured > 1 or len(pending) < MANY * workers):
                 break
             if engine != "auto" and planned.engine == "serial" and measured == 1:
                 tell(planned.words(f"the engine {engine}"))
-        index, task = left.pop(0)
+        index, task = pending.pop(0)
         began = time.perf_counter()
-        outcome = calls.here(index, task)
+        outcome = calls.run_here(index, task)
         seconds, measured = time.perf_counter() - began, measured + 1
         yield outcome
-    if not left:
+    if not pending:
         return
     if target == "ray":
-        yield from _on_ray(calls, left, jobs)
+        yield from _on_ray(calls, pending, jobs)
     else:
-        yield from _in_processes(calls, left, min(workers, len(left)), engine == "auto")
+        yield from _in_processes(calls, pending, min(workers, len(pending)), engine == "auto")
 
 
 class _Calls(NamedTuple):
@@ -209,7 +211,7 @@ class _Calls(NamedTuple):
     seed: int | None
     names: Sequence[str]
 
-    def here(self, index: int, task: object) -> Outcome:
+    def run_here(self, index: int, task: object) -> Outcome:
         """Run a task in this process."""
         try:
             return Outcome(index, self.call(index, task), None)
@@ -219,15 +221,15 @@ class _Calls(NamedTuple):
             return Outcome(index, None, wrapped)
 
     def call(self, index: int, task: object) -> Any:
-        own = () if self.seed is None else (task_seed(self.seed, index),)
-        return self.function(*self.shared, task, *own)
+        extra = () if self.seed is None else (task_seed(self.seed, index),)
+        return self.function(*self.shared, task, *extra)
 
     def name(self, index: int) -> str:
         return self.names[index] if self.names else f"task {index}"
 
-    def outcome(self, index: int, done: tuple[bool, Any]) -> Outcome:
+    def outcome(self, index: int, result: tuple[bool, Any]) -> Outcome:
         """Return what became of a task, from what a worker sent (`_attempt`)."""
-        fine, value = done
+        fine, value = result
         return Outcome(index, value, None) if fine else Outcome(index, None, TaskError(self.name(index), *value))
 
 
@@ -295,31 +297,34 @@ def _one_thread_each() -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-def _in_processes(calls: _Calls, left: Sequence[tuple[int, object]], workers: int, optional: bool) -> Iterator[Outcome]:
-    """Run the tasks `left`, with their indices, in a pool of `workers` processes.
-
-    If the tasks cannot be sent to processes and that is `optional`, they run here."""
+def _in_processes(
+    calls: _Calls, pending: Sequence[tuple[int, object]], workers: int, optional: bool
+) -> Iterator[Outcome]:
+    """Run the tasks `pending` in a pool of `workers` processes, or here if they cannot be sent there and that is
+    `optional`."""
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin, (calls._replace(names=()),))
     try:
         with _one_thread_each():
             try:
-                waiting = {pool.submit(_work, index, task): index for index, task in left}
+                waiting = {pool.submit(_work, index, task): index for index, task in pending}
             except Exception as error:  # of pickling: which one depends on what cannot be pickled
                 if not optional:
-                    told = f"expected a function and arguments that can be pickled, got {type(error).__name__}: {error}"
-                    raise TypeError(f"engine: {told}") from error
+                    reason = (
+                        f"expected a function and arguments that can be pickled, got {type(error).__name__}: {error}"
+                    )
+                    raise TypeError(f"engine: {reason}") from error
                 waiting = {}
         if not waiting:
-            yield from (calls.here(index, task) for index, task in left)
+            yield from (calls.run_here(index, task) for index, task in pending)
         for future in as_completed(waiting):
             try:
-                done = future.result()
+                result = future.result()
             except BrokenProcessPool:
-                told = "a worker was killed, perhaps for want of memory: try fewer --jobs"
-                raise WorkerLost(told) from None
+                reason = "a worker was killed, perhaps for want of memory: try fewer --jobs"
+                raise WorkerLost(reason) from None
             except Exception as error:  # a task or result that cannot be pickled
-                done = False, _parts(error)
-            yield calls.outcome(waiting.pop(future), done)
+                result = False, _parts(error)
+            yield calls.outcome(waiting.pop(future), result)
     except BaseException:
         children = list((getattr(pool, "_processes", None) or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
@@ -368,30 +373,31 @@ def connect_ray(jobs: int | None = None) -> Any:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if (connected := _ray_if_connected()) is not None:
         return connected
-    own: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if not os.environ.get("RAY_ADDRESS"):
         if "ray" in sys.modules and "RAY_AUTH_MODE" not in os.environ:  # Ray reads it once, when it is imported
-            told = "expected to import Ray first, to ask for a token, and it was imported before"
+            expectation = "expected to import Ray first, to ask for a token, and it was imported before"
             remedy = (
                 "connect to a cluster with ray.init, or set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN before that import"
             )
-            raise ConnectionError(f"engine: {told}: {remedy}")
-        own = {"address": "local", "num_cpus": jobs or cores(), "include_dashboard": False}
+            raise ConnectionError(f"engine: {expectation}: {remedy}")
+        options = {"address": "local", "num_cpus": jobs or cores(), "include_dashboard": False}
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # then it listens on 127.0.0.1 alone
         if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     import ray
 
-    ray.init(log_to_driver=False, logging_level="ERROR", **own)
+    ray.init(log_to_driver=False, logging_level="ERROR", **options)
     return ray
 
 
-def _on_ray(calls: _Calls, left: Sequence[tuple[int, object]], jobs: int | None) -> Iterator[Outcome]:
-    """Run the tasks `left`, with their indices, on Ray, at most `jobs` at a time (None: as many as the cluster can)."""
+def _on_ray(calls: _Calls, pending: Sequence[tuple[int, object]], jobs: int | None) -> Iterator[Outcome]:
+    """Run the tasks `pending`, with their indices, on Ray, at most `jobs` at a time (None: as many as the
+    cluster can)."""
     ray = connect_ray(jobs)
     work = ray.remote(max_retries=RETRIES, retry_exceptions=False)(_on_ray_worker)
     reference = ray.put(calls._replace(names=()))
-    key, boxed, todo = reference.hex(), [reference, list(sys.path)], iter(left)
+    key, boxed, todo = reference.hex(), [reference, list(sys.path)], iter(pending)
     waiting: dict[Any, int] = {}
     try:
         while True:
@@ -400,14 +406,14 @@ def _on_ray(calls: _Calls, left: Sequence[tuple[int, object]], jobs: int | None)
                 waiting[work.remote(key, boxed, *following)] = following[0]
             if not waiting:
                 return
-            for done in ray.wait(list(waiting), num_returns=1)[0]:
-                index = waiting.pop(done)
+            for finished in ray.wait(list(waiting), num_returns=1)[0]:
+                index = waiting.pop(finished)
                 try:
-                    yield calls.outcome(index, copy.deepcopy(ray.get(done)))
+                    yield calls.outcome(index, copy.deepcopy(ray.get(finished)))
                 except ray.exceptions.RayError as error:
-                    told = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
-                    raise WorkerLost(f"{calls.name(index)}: {type(error).__name__}: {told}") from None
+                    reason = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
+                    raise WorkerLost(f"{calls.name(index)}: {type(error).__name__}: {reason}") from None
     finally:
-        for each in waiting:
+        for call in waiting:
             with suppress(Exception):  # whatever a cluster that is gone says
-                ray.cancel(each, force=True)
+                ray.cancel(call, force=True)

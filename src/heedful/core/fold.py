@@ -225,9 +225,9 @@ def check_is_learner(learner: object) -> None:
     """Raise ValueError unless `learner` is an instance with the methods of a `Learner`."""
     lacks = [name for name in ("init", "propose", "update") if not hasattr(learner, name)]
     if isinstance(learner, type) or lacks:
-        what = "a class" if isinstance(learner, type) else f"without {', '.join(lacks)}"
+        kind = "a class" if isinstance(learner, type) else f"without {', '.join(lacks)}"
         raise ValueError(
-            f"learner: expected one with its hyperparameters, PreferencePerceptron(...), got {learner!r}, {what}"
+            f"learner: expected one with its hyperparameters, PreferencePerceptron(...), got {learner!r}, {kind}"
         )
 
 
@@ -297,11 +297,11 @@ def trace_in_chunks(
     done = 0
     while True:
         piece = regrets[done : done + max(chunk, 1)]
-        *left, played = loop(learner, world, state, truth, piece, done, context_rng, feedback_rng, learner_rng)
+        *states, played = loop(learner, world, state, truth, piece, done, context_rng, feedback_rng, learner_rng)
         done += played
         more = played == piece.size and done < rounds
         if more:  # a compiled loop returns arrays that `state` and `truth` own: copy them while these are alive
-            state, truth = left if loop is run else copy_arrays(tuple(left))
+            state, truth = states if loop is run else copy_arrays(tuple(states))
         yield regrets[:done]
         if not more:
             return

@@ -1,4 +1,4 @@
-"""Ids in the order of time."""
+"""Make the ids of decisions and events, which sort by the time at which they were made."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _drawing = threading.Lock()
 def _random_bytes(n: int) -> bytes:
     """Return `n` random bytes, taken from a buffer of bytes that the operating system was asked for at once."""
     with _drawing:
-        at = _random["at"]
-        if at + n > len(_random["bytes"]):
-            _random["bytes"], at = os.urandom(4096), 0
-        _random["at"] = at + n
-        drawn: bytes = _random["bytes"][at : at + n]
-        return drawn
+        start = _random["at"]
+        if start + n > len(_random["bytes"]):
+            _random["bytes"], start = os.urandom(4096), 0
+        _random["at"] = start + n
+        chunk: bytes = _random["bytes"][start : start + n]
+        return chunk
 
 
 def _draw_anew() -> None:

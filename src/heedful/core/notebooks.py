@@ -23,10 +23,10 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
     `notes`, empty ones left out. All texts are escaped.
     """
     rows = list(rows)
-    head = "".join(f'<th scope="col" style="{_CELL};text-align:left">{escape(each)}</th>' for each in columns)
+    head = "".join(f'<th scope="col" style="{_CELL};text-align:left">{escape(heading)}</th>' for heading in columns)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:ROWS])
     more = [f"and {len(rows) - ROWS:,} more"] if len(rows) > ROWS else []
-    below = "".join(f'<div style="margin-top:4px">{escape(each)}</div>' for each in [*more, *notes] if each)
+    below = "".join(f'<div style="margin-top:4px">{escape(note)}</div>' for note in [*more, *notes] if note)
     caption = f'<caption style="text-align:left;font-weight:bold;padding:4px 0">{escape(title)}</caption>'
     return (
         '<div style="color:inherit;background:transparent;overflow-x:auto">'

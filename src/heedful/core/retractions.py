@@ -47,8 +47,8 @@ def find_retractions(undos: Iterable[tuple[int, int]], rollbacks: Iterable[tuple
     for seq, to in sorted(rollbacks, reverse=True):
         if not spans or seq <= spans[-1][0]:  # otherwise a newer rollback leaves this one out
             spans.append((to, seq))
-    found, undone = Retractions(spans=tuple(spans)), dict[int, int]()
+    rolled_back, undone = Retractions(spans=tuple(spans)), dict[int, int]()
     for seq, target in sorted(undos):
-        if not found.is_rolled_back(seq):
+        if not rolled_back.is_rolled_back(seq):
             undone.setdefault(target, seq)
-    return Retractions(undone, found.spans)
+    return Retractions(undone, rolled_back.spans)

@@ -28,18 +28,14 @@ def physical_memory() -> int:
 
 
 def _check_there(file: Path) -> None:
-    """Raise ValueError if `file` claims to be much larger than its space on the disk, or is larger than a quarter of
-    memory.
-
-    Such a file costs nothing to make, but reading it would use up all memory. A disk that compresses may hold a file in
-    a fourth of its size.
-    """
-    about = file.stat()
-    on_disk = 512 * getattr(about, "st_blocks", about.st_size)
-    if about.st_size > 4 * on_disk + 2**20:
-        raise ValueError(f"{file}: expected a snapshot that is all there, got {on_disk} of {about.st_size} bytes")
-    if about.st_size > physical_memory() // 4:  # it is there twice while it is read
-        raise ValueError(f"{file}: expected a snapshot that fits into memory, got {about.st_size} bytes")
+    """Raise ValueError if reading `file` would use up memory: its space on the disk is far below its size, or it is
+    larger than a quarter of memory."""
+    status = file.stat()
+    on_disk = 512 * getattr(status, "st_blocks", status.st_size)
+    if status.st_size > 4 * on_disk + 2**20:
+        raise ValueError(f"{file}: expected a snapshot that is all there, got {on_disk} of {status.st_size} bytes")
+    if status.st_size > physical_memory() // 4:  # it is there twice while it is read
+        raise ValueError(f"{file}: expected a snapshot that fits into memory, got {status.st_size} bytes")
 
 
 def _leaves(value: object, name: str) -> Iterator[tuple[str, object]]:
@@ -54,12 +50,8 @@ def _leaves(value: object, name: str) -> Iterator[tuple[str, object]]:
 
 
 def _like(template: Any, name: str, arrays: dict[str, npt.NDArray[Any]], grows: bool = False) -> Any:
-    """Return a value with the structure and types of `template`, its leaves taken from `arrays` by their path below
-    `name`.
-
-    Shapes must agree; where `grows`, or a tuple of the template declares `grows`, only the number of axes. Raise
-    ValueError where a dtype or a shape does not fit.
-    """
+    """Return a value with the structure and types of `template`, filled from `arrays`; raise ValueError where a dtype
+    or a shape (where it `grows`, the number of axes) does not fit."""
     if isinstance(template, tuple):
         fields = getattr(template, "_fields", [str(i) for i in range(len(template))])
         longer = grows or bool(getattr(template, "grows", False))
@@ -67,12 +59,12 @@ def _like(template: Any, name: str, arrays: dict[str, npt.NDArray[Any]], grows: 
             _like(part, f"{name}.{field}" if name else field, arrays, longer) for field, part in zip(fields, template)
         ]
         return type(template)(*parts) if hasattr(template, "_fields") else tuple(parts)
-    found = arrays[name]
+    array = arrays[name]
     expected = np.asarray(template)
-    fits = found.ndim == expected.ndim if grows else found.shape == expected.shape
-    if found.dtype != expected.dtype or not fits:
-        raise ValueError(f"{name}: expected {expected.dtype} {expected.shape}, got {found.dtype} {found.shape}")
-    return np.array(found) if isinstance(template, np.ndarray) else type(template)(found.item())
+    fits = array.ndim == expected.ndim if grows else array.shape == expected.shape
+    if array.dtype != expected.dtype or not fits:
+        raise ValueError(f"{name}: expected {expected.dtype} {expected.shape}, got {array.dtype} {array.shape}")
+    return np.array(array) if isinstance(template, np.ndarray) else type(template)(array.item())
 
 
 def _fields(learner: object) -> dict[str, object]:
@@ -130,9 +122,8 @@ def unpack_arrays(content: bytes, name: str) -> tuple[dict[str, npt.NDArray[Any]
 def _check_digest(
     arrays: dict[str, npt.NDArray[Any]], manifest: dict[str, Any], name: object
 ) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """Return `arrays` and the rest of `manifest` after checking the checksum and the schema in it.
-
-    Raise ValueError, beginning with `name`, if one is wrong, and KeyError if one is missing."""
+    """Return `arrays` and the rest of `manifest`; raise ValueError or KeyError if its checksum or its schema
+    is wrong."""
     digest, schema = manifest.pop("sha256"), manifest["schema"]
     if digest != _digest(arrays, manifest):
         raise ValueError(f"{name}: expected a whole snapshot, got one whose content was changed since: it is damaged")

@@ -110,10 +110,7 @@ class Session(Generic[S]):
 
 
 def _shapes(value: object, grows: bool = False) -> object:
-    """Return the structure of a state as nested tuples: type names, and the dtype and shape of each array.
-
-    Where `grows`, or a tuple in the state declares `grows`, the number of axes takes the place of the shape.
-    """
+    """Return type names, and the dtype and shape of each array of a state (where it `grows`, the number of axes)."""
     if isinstance(value, tuple):
         longer = grows or bool(getattr(value, "grows", False))
         return type(value).__name__, *[_shapes(part, longer) for part in value]

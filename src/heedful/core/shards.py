@@ -48,7 +48,7 @@ def replay_shards(
     read: Callable[[Any], Iterable[Round[Any, Any, Any]]] = iter,
     engine: Engine = "serial",
     jobs: int | None = None,
-    tell: Callable[[str], None] = lambda told: None,
+    tell: Callable[[str], None] = lambda words: None,
 ) -> Any:
     """Return the state of `learner` after all rounds of a log, as `heedful.replay` does, with shards of the log summed
     in parallel.
@@ -68,9 +68,9 @@ def replay_shards(
     check_batches(learner)
     learner = coerce(learner)
     state, k = learner.init(generators(seed)[2]), learner.batch
-    found = map_tasks(_sums, shards, engine=engine, jobs=jobs, shared=(learner, read, seed), tell=tell)
-    for i, (sums, rounds, rest) in enumerate(found):
-        if rest and i < len(found) - 1:
+    parts = map_tasks(_sums, shards, engine=engine, jobs=jobs, shared=(learner, read, seed), tell=tell)
+    for i, (sums, rounds, rest) in enumerate(parts):
+        if rest and i < len(parts) - 1:
             expected = f"expected whole batches of {k} rounds in all but the last"
             raise ValueError(f"shards: {expected}, got {rounds + len(rest):,} rounds in shard {i}")
         state = learner.merge(state, sums, rounds)
@@ -80,11 +80,8 @@ def replay_shards(
 
 
 def _sums(learner: Any, read: Callable[[Any], Iterable[Any]], seed: int, shard: Any) -> tuple[Array, int, list[Any]]:
-    """Return (the sum of the updates of each of b whole batches of a shard (b, N), for N features; the number of rounds
-    in these batches; the rounds of the unfinished batch at its end).
-
-    If batches have one round, there is a single sum, over all rounds.
-    """
+    """Return (the sums of updates of the whole batches of a shard, or of all its rounds where a batch is one; their
+    number of rounds; the other rounds)."""
     rounds, count = iter(read(shard)), 0
     sums: list[Array] = []
     k: int = learner.batch

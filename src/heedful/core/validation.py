@@ -91,13 +91,13 @@ def indices(name: str, value: object, m: int, meaning: str) -> Ints:
     array = np.atleast_1d(numbers(name, value, meaning))
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
         raise ValueError(f"{name}: expected {meaning}, got {describe(value)}")
-    each = array.tolist()  # faster than numpy's reductions on a list that a person has looked at
-    if min(each) < 0 or max(each) >= m:
-        wrong = next(i for i in each if not 0 <= i < m)
+    entries = array.tolist()  # faster than numpy's reductions on a list that a person has looked at
+    if min(entries) < 0 or max(entries) >= m:
+        wrong = next(i for i in entries if not 0 <= i < m)
         raise ValueError(f"{name}: expected {meaning}, each from 0 to {m - 1}, got {wrong}")
-    if len(set(each)) < len(each):
-        twice = next(i for i in each if each.count(i) > 1)
-        raise ValueError(f"{name}: expected {meaning}, none twice, got {twice} {each.count(twice)} times")
+    if len(set(entries)) < len(entries):
+        twice = next(i for i in entries if entries.count(i) > 1)
+        raise ValueError(f"{name}: expected {meaning}, none twice, got {twice} {entries.count(twice)} times")
     return array.astype(np.int64)
 
 
@@ -112,9 +112,9 @@ _NO_NUMBERS = bool, np.bool_, np.timedelta64
 
 def check_count(name: str, value: object, least: int = 1, most: int = 2**62) -> None:
     """Raise ValueError, beginning with `name`, unless `value` is a whole number from `least` to `most`."""
-    whole = value if is_number(value, int, np.integer) else None
-    if whole is None or not least <= whole <= most:
-        bounded = most < 2**62 or (whole is not None and whole > most)  # the greatest is named where it matters
+    number = value if is_number(value, int, np.integer) else None
+    if number is None or not least <= number <= most:
+        bounded = most < 2**62 or (number is not None and number > most)  # the greatest is named where it matters
         upper = f"to {most}" if bounded else "or more"
         raise ValueError(f"{name}: expected a whole number, {least} {upper}, got {describe(value)}")
 
@@ -123,8 +123,8 @@ def check_positive(name: str, value: object) -> None:
     """Raise ValueError, beginning with `name`, unless `value` is a number from 1e-50 to 1e50, so that results computed
     from it stay finite."""
     number = value.item() if isinstance(value, np.generic) else value
-    known = is_number(value, int, float, np.integer, np.floating)
-    if not known or not isinstance(number, int | float) or not 1e-50 <= number <= 1e50:
+    numeric = is_number(value, int, float, np.integer, np.floating)
+    if not numeric or not isinstance(number, int | float) or not 1e-50 <= number <= 1e50:
         raise ValueError(f"{name}: expected a finite number above 0, from 1e-50 to 1e50, got {describe(value)}")
 
 

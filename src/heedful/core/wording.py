@@ -31,10 +31,10 @@ def share(p: float) -> str:
     """Return the probability or share `p` as a whole percentage: "42 %".
 
     What is not certain is never rounded to 0 % or 100 %, but is "< 1 %" or "> 99 %"."""
-    whole = 100.0 * float(p)
-    if whole >= 99.5:
-        return "> 99 %" if whole < 100.0 - 1e-9 else "100 %"
-    return f"{whole:.0f} %" if whole > 0.5 else "< 1 %"
+    percent = 100.0 * float(p)
+    if percent >= 99.5:
+        return "> 99 %" if percent < 100.0 - 1e-9 else "100 %"
+    return f"{percent:.0f} %" if percent > 0.5 else "< 1 %"
 
 
 def share_of(n: int, of: int) -> str:
@@ -50,8 +50,8 @@ def percent(part: float, figures: int = 3, sign: bool = False) -> str:
     return f"{rounded:+g} %" if sign else f"{rounded:g} %"
 
 
-def count(n: int, one: str, many: str | None = None) -> str:
+def count(n: int, singular: str, plural: str | None = None) -> str:
     """Return the number `n` with its noun: "1 list", "2,000 lists".
 
-    `one` is the noun in the singular; `many` is an irregular plural."""
-    return f"{n:,} {one if n == 1 else many or f'{one}s'}"
+    `singular` is the noun in the singular; `plural` is an irregular plural."""
+    return f"{n:,} {singular if n == 1 else plural or f'{singular}s'}"

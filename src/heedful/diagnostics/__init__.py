@@ -1,13 +1,13 @@
 """Diagnostics for logs with known utilities: the quality of the feedback, and the regret bounds of [J15].
 
-[J15] is Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015. `known_utilities` computes the utilities of a log;
+[J15] is Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015. `true_utilities` computes the utilities of a log;
 alpha and the slack of each round ([J15] section 3.1) and the sign test (section 3.2) follow from them. `bounds`
 evaluates the theorems about a learner after each round. Each theorem comes with its hypotheses in words, and whether
 each holds here; its values are NaN unless all hold.
 
-    >>> known = known_utilities(log, Ranking(5), w_star)
-    >>> quality(known, alpha=0.5).strict  # the greatest alpha that every round satisfies
-    >>> facts = Facts(w_star, R, S, alpha=0.5, slack=slacks(known, 0.5))
+    >>> utilities = true_utilities(log, Ranking(5), w_star)
+    >>> quality(utilities, alpha=0.5).strict  # the greatest alpha that every round satisfies
+    >>> facts = Facts(w_star, R, S, alpha=0.5, slack=slacks(utilities, 0.5))
     >>> for bound in bounds(learner, facts): print(bound.theorem, bound.holds, bound.lacking, bound.values[-1])
 """
 
@@ -19,12 +19,12 @@ from heedful.diagnostics.feedback import (
     Utilities,
     alphas,
     gains,
-    known_utilities,
     quality,
     regrets,
     sign_test,
     slacks,
     strict_alpha,
+    true_utilities,
 )
 from heedful.diagnostics.theorems import (
     Bound,
@@ -50,7 +50,6 @@ __all__ = [
     "convex_bound",
     "exponentiated_bound",
     "gains",
-    "known_utilities",
     "lower_bound",
     "perceptron_bound",
     "quality",
@@ -59,4 +58,5 @@ __all__ = [
     "sign_test",
     "slacks",
     "strict_alpha",
+    "true_utilities",
 ]

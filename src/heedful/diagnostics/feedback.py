@@ -34,7 +34,7 @@ class Utilities(NamedTuple):
     """(T,) U(x, y*) of the best object"""
 
 
-def known_utilities(log: Iterable[Round[Floats, Y, Ints]], space: Space, w_star: Array) -> Utilities:
+def true_utilities(log: Iterable[Round[Floats, Y, Ints]], space: Space, w_star: Array) -> Utilities:
     """Return the true utilities w* . phi(x, .) in the T rounds (x, y, feedback) of a log, where x is the context and y
     what was shown.
 
@@ -50,55 +50,56 @@ def known_utilities(log: Iterable[Round[Floats, Y, Ints]], space: Space, w_star:
     rows = []
     for x, y, feedback in log:
         objects = (visible(y), feedback, space.argmax(w_star, x))
-        rows.append([float(w_star @ space.phi(x, each)) for each in objects])
+        rows.append([float(w_star @ space.phi(x, shown)) for shown in objects])
     columns = np.array(rows, np.float64).reshape(-1, 3).T
     return Utilities(columns[0], columns[1], columns[2])
 
 
-def gains(known: Utilities) -> Array:
-    """Return the gain of each of T rounds `known` (T,): the utility of the feedback minus that of the object shown."""
-    return _zero_rounding(known, known.feedback - known.shown)
+def gains(utilities: Utilities) -> Array:
+    """Return the gain of each of T rounds `utilities` (T,): the utility of the feedback minus that of the
+    object shown."""
+    return _zero_rounding(utilities, utilities.feedback - utilities.shown)
 
 
-def regrets(known: Utilities) -> Array:
-    """Return the regret of each of T rounds `known` (T,): the utility of the best object minus that of the object
+def regrets(utilities: Utilities) -> Array:
+    """Return the regret of each of T rounds `utilities` (T,): the utility of the best object minus that of the object
     shown.
     """
-    return _zero_rounding(known, known.best - known.shown)
+    return _zero_rounding(utilities, utilities.best - utilities.shown)
 
 
-def alphas(known: Utilities) -> Array:
-    """Return for each of T rounds `known` (T,) the greatest alpha for which its feedback gains at least the fraction
-    alpha of the regret, without slack ([J15] Eq. 6): gain / regret.
+def alphas(utilities: Utilities) -> Array:
+    """Return for each of T rounds `utilities` (T,) the greatest alpha for which its feedback gains at least the
+    fraction alpha of the regret, without slack ([J15] Eq. 6): gain / regret.
 
     It is at most 1, and negative if the feedback was worse than what was shown. It is NaN if the regret is 0: then
     every alpha is possible.
     """
-    r = regrets(known)
-    found: Array = np.divide(gains(known), r, out=np.full(r.size, np.nan), where=r > 0.0)
-    return found
+    r = regrets(utilities)
+    ratios: Array = np.divide(gains(utilities), r, out=np.full(r.size, np.nan), where=r > 0.0)
+    return ratios
 
 
-def slacks(known: Utilities, alpha: float) -> Array:
-    """Return the slack of each of T rounds `known` (T,): xi = alpha (U(x, y*) - U(x, y)) - (U(x, ybar) - U(x, y))
+def slacks(utilities: Utilities, alpha: float) -> Array:
+    """Return the slack of each of T rounds `utilities` (T,): xi = alpha (U(x, y*) - U(x, y)) - (U(x, ybar) - U(x, y))
     ([J15] Eq. 6).
 
     U is the utility in context x of the best object y*, the object shown y, and the feedback ybar. The slack is
     negative where the feedback was better than `alpha` requires. The slack of expected feedback (Eq. 7) is the mean of
     this over the answers that the person might have given.
     """
-    return alpha * regrets(known) - gains(known)
+    return alpha * regrets(utilities) - gains(utilities)
 
 
-def strict_alpha(known: Utilities) -> float:
-    """Return the greatest alpha for which all rounds `known` satisfy [J15] Eq. 5: the feedback of each gains at least
-    the fraction alpha of its regret.
+def strict_alpha(utilities: Utilities) -> float:
+    """Return the greatest alpha for which all rounds `utilities` satisfy [J15] Eq. 5: the feedback of each gains at
+    least the fraction alpha of its regret.
 
     0 or less means that there is none above 0; it is 1 if all regrets are 0.
     """
-    found = alphas(known)
-    worse = bool((gains(known)[np.isnan(found)] < 0.0).any())
-    return 0.0 if worse else float(np.nanmin(found, initial=1.0))
+    ratios = alphas(utilities)
+    worse = bool((gains(utilities)[np.isnan(ratios)] < 0.0).any())
+    return 0.0 if worse else float(np.nanmin(ratios, initial=1.0))
 
 
 class SignTest(NamedTuple):
@@ -154,18 +155,17 @@ class Quality(NamedTuple):
     """the mean of max(0, xi) for this alpha"""
 
 
-def quality(known: Utilities, alpha: float = 0.5) -> Quality:
-    """Summarise the feedback of the rounds whose true utilities are `known`, at least one round; slacks (what feedback
-    lacks to gain the fraction alpha of the regret) are computed for `alpha`.
-    """
-    gain, regret, xi = gains(known), regrets(known), slacks(known, alpha)
+def quality(utilities: Utilities, alpha: float = 0.5) -> Quality:
+    """Summarise the feedback of the rounds whose true utilities are `utilities`, at least one round; slacks (what
+    feedback lacks to gain the fraction alpha of the regret) are computed for `alpha`."""
+    gain, regret, xi = gains(utilities), regrets(utilities), slacks(utilities, alpha)
     average = float(gain.sum() / regret.sum()) if regret.any() else 1.0
     return Quality(
         gain.size,
         sign_test(gain, 0.0),
         float(gain.mean()),
         float(regret.mean()),
-        strict_alpha(known),
+        strict_alpha(utilities),
         average,
         alpha,
         float(xi.mean()),
@@ -173,9 +173,9 @@ def quality(known: Utilities, alpha: float = 0.5) -> Quality:
     )
 
 
-def _zero_rounding(known: Utilities, difference: Array) -> Array:
+def _zero_rounding(utilities: Utilities, difference: Array) -> Array:
     """Return the `difference` of utilities in each of T rounds (T,), set to 0 where it may be due to rounding:
     utilities of different objects are summed in different orders.
     """
-    size = np.maximum(np.maximum(np.abs(known.shown), np.abs(known.feedback)), np.abs(known.best))
+    size = np.maximum(np.maximum(np.abs(utilities.shown), np.abs(utilities.feedback)), np.abs(utilities.best))
     return np.where(np.abs(difference) <= ROUNDING * size, 0.0, difference)

@@ -66,12 +66,12 @@ class Bound(NamedTuple):
     @property
     def holds(self) -> bool:
         """True if all hypotheses of the theorem hold."""
-        return all(each.holds for each in self.hypotheses)
+        return all(hypothesis.holds for hypothesis in self.hypotheses)
 
     @property
     def lacking(self) -> tuple[str, ...]:
         """The hypotheses of the theorem that do not hold, in words."""
-        return tuple(each.says for each in self.hypotheses if not each.holds)
+        return tuple(hypothesis.says for hypothesis in self.hypotheses if not hypothesis.holds)
 
 
 def bounds(learner: object, facts: Facts) -> tuple[Bound, ...]:
@@ -181,15 +181,15 @@ def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
     alpha, gamma, eps = facts.alpha, learner.gamma, learner.epsilon
     M = facts.R * _norm(facts.w_star)
     G = 2.0 * M * (1.0 + 2.0 / alpha)
-    known = facts.margins.size == facts.slack.size
-    within = learner.radius * facts.R <= alpha * M or (known and bool((facts.margins <= 2.0 * alpha * M).all()))
+    has_margins = facts.margins.size == facts.slack.size
+    within = learner.radius * facts.R <= alpha * M or (has_margins and bool((facts.margins <= 2.0 * alpha * M).all()))
     hypotheses = (
         *_general(learner, facts),
         _in_the_ball(learner, facts),
         Hypothesis(
             f"gamma is at most lambda / G = {2.0 / G if G else math.inf:.3g}", gamma * G <= 2.0 * (1.0 + ROUNDING)
         ),
-        Hypothesis("-w_t . D_t is at most 2 alpha M in every round" + ("" if known else " (not known)"), within),
+        Hypothesis("-w_t . D_t is at most 2 alpha M in every round" + ("" if has_margins else " (not known)"), within),
         Hypothesis("each answer is alpha-informative, not only their mean", not facts.expected),
     )
     t, d2 = _rounds(facts), (2.0 * learner.radius) ** 2
@@ -229,7 +229,7 @@ def _in_the_ball(learner: ConvexPerceptron | SecondOrderPerceptron, facts: Facts
 
 
 def _bound(theorem: str, loss: str, hypotheses: tuple[Hypothesis, ...], values: Array) -> Bound:
-    holds = all(each.holds for each in hypotheses)
+    holds = all(hypothesis.holds for hypothesis in hypotheses)
     measure = "REG" if loss == "linear" else "CREG"
     return Bound(theorem, measure, loss, hypotheses, values if holds else np.full(values.shape, np.nan))
 

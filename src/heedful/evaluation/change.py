@@ -91,8 +91,8 @@ def starts(n: int) -> npt.NDArray[np.int64]:
     """Return the positions in a sequence of `n` values at which a change may begin, as numbers of values before it;
     they rise from 1 on and are below n."""
     count = int(math.log(max(n, 1)) / math.log(GROWTH)) + 2
-    found = np.unique((GROWTH ** np.arange(count)).astype(np.int64))
-    return found[found < n]
+    positions = np.unique((GROWTH ** np.arange(count)).astype(np.int64))
+    return positions[positions < n]
 
 
 def start_weight(k: Any) -> Any:
@@ -108,22 +108,22 @@ def rise(values: npt.NDArray[Any], people: Sequence[str | None]) -> Rise:
     ValueError if a value is not in [0, 1]."""
     x = _check_values(values)
     named = [i for i, person in enumerate(people) if person is not None]
-    found = _same_people(x[named], [str(people[i]) for i in named], np.array(named, np.int64))
+    rises = _same_people(x[named], [str(people[i]) for i in named], np.array(named, np.int64))
     for count in COUNTS:
         means, places = _new_people(x, people, count)
-        one = np.zeros(means.size, np.int64)
-        found += _compared(one, np.arange(means.size), means, places, False, 2.0 * len(COUNTS))
-    if not found:
+        together = np.zeros(means.size, np.int64)
+        rises += _rises(together, np.arange(means.size), means, places, False, 2.0 * len(COUNTS))
+    if not rises:
         return Rise(0.0, 0, math.nan, _mean(x), True)
-    return max(found, key=lambda each: each.log_evidence)
+    return max(rises, key=lambda candidate: candidate.log_evidence)
 
 
 def _new_people(x: Array, people: Sequence[str | None], count: int) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return (the mean of the first `count` of the values x (n,) of each person who has so many, the index of the last
     of these), in the order of the latter."""
-    own, means, places = dict[str, list[float]](), list[float](), list[int]()
+    by_person, means, places = dict[str, list[float]](), list[float](), list[int]()
     for i, (person, value) in enumerate(zip(people, x.tolist())):
-        first = own.setdefault(person, []) if person is not None else []
+        first = by_person.setdefault(person, []) if person is not None else []
         first.append(value)
         if len(first) == count:
             means.append(sum(first) / count)
@@ -139,41 +139,39 @@ def _same_people(x: Array, people: Sequence[str], places: npt.NDArray[np.int64])
     last = int(rounds.max(initial=0))
     ended = rounds < last
     keys = np.array([number[person] for person in people], np.int64) * (last + 1) + rounds
-    key, which = np.unique(keys[ended], return_inverse=True)
-    who, when = np.divmod(key, last + 1)  # of all that a person said in one round: by person, then by round
-    y = np.clip(np.bincount(which, x[ended]) / np.bincount(which), 0.0, 1.0)
+    key, groups = np.unique(keys[ended], return_inverse=True)
+    owners, moments = np.divmod(key, last + 1)  # of all that a person said in one round: by person, then by round
+    y = np.clip(np.bincount(groups, x[ended]) / np.bincount(groups), 0.0, 1.0)
     begins = places[np.searchsorted(rounds, np.arange(last))]
-    return _compared(who, when, y, begins, True, 2.0)
+    return _rises(owners, moments, y, begins, True, 2.0)
 
 
-def _compared(
-    who: npt.NDArray[np.int64],
-    when: npt.NDArray[np.int64],
+def _rises(
+    owners: npt.NDArray[np.int64],
+    moments: npt.NDArray[np.int64],
     y: Array,
     begins: npt.NDArray[np.int64],
     same: bool,
     parts: float,
 ) -> list[Rise]:
-    """Return the evidence, divided by `parts`, that the means y (m,) have risen, for each moment with any to compare.
-
-    The means are of `who` (m,) at the moments `when` (m,), sorted by both; `begins` are the indices of the first value
-    of each moment. Only means of the same `who` are compared."""
-    found = []
+    """Return the evidence, divided by `parts`, that the means y (m,) of the same `owners` have risen, for each of
+    `moments` with any to compare."""
+    rises = []
     for k, start in enumerate(starts(begins.size)):
-        earlier = np.bincount(who[when < start], minlength=int(who.max(initial=0)) + 1)[who]
-        nth = np.arange(who.size) - np.searchsorted(who, who) - earlier
+        earlier = np.bincount(owners[moments < start], minlength=int(owners.max(initial=0)) + 1)[owners]
+        nth = np.arange(owners.size) - np.searchsorted(owners, owners) - earlier
         later = np.flatnonzero((nth >= 0) & (nth < earlier))
         if later.size:
             before, after = y[later - 2 * nth[later] - 1], y[later]
             log_e = float(log_evidence((after - before)[:, None])[0][0] + start_weight(k)) - math.log(parts)
-            found.append(Rise(log_e, int(begins[start]), _mean(before), _mean(after), same))
-    return found
+            rises.append(Rise(log_e, int(begins[start]), _mean(before), _mean(after), same))
+    return rises
 
 
 def _rounds(people: Sequence[str]) -> npt.NDArray[np.int64]:
     """Return the number of the round (n,) of each of n values, which are from these people."""
-    found, number = np.zeros(len(people), np.int64), 0
-    last, came = dict[str, int](), set[str]()
+    rounds, number = np.zeros(len(people), np.int64), 0
+    last, arrived = dict[str, int](), set[str]()
     recent = oldest = 0  # how many people came in the latter half so far, and where it begins
     for i, person in enumerate(people):
         recent += last.get(person, -1) < oldest
@@ -181,12 +179,12 @@ def _rounds(people: Sequence[str]) -> npt.NDArray[np.int64]:
         while oldest < (i + 1) // 2:
             recent -= last[people[oldest]] == oldest
             oldest += 1
-        if i and 3 * len(came) >= 2 * recent and (person != people[i - 1] or len(last) == 1):
+        if i and 3 * len(arrived) >= 2 * recent and (person != people[i - 1] or len(last) == 1):
             number += 1
-            came.clear()
-        came.add(person)
-        found[i] = number
-    return found
+            arrived.clear()
+        arrived.add(person)
+        rounds[i] = number
+    return rounds
 
 
 def interval(values: npt.NDArray[Any], alpha: float = 0.05) -> tuple[float, float, float]:
@@ -199,16 +197,13 @@ def interval(values: npt.NDArray[Any], alpha: float = 0.05) -> tuple[float, floa
     x = _check_values(values)
     if not x.size:
         return math.nan, 0.0, 1.0
-    sums, mean = _Sums(*(each[-1:] for each in _sums(x))), _mean(x)
+    sums, mean = _Sums(*(column[-1:] for column in _sums(x))), _mean(x)
     limit = math.log(2.0 / alpha)
     return mean, _lowest(sums, mean, limit), 1.0 - _lowest(_mirror(sums), 1.0 - mean, limit)
 
 
 def _lowest(sums: _Sums, mean: float, limit: float) -> float:
-    """Return the least p in [0, 1] for which the log evidence that the mean is above p is below `limit`.
-
-    `sums` are the sums over the values, in one segment; `mean` is their mean, at which the evidence is below
-    `limit`."""
+    """Return the least p in [0, 1] for which the log evidence that the mean is above p is below `limit`."""
     low, high = 0.0, mean
     if float(_above(sums, np.zeros(1))[0][0]) < limit:
         return 0.0
@@ -234,10 +229,8 @@ def _mean(x: Array) -> float:
 
 
 def _sums(x: Array) -> _Sums:
-    """Return the sums over the first j of n values x (n,), for j from 0 to n: n + 1 segments, all of which begin at the
-    first value.
-
-    Before the first value the mean is taken as 1/2."""
+    """Return the sums over the first j of n values x (n,), j = 0, ..., n; before the first value the mean is taken as
+    1/2."""
     n = np.arange(x.size + 1.0)
     total = np.concatenate([[0.0], np.cumsum(x)])
     expected = (total[:-1] + 0.5) / (n[:-1] + 1.0)
@@ -254,7 +247,7 @@ def _above(sums: _Sums, p: Array) -> tuple[Array, Array]:
 
     `sums` are the sums of the segments, `p` (G,) has the value of p for each. The evidence that the mean is below p is
     that of the values 1 - x for 1 - p."""
-    n, total, squares, p = (each[:, None] for each in (*sums, p))
+    n, total, squares, p = (column[:, None] for column in (*sums, p))
     grown = np.expm1(ODDS)
     varied = RATES * (total - n * p) - PSI * squares
     yes_no = ODDS * total - n * np.log1p(p * grown)

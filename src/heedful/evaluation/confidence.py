@@ -7,9 +7,7 @@ sequence here misses it, at any time at all, with probability at most `alpha`.
 |---|---|---|
 | `Betting` | the mean of values in [0, 1] | always (Waudby-Smith & Ramdas, JRSS B 2024) |
 | `BetaBinomial` | the share of wins | always (Robbins 1970) |
-| `EmpiricalBernstein` | the mean of values in [0, 1] | always (JRSS B 2024, Theorem 2) |
 | `Drifting` | the average of expectations that change, of values in [0, 1] | always (Howard et al., Ann. Stat. 2021) |
-| `asymptotic` | any mean | only for large samples (arXiv 2103.06476): not for rare clicks |
 
 `init` makes a state, `update` returns the state after one more value, `interval` returns the interval. A state may have
 a leading shape, written (...), to follow many sequences at once; values are then arrays of that shape. The bets on the
@@ -118,8 +116,8 @@ class Betting(NamedTuple):
         moved = x[..., None] - m
         higher = state.higher + np.log1p(up * moved)
         lower = state.lower + np.log1p(-down * moved)
-        left = np.logaddexp(higher, lower) < math.log(2.0 / self.alpha)
-        low, high = _hull(left, state.low, state.high, self.candidates)
+        accepted = np.logaddexp(higher, lower) < math.log(2.0 / self.alpha)
+        low, high = _hull(accepted, state.low, state.high, self.candidates)
         return BettingState(higher, lower, state.running.add(x), low, high)
 
     def interval(self, state: BettingState) -> tuple[Array, Array]:
@@ -136,16 +134,16 @@ class Betting(NamedTuple):
         return evidence
 
 
-def _hull(left: npt.NDArray[np.bool_], low: Array, high: Array, n: int) -> tuple[Array, Array]:
-    """Return the least and the greatest of the n candidates in the mask `left` (..., n), within the earlier ends `low`,
-    `high` (...).
-
-    If the new ends cross, both are their middle.
-    """
-    some = left.any(axis=-1)
-    first = np.maximum((left.argmax(axis=-1) - 0.5) / n, 0.0)
-    last = np.minimum(1.0 - (left[..., ::-1].argmax(axis=-1) - 0.5) / n, 1.0)
-    low, high = np.where(some, np.maximum(low, first), low), np.where(some, np.minimum(high, last), high)
+def _hull(accepted: npt.NDArray[np.bool_], low: Array, high: Array, n: int) -> tuple[Array, Array]:
+    """Return the ends (...) of the candidates in the mask `accepted` (..., n), within `low` and `high`; their middle if
+    they cross."""
+    any_accepted = accepted.any(axis=-1)
+    first = np.maximum((accepted.argmax(axis=-1) - 0.5) / n, 0.0)
+    last = np.minimum(1.0 - (accepted[..., ::-1].argmax(axis=-1) - 0.5) / n, 1.0)
+    low, high = (
+        np.where(any_accepted, np.maximum(low, first), low),
+        np.where(any_accepted, np.minimum(high, last), high),
+    )
     middle, crossed = (low + high) / 2.0, low > high
     return np.where(crossed, middle, low), np.where(crossed, middle, high)
 
@@ -177,10 +175,6 @@ class BetaBinomial(NamedTuple):
     """the probability with which the interval may ever miss the share of wins"""
 
     def init(self, shape: tuple[int, ...] = ()) -> BetaBinomialState:
-        """Return the state before any comparison, of sequences in an array of this `shape`; () is a single sequence.
-
-        Raise ValueError unless 0 < alpha < 1.
-        """
         check_alpha(self.alpha)
         return BetaBinomialState(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.ones(shape))
 
@@ -201,9 +195,6 @@ class BetaBinomial(NamedTuple):
         return _log_evidence(state.wins, state.losses, np.asarray(p))
 
     def interval(self, state: BetaBinomialState) -> tuple[Array, Array]:
-        """Return (low, high), each of the shape (...) of the sequences: the interval that contains the
-        share of wins.
-        """
         return state.low, state.high
 
     def limits(self, wins: Array, losses: Array) -> tuple[Array, Array]:
@@ -236,58 +227,6 @@ def _log_evidence(wins: Array, losses: Array, p: Array) -> Array:
 # ---------------------------------------------------------------------------- others
 
 
-class BernsteinState(NamedTuple):
-    """State of `EmpiricalBernstein` for sequences of shape (...)."""
-
-    bets: Array
-    """the sum of the bets, for each sequence"""
-    gains: Array
-    """the sum of bet times value, for each sequence"""
-    chance: Array
-    """the sum of the variance terms of the bound, for each sequence"""
-    running: Running
-    """the mean and variance of the values so far"""
-    low: Array
-    """the lower end of the interval of each sequence"""
-    high: Array
-    """the upper end of the interval of each sequence"""
-
-
-class EmpiricalBernstein(NamedTuple):
-    """Confidence sequence for the mean of values in [0, 1]: the predictable plug-in empirical Bernstein bound.
-
-    It is wider than `Betting`, but 100 times cheaper, as it has no candidates.
-    """
-
-    alpha: float = 0.05
-    """the probability with which the interval may ever miss the mean"""
-
-    def init(self, shape: tuple[int, ...] = ()) -> BernsteinState:
-        """Return the state before any value, of sequences in an array of this `shape`; () is a single sequence.
-
-        Raise ValueError unless 0 < alpha < 1.
-        """
-        check_alpha(self.alpha)
-        zero = np.zeros(shape)
-        return BernsteinState(zero, zero, zero, _start(shape), zero, np.ones(shape))
-
-    def update(self, state: BernsteinState, x: Array | float) -> BernsteinState:
-        """Return the state after one more value of each sequence; `x` has their shape and values in [0, 1]."""
-        x, t, each = np.asarray(x, float), state.running.n, math.log(2.0 / self.alpha)
-        bet = np.minimum(np.sqrt(2.0 * each / (state.running.variance * t * math.log1p(t))), HEADROOM)
-        bets, gains = state.bets + bet, state.gains + bet * x
-        chance = state.chance + (x - state.running.mean) ** 2 * (-np.log1p(-bet) - bet)
-        mean, margin = gains / bets, (each + chance) / bets
-        low, high = np.maximum(state.low, mean - margin), np.minimum(state.high, mean + margin)
-        running = state.running.add(x)  # with the theorem's deviations, which are from the mean that has x in it
-        running = running._replace(squares=state.running.squares + (x - running.mean) ** 2)
-        return BernsteinState(bets, gains, chance, running, low, high)
-
-    def interval(self, state: BernsteinState) -> tuple[Array, Array]:
-        """Return (low, high), each of the shape (...) of the sequences: the interval that contains the mean."""
-        return state.low, state.high
-
-
 class DriftingState(NamedTuple):
     """State of `Drifting` for sequences of shape (...)."""
 
@@ -315,15 +254,10 @@ class Drifting(NamedTuple):
     """the probability with which the interval may ever miss the average"""
 
     def init(self, shape: tuple[int, ...] = ()) -> DriftingState:
-        """Return the state before any value, of sequences in an array of this `shape`; () is a single sequence.
-
-        Raise ValueError unless 0 < alpha < 1.
-        """
         check_alpha(self.alpha)
         return DriftingState(np.zeros(shape), np.zeros(shape), _start(shape))
 
     def update(self, state: DriftingState, x: Array | float) -> DriftingState:
-        """Return the state after one more value of each sequence; `x` has their shape and values in [0, 1]."""
         x = np.asarray(x, float)
         spread = state.spread + (x - state.running.mean) ** 2
         return DriftingState(state.total + x, spread, state.running.add(x))
@@ -340,10 +274,10 @@ class Drifting(NamedTuple):
     def _most(self, spread: Array) -> Array:
         """Return the S at which the mean of exp(l S - psi(l) V) over the l is 2 / alpha, for each V in `spread`."""
         cost = (-np.log1p(-_BETS) - _BETS) * spread[..., None]
-        wanted = math.log(2.0 * _BETS.size / self.alpha)
-        most: Array = np.min((cost + wanted) / _BETS, axis=-1)  # one of them reaches it alone
+        target = math.log(2.0 * _BETS.size / self.alpha)
+        most: Array = np.min((cost + target) / _BETS, axis=-1)  # one of them reaches it alone
         for _ in range(12):  # Newton's steps from above: the logarithm of the sum is convex, so none goes too far
-            terms = _BETS * most[..., None] - cost - wanted
+            terms = _BETS * most[..., None] - cost - target
             weights = np.exp(terms)
             total = weights.sum(axis=-1)
             most = most - np.log(total) * total / (weights @ _BETS)
@@ -352,22 +286,6 @@ class Drifting(NamedTuple):
 
 _BETS = 0.9 / 1.6 ** np.arange(10)
 """The numbers l of `Drifting`, from 0.9 down to 0.013: for sums of squares from about 1 to 20,000."""
-
-
-def asymptotic(mean: Array, sd: Array, n: int, alpha: float = 0.05, best_at: int = 1000) -> tuple[Array, Array]:
-    """Return (low, high): an interval for the mean of n values that holds at all times at once, but only for large
-    samples.
-
-    It is Robbins' normal mixture, computed from the `mean` of the n values and their standard deviation `sd`; arrays of
-    means give arrays of limits. It is narrowest at n = `best_at`. It holds only if n is large and the values are not
-    rare: for clicks on 2 % of what is shown it misses the mean in 41 % of the runs where 5 % (`alpha`) is stated. Show
-    it next to another sequence; do not decide by it. Raise ValueError unless 0 < alpha < 1."""
-    from scipy.special import lambertw
-
-    check_alpha(alpha)
-    rho = float((-lambertw(-(alpha**2) / math.e, -1).real - 1.0) / best_at)
-    margin = sd * math.sqrt(2.0 * (n * rho + 1.0) / (n**2 * rho) * math.log(math.sqrt(n * rho + 1.0) / alpha))
-    return mean - margin, mean + margin
 
 
 def check_alpha(alpha: float) -> None:

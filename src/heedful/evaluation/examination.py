@@ -63,10 +63,10 @@ class Clicks(NamedTuple):
     weight: Array
     """(n,) the weight of the person who clicked, such as 1 / the number of their lists"""
 
-    def at(self, some: npt.NDArray[np.bool_]) -> Clicks:
-        """Return the clicks that `some` (n,) is True for."""
-        return Clicks(self.person[some], self.place[some], self.upper[some], self.lower[some], self.above[some],
-                      self.weight[some])  # fmt: skip
+    def select(self, mask: npt.NDArray[np.bool_]) -> Clicks:
+        """Return the clicks that `mask` (n,) is True for."""
+        return Clicks(self.person[mask], self.place[mask], self.upper[mask], self.lower[mask], self.above[mask],
+                      self.weight[mask])  # fmt: skip
 
 
 class Estimates(NamedTuple):
@@ -96,29 +96,29 @@ def pair_clicks(clicks: Clicks) -> Ints:
     return np.bincount(np.concatenate([upper, lower]), minlength=MOST_PLACES)[: MOST_PLACES - 1]
 
 
-def known_places(clicks: Clicks) -> int:
+def reliable_places(clicks: Clicks) -> int:
     """Return how many places, from the first on, have an examination that is known well enough to weigh clicks: down to
     where the error of its logarithm exceeds MOST_ERROR, or two neighbours have fewer than LEAST_CLICKS clicks.
 
     It is 1 if that of the second place is not known so well, and 2 if it has the clicks alone."""
-    known, variance = 1, 0.0
+    count, variance = 1, 0.0
     for place, n in enumerate(pair_clicks(clicks).tolist()):
-        found = _log_ratio(clicks, place)[1:2] if n >= LEAST_CLICKS else ()
-        variance += found[0] ** 2 if found else math.inf
+        error = _log_ratio(clicks, place)[1:2] if n >= LEAST_CLICKS else ()
+        variance += error[0] ** 2 if error else math.inf
         if variance > MOST_ERROR**2 and not (place == 0 and variance < math.inf):
             break
-        known += 1
-    return known
+        count += 1
+    return count
 
 
 def _log_ratio(clicks: Clicks, place: int) -> tuple[float, float, float]:
     """Return (ratio, error of its logarithm, degrees of freedom) of how much people look at the place after `place` for
     each time that they look at this one; the error is infinite without clicks at both, by two people or more."""
-    who, number = np.unique(clicks.person, return_inverse=True)
+    people, number = np.unique(clicks.person, return_inverse=True)
     sides = []
-    for at, side in ((place, clicks.upper), (place + 1, clicks.lower)):
-        weights = side * clicks.weight * (clicks.place == at)
-        sides.append(np.bincount(number, weights, who.size).astype(np.float64))
+    for position, side in ((place, clicks.upper), (place + 1, clicks.lower)):
+        weights = side * clicks.weight * (clicks.place == position)
+        sides.append(np.bincount(number, weights, people.size).astype(np.float64))
     upper, lower = sides
     sums = float(upper.sum()), float(lower.sum())
     value, both = sums[1] / sums[0] if sums[0] > 0.0 else math.inf, upper + lower
@@ -156,28 +156,29 @@ def examination(upper: Array, lower: Array) -> Array:
 def estimate(clicks: Clicks, places: int) -> Estimates | None:
     """Return the values of L rankers by n `clicks`, with examination estimated from the same clicks.
 
-    Only the first `places` (2 or more, from `known_places`) count. Return None if no error can be estimated: all clicks
-    at one of these places come from one person."""
-    there = clicks.place < places
-    gains = 1.0 / np.log2(2.0 + np.bitwise_count(clicks.above[there] & ((1 << places) - 1)))  # (n, L)
-    counted = clicks.at(there)
-    whole = np.sum([each.sum(axis=0) for each in _sums(counted, gains, places)], axis=0)
-    if not len(whole):
+    Only the first `places` (2 or more, from `reliable_places`) count. Return None if no error can be estimated: all
+    clicks at one of these places come from one person.
+    """
+    in_range = clicks.place < places
+    gains = 1.0 / np.log2(2.0 + np.bitwise_count(clicks.above[in_range] & ((1 << places) - 1)))  # (n, L)
+    counted = clicks.select(in_range)
+    total = np.sum([sums.sum(axis=0) for sums in _sums(counted, gains, places)], axis=0)
+    if not len(total):
         return None
-    values = _values(whole)
+    values = _values(total)
     squares, weight = np.zeros((2, values.size)), np.zeros(2)
-    looked = examination(whole[0, : places - 1], whole[1, : places - 1])
+    examined = examination(total[0, : places - 1], total[1, : places - 1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        for each in _sums(counted, gains, places):
-            apart = _values(whole - each) - values
-            squares += np.square(apart).sum(axis=0), np.square(apart - apart[:, :1]).sum(axis=0)
-            own = (each[:, 2] / looked).sum(axis=1)
-            weight += own.sum(), own @ own
+        for sums in _sums(counted, gains, places):
+            change = _values(total - sums) - values
+            squares += np.square(change).sum(axis=0), np.square(change - change[:, :1]).sum(axis=0)
+            person_weight = (sums[:, 2] / examined).sum(axis=1)
+            weight += person_weight.sum(), person_weight @ person_weight
     if not np.isfinite(squares).all():
         return None
     n = int(np.unique(counted.person).size)
     errors = np.sqrt(squares * (n - 1.0) / n)
-    single = counted.weight / looked[counted.place]
+    single = counted.weight / examined[counted.place]
     return Estimates(
         values, errors[0], errors[1], max(float(weight[0] ** 2 / weight[1]) - 1.0, 1.0), counted.place.size, n,
         float(single.sum() ** 2 / (single @ single)),
@@ -194,23 +195,23 @@ def _sums(clicks: Clicks, gains: Array, places: int) -> Iterator[Array]:
     begins = np.append(begins, order.size)
     for first in range(0, people.size, PEOPLE):
         last = min(first + PEOPLE, people.size)
-        some = order[begins[first] : begins[last]]
-        who = np.repeat(np.arange(last - first), np.diff(begins[first : last + 1]))
-        place, weight = clicks.place[some], clicks.weight[some]
-        parts = [clicks.upper[some] * weight, clicks.lower[some] * weight, weight]
-        parts += [weight * gain for gain in gains[some].T]
-        at = who * places + place
-        stacked = np.array([np.bincount(at, part, (last - first) * places) for part in parts], np.float64)
-        found = stacked.reshape(len(parts), -1, places).swapaxes(0, 1)
-        found[:, 1] = np.roll(found[:, 1], -1, axis=-1)  # of nothing is the first place the lower one
-        yield found
+        rows = order[begins[first] : begins[last]]
+        person = np.repeat(np.arange(last - first), np.diff(begins[first : last + 1]))
+        place, weight = clicks.place[rows], clicks.weight[rows]
+        parts = [clicks.upper[rows] * weight, clicks.lower[rows] * weight, weight]
+        parts += [weight * gain for gain in gains[rows].T]
+        cell = person * places + place
+        stacked = np.array([np.bincount(cell, part, (last - first) * places) for part in parts], np.float64)
+        sums = stacked.reshape(len(parts), -1, places).swapaxes(0, 1)
+        sums[:, 1] = np.roll(sums[:, 1], -1, axis=-1)  # of nothing is the first place the lower one
+        yield sums
 
 
 def _values(sums: Array) -> Array:
     """Return the values of L rankers (..., L) from sums of clicks by place (..., 3 + L, places), as `_sums` makes
     them."""
-    looked = examination(sums[..., 0, :-1], sums[..., 1, :-1])[..., None, :]
-    weighted = (sums[..., 2:, :] / looked).sum(axis=-1)
+    examined = examination(sums[..., 0, :-1], sums[..., 1, :-1])[..., None, :]
+    weighted = (sums[..., 2:, :] / examined).sum(axis=-1)
     return np.asarray(weighted[..., 1:] / weighted[..., :1])
 
 

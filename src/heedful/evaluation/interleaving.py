@@ -81,16 +81,16 @@ def draft_probability(a: Sequence[int], b: Sequence[int], items: Sequence[int], 
 
     `opening` is the side that picks alone first, as in `interleave`; None if there is none.
     """
-    taken = _items(_open(a, b, len(items), opening))
-    probability = float(taken == tuple(items[: len(taken)]))
-    while orders := _round(a, b, frozenset(taken), len(items) - len(taken)):
+    drafted = _items(_open(a, b, len(items), opening))
+    probability = float(drafted == tuple(items[: len(drafted)]))
+    while orders := _round(a, b, frozenset(drafted), len(items) - len(drafted)):
         lists = [_items(picks) for picks in orders]
-        there = tuple(items[len(taken) : len(taken) + len(lists[0])])
-        probability *= sum(each == there for each in lists) / 2.0
+        segment = tuple(items[len(drafted) : len(drafted) + len(lists[0])])
+        probability *= sum(draft == segment for draft in lists) / 2.0
         if probability == 0.0:
             return 0.0
-        taken += there
-    return probability if len(taken) == len(items) else 0.0
+        drafted += segment
+    return probability if len(drafted) == len(items) else 0.0
 
 
 def slot_probabilities(
@@ -104,45 +104,41 @@ def slot_probabilities(
     What comes after a round depends only on the set of items in the list. Such a set is the top of `a` and the top of
     `b`, so there are at most `size` + 1 sets of each size, and the sum over all coins takes polynomial time."""
     first = _items(_open(a, b, size, opening))
-    found: dict[tuple[int, int], float] = {(item, slot): 1.0 for slot, item in enumerate(first)}
+    probabilities: dict[tuple[int, int], float] = {(item, slot): 1.0 for slot, item in enumerate(first)}
     lists: dict[frozenset[int], float] = {frozenset(first): 1.0}
     while lists:
         longer: dict[frozenset[int], float] = {}
-        for taken, probability in lists.items():
-            for picks in _round(a, b, taken, size - len(taken)):
-                for slot, item in enumerate(_items(picks), len(taken)):
-                    found[item, slot] = found.get((item, slot), 0.0) + probability / 2.0
-                after = taken | set(_items(picks))
+        for drafted, probability in lists.items():
+            for picks in _round(a, b, drafted, size - len(drafted)):
+                for slot, item in enumerate(_items(picks), len(drafted)):
+                    probabilities[item, slot] = probabilities.get((item, slot), 0.0) + probability / 2.0
+                after = drafted | set(_items(picks))
                 longer[after] = longer.get(after, 0.0) + probability / 2.0
         lists = longer
-    return found
+    return probabilities
 
 
-def _round(a: Sequence[int], b: Sequence[int], taken: frozenset[int], room: int) -> list[list[Pick]]:
-    """Return the picks that a round adds to a list of the items `taken`: [picks if A picks first, picks if B does].
-
-    `a` and `b` are the rankings; at most `room` items are picked. Return [] if there is no room, or no item left."""
-    found = []
+def _round(a: Sequence[int], b: Sequence[int], drafted: frozenset[int], room: int) -> list[list[Pick]]:
+    """Return [picks if A picks first, picks if B does] of a round, at most `room`; [] if there is no room, or no item
+    left."""
+    orders = []
     for order in ((0, 1), (1, 0)):
         picks: list[Pick] = []
         for side in order:
-            picks += _best(a, b, side, taken.union(_items(picks)))
-        found.append(picks[:room])
-    return found if found[0] else []
+            picks += _best(a, b, side, drafted.union(_items(picks)))
+        orders.append(picks[:room])
+    return orders if orders[0] else []
 
 
-def _best(a: Sequence[int], b: Sequence[int], side: int, gone: frozenset[int]) -> list[Pick]:
-    """Return [the next pick of `side`] if the items `gone` are in the list; [] if no item is left.
-
-    `a` and `b` are the rankings of the two sides."""
-    left = ((item, team) for team in (side, 1 - side) for item in (a, b)[team] if item not in gone)
-    return [pick for pick in (next(left, None),) if pick]
+def _best(a: Sequence[int], b: Sequence[int], side: int, drafted: frozenset[int]) -> list[Pick]:
+    """Return [the next pick of `side`] if the items `drafted` are in the list; [] if no item is left."""
+    available = ((item, team) for team in (side, 1 - side) for item in (a, b)[team] if item not in drafted)
+    return [pick for pick in (next(available, None),) if pick]
 
 
 def _open(a: Sequence[int], b: Sequence[int], size: int, opening: int | None) -> list[Pick]:
-    """Return [the pick with which the list begins] if the side `opening` has one left of a round before; otherwise [].
-
-    `a` and `b` are the rankings, `size` is the length of the list."""
+    """Return [the pick with which the list begins] if the side `opening` has one left of a round before;
+    otherwise []."""
     return [] if opening is None or size < 1 else _best(a, b, opening, frozenset())
 
 
@@ -307,9 +303,9 @@ class Match(NamedTuple):
         guarantee is for the first verdict that is decided; later sessions may undo it.
         """
         everybody = list(state.values())
-        sessions = [each.sessions for each in everybody]
-        wins, losses = sum(each.wins for each in everybody), sum(each.losses for each in everybody)
-        nets = np.array([each.net for each in everybody], np.int64).reshape(-1, LIMITS.size)
+        sessions = [person.sessions for person in everybody]
+        wins, losses = sum(person.wins for person in everybody), sum(person.losses for person in everybody)
+        nets = np.array([person.net for person in everybody], np.int64).reshape(-1, LIMITS.size)
         capital = _log_capital(_log_factors(nets).sum(axis=1))
         evidence, side = float(capital.max()) - math.log(2.0), int(capital.argmax())
         low, high = BetaBinomial(self.alpha).limits(np.array(float(wins)), np.array(float(losses)))
@@ -326,20 +322,13 @@ class Match(NamedTuple):
 
 
 def _step_net_wins(net: Ints, step: Array | float) -> Ints:
-    """Return people's wins minus losses after one more session of each, (..., J) for J limits at which they stop
-    changing.
-
-    `net` (..., J): before the session; `step` (..., 1): 1 if B won it, -1 if A won, 0 for a tie.
-    """
+    """Return `net` (..., J), wins minus losses of people, after one more session of each, within J limits."""
     moved: Ints = net + np.where(np.abs(net) < LIMITS, step, 0).astype(np.int64)
     return moved
 
 
 def _log_factors(net: Ints) -> Array:
-    """Return the logs of the factors (2, ..., J) by which people multiply the capitals of the bets on A and on B.
-
-    `net` (..., J): their wins minus losses, stopped at each of J limits.
-    """
+    """Return the logs of the factors (2, ..., J) by which people multiply the capitals of the bets on A and on B."""
     share = net / (2.0 * LIMITS)
     return np.stack([np.log1p(-share), np.log1p(share)])
 
@@ -384,19 +373,19 @@ def plan(
     - `share`: the probability that B wins a session that is no tie
     - `spread`: by how much that is higher for about half of the people, and lower for the others
     - `rng`: draws the people and the outcomes"""
-    often = None if busy is None else np.cumsum(busy)
+    cumulative = None if busy is None else np.cumsum(busy)
     rates = share + spread * rng.choice([-1.0, 1.0], (runs, people))
     net = np.zeros((runs, people, LIMITS.size), np.int64)
     logs = np.zeros((2, runs, LIMITS.size))
-    ended, won, each = np.zeros(runs, np.int64), np.zeros(runs, np.int64), np.arange(runs)
+    ended, won, run_index = np.zeros(runs, np.int64), np.zeros(runs, np.int64), np.arange(runs)
     for t in range(1, sessions + 1):
-        if often is None:
-            who = rng.integers(people, size=runs)
+        if cumulative is None:
+            person = rng.integers(people, size=runs)
         else:
-            who = np.searchsorted(often, often[-1] * rng.random(runs), side="right")
-        step = np.where(rng.random(runs) < rates[each, who], 1, -1) * (rng.random(runs) >= ties)
-        before = net[each, who]
-        net[each, who] = after = _step_net_wins(before, step[:, None])
+            person = np.searchsorted(cumulative, cumulative[-1] * rng.random(runs), side="right")
+        step = np.where(rng.random(runs) < rates[run_index, person], 1, -1) * (rng.random(runs) >= ties)
+        before = net[run_index, person]
+        net[run_index, person] = after = _step_net_wins(before, step[:, None])
         logs += _log_factors(after) - _log_factors(before)
         capital = _log_capital(logs)
         now = (ended == 0) & (capital.max(axis=0) >= math.log(2.0 / match.alpha))

@@ -5,13 +5,11 @@ A log has n decisions of k slots each: rewards r (n, k) in [0, 1], and probabili
 that made the log (mu) and by the target (pi). The value of a ranker is E sum_i r_i. The estimators differ in the
 weights that they give to rewards, and thereby in what they assume of people:
 
-| estimator | weights | assumes that the reward of slot i depends on |
-|---|---|---|
-| `list_weights` | pi(y) / mu(y) of the whole list (SIPS) | anything |
-| `prefix_weights` | the same of the first i items (RIPS, McInerney et al. 2020) | the items in slots 1 to i (cascade) |
-| `slot_weights` | pi(y_i at i) / mu(y_i at i), of marginals (IIPS, Li et al. 2018) | the item and its slot alone |
-
-`doubly_robust` is Cascade-DR (Kiyohara et al., WSDM 2022): it also uses predicted rewards, and assumes the cascade.
+| weights | assumes that the reward of slot i depends on |
+|---|---|
+| pi(y) / mu(y) of the whole list (SIPS) | anything |
+| the same of the first i items (RIPS, McInerney et al. 2020) | the items in slots 1 to i (cascade) |
+| pi(y_i at i) / mu(y_i at i), of marginals (IIPS, Li et al. 2018) | the item and its slot alone |
 
 Weights have mean 1 if logged probabilities are right and all that the target shows could have been in the log; the
 probability of the rest is its unsupported mass. If the log tells too little, or its weights have another mean, a
@@ -75,69 +73,19 @@ class Refusal(NamedTuple):
     """what would make it possible in future, as a sentence"""
 
 
-# ---------------------------------------------------------------------------- weights
-
-
-def list_weights(target: Array, logged: Array) -> Array:
-    """Return the weight of each of k slots in n decisions (n, k): the ratio of the probabilities of the whole list, the
-    same in each slot.
-
-    `target` and `logged` (n, k): the probability of the item in a slot, given those in the slots before it, under the
-    target ranker and under the one that made the log.
-    """
-    whole: Array = np.prod(target / logged, axis=1, keepdims=True)
-    return np.broadcast_to(whole, target.shape)
-
-
-def prefix_weights(target: Array, logged: Array) -> Array:
-    """Return the weight of each of k slots in n decisions (n, k): the ratio of the probabilities of the list up to this
-    slot.
-
-    `target` and `logged` (n, k): the probability of the item in a slot, given those in the slots before it, under the
-    target ranker and under the one that made the log.
-    """
-    return np.multiply.accumulate(target / logged, axis=1)
-
-
-def slot_weights(target: Array, logged: Array) -> Array:
-    """Return the weight of each of k slots in n decisions (n, k): the ratio of the probabilities of the item in this
-    slot.
-
-    `target` and `logged` (n, k): the marginal probability of the item in this slot, whatever is in the other slots,
-    under the target ranker and under the one that made the log.
-    """
-    found: Array = target / logged
-    return found
-
-
 # ---------------------------------------------------------------------------- values
 
 
-def value(weights: Array, rewards: Array, *, share: Array | None = None, normalise: bool = False) -> float:
+def value(weights: Array, rewards: Array, *, share: Array | None = None) -> float:
     """Return the estimated value of a ranker: the mean over n decisions (lists shown) of the sum over k slots of weight
     times reward.
 
     `weights` (n, k): importance weights of the slots; `rewards` (n, k), in [0, 1]. `share` (n,): the share of each
-    decision in the mean, summing to 1; None: all equal. With `normalise` the sum of each slot is divided by the mean
-    weight there (self-normalised): less variance, and a bias that vanishes as 1 / n.
+    decision in the mean, summing to 1; None: all equal.
     """
     share = np.full(len(weights), 1.0 / len(weights)) if share is None else share
-    each = share @ (weights * rewards)
-    return float((each / (share @ weights)).sum() if normalise else each.sum())
-
-
-def doubly_robust(weights: Array, rewards: Array, predicted: Array, expected: Array) -> float:
-    """Return the Cascade-DR estimate of a ranker's value (Kiyohara et al., WSDM 2022), from n decisions of k slots.
-
-    It is the mean over decisions of sum_i [w_i (r_i - Q_i) + w_{i-1} V_i], with w_0 = 1.
-    - `weights` w (n, k): from `prefix_weights`
-    - `rewards` r (n, k): in [0, 1]
-    - `predicted` Q (n, k): a prediction of the sum of rewards from slot i on, given the items up to there
-    - `expected` V (n, k): the mean of Q over what the target ranker would show in slot i
-
-    The estimate is unbiased for any Q that was not fitted to these decisions; a good Q makes its variance small."""
-    before = np.hstack([np.ones((len(weights), 1)), weights[:, :-1]])
-    return float((weights * (rewards - predicted) + before * expected).sum(axis=1).mean())
+    slot_values = share @ (weights * rewards)
+    return float(slot_values.sum())
 
 
 # ---------------------------------------------------------------------------- an estimate or a refusal
@@ -174,7 +122,6 @@ def estimate(
     *,
     span: tuple[float, float] = (0.0, 1.0),
     people: Sequence[object] | Ints | None = None,
-    normalise: bool = False,
     most: float | None = None,
     alpha: float = 0.05,
 ) -> Estimate | Refusal:
@@ -186,7 +133,6 @@ def estimate(
       interval then lacks that end
     - `people` (n,): who received each decision; the value is then a mean over people, each with the same weight,
       however many decisions they had
-    - `normalise`: whether to divide the sum of each slot by its mean weight
     - `most`: the greatest possible weight if it is known beforehand, which narrows the interval where
       rewards are rare; never the greatest that was seen
     - `alpha`: the error probability of the interval
@@ -200,46 +146,45 @@ def estimate(
     weights, rewards = _check_tables(weights, rewards, span)
     n, k = rewards.shape
     if weights.max() > GREATEST:
-        told = "a logged probability is next to 0, so that its weight has no number to count with"
-        return Refusal(told, RIGHT)
+        reason = "a logged probability is next to 0, so that its weight has no number to count with"
+        return Refusal(reason, RIGHT)
     means, error = weights.mean(axis=0), weights.std(axis=0) / np.sqrt(n)
     lacking = np.where((n >= LEAST) & (means < 1.0 - 4.0 * error - 1e-9), 1.0 - means, 0.0)
     mass, furthest = float(lacking.mean()), float(means[np.abs(means - 1.0).argmax()])
     lacks = f"{share(1.0 - furthest)} of what it would show is not in the log" if furthest < 1.0 else ""
-    told = f"the mean weight is {furthest:.3g}, not 1: {f'{lacks}, or ' if lacks else ''}{WRONG}"
-    told = told if furthest > 0.0 else lacks
+    reason = f"the mean weight is {furthest:.3g}, not 1: {f'{lacks}, or ' if lacks else ''}{WRONG}"
+    reason = reason if furthest > 0.0 else lacks
     if mass > MOST_UNSUPPORTED or _off_balance(weights, most):
-        return Refusal(told, EXPLORATION if lacks else RIGHT)
+        return Refusal(reason, EXPLORATION if lacks else RIGHT)
     total = (weights**2).sum(axis=0)
     effective = float((weights.sum(axis=0) ** 2 / np.where(total > 0.0, total, 1.0)).min())
-    who = np.arange(n) if people is None else _numbers(people)
-    size = np.bincount(who)
-    low, high = _ends(weights, rewards, span, who, None if mass > 0.0 else most, alpha)
+    person = np.arange(n) if people is None else _numbers(people)
+    size = np.bincount(person)
+    low, high = _ends(weights, rewards, span, person, None if mass > 0.0 else most, alpha)
     if effective < LEAST and (low, high) == span:
-        few = f"the effective sample size is {effective:.0f}, which leaves any value possible"
-        return Refusal(few, "More decisions, or a larger share of them drawn at random.")
-    found = value(weights, rewards, share=1.0 / (size[who] * size.size), normalise=normalise)
-    found = min(max(found, k * span[0]), k * span[1])
+        doubt = f"the effective sample size is {effective:.0f}, which leaves any value possible"
+        return Refusal(doubt, "More decisions, or a larger share of them drawn at random.")
+    mean = value(weights, rewards, share=1.0 / (size[person] * size.size))
+    mean = min(max(mean, k * span[0]), k * span[1])
     # An interval that the value is outside of, as by an early run of chance, is made wider by that.
-    low, high = max(min(low, found / k), span[0]), min(max(high, found / k), span[1])
-    warnings = [f"{told}; the interval allows for what is not there"] if mass > 0.0 else []
+    low, high = max(min(low, mean / k), span[0]), min(max(high, mean / k), span[1])
+    warnings = [f"{reason}; the interval allows for what is not there"] if mass > 0.0 else []
     if effective < LEAST:
-        many = f"about {math.ceil(n * LEAST / effective):,} decisions like these would make it {LEAST:.0f}"
+        needed = f"about {math.ceil(n * LEAST / effective):,} decisions like these would make it {LEAST:.0f}"
         warnings.append(f"the effective sample size is {effective:.0f}, so the value is rough; the interval allows for "
-                        f"that, and {many}")  # fmt: skip
-    return Estimate(found, k * low, k * high, float(weights.mean()), effective, mass, "; ".join(warnings))
+                        f"that, and {needed}")  # fmt: skip
+    return Estimate(mean, k * low, k * high, float(weights.mean()), effective, mass, "; ".join(warnings))
 
 
 def _ends(
-    weights: Array, rewards: Array, span: tuple[float, float], who: Ints, most: float | None, alpha: float
+    weights: Array, rewards: Array, span: tuple[float, float], person: Ints, most: float | None, alpha: float
 ) -> tuple[float, float]:
-    """Return the ends (low, high) of the interval for the mean reward of a slot, those of `span` where one is infinite.
-
-    `who` (n,) numbers the people who received the decisions; the other arguments are those of `estimate`."""
-    (least, greatest), size = span, np.bincount(who) * rewards.shape[1]
+    """Return the ends (low, high) of the interval for the mean reward of a slot, those of `span` where one is
+    infinite."""
+    (least, greatest), size = span, np.bincount(person) * rewards.shape[1]
 
     def by_person(amounts: Array) -> Array:
-        return np.asarray(np.bincount(who, (weights * amounts).sum(axis=1)) / size)
+        return np.asarray(np.bincount(person, (weights * amounts).sum(axis=1)) / size)
 
     if np.isfinite(wide := greatest - least):
         gains, losses = by_person(rewards - least) / wide, by_person(greatest - rewards) / wide
@@ -256,9 +201,9 @@ def _off_balance(weights: Array, most: float | None) -> bool:
     1 is only found out if `most` is the greatest weight that is possible.
 
     Each row is a bet, however people come back: given all before it, its weight has the mean 1."""
-    one = np.ones(1)
-    bets = [higher(each, one) for each in weights.T]
-    bets += [] if most is None else [lower(each, one, most) for each in weights.T]
+    unit = np.ones(1)
+    bets = [higher(column, unit) for column in weights.T]
+    bets += [] if most is None else [lower(column, unit, most) for column in weights.T]
     return bool(log_capital(bets)[0] >= np.log(1.0 / LEVEL))
 
 
@@ -274,14 +219,14 @@ def shown_too_often(actions: Ints, probability: Array) -> tuple[int, float] | No
     weights = importance(np.ones(n), probability)
     sums, squares, bet = np.zeros(count), np.zeros(count), np.zeros(n)
     for first, end in pairwise((0, *starts(n).tolist(), n)):
-        here, w = actions[first:end], weights[first:end]
-        bet[first:end] = np.where(here == _too_often(sums, squares, first), w, 0.0)
-        sums += np.bincount(here, w, count)
-        squares += np.bincount(here, w * w, count)
+        segment, w = actions[first:end], weights[first:end]
+        bet[first:end] = np.where(segment == _too_often(sums, squares, first), w, 0.0)
+        sums += np.bincount(segment, w, count)
+        squares += np.bincount(segment, w * w, count)
     if log_capital([higher(bet, np.ones(1))])[0] < np.log(1.0 / LEVEL):
         return None
-    found = _too_often(sums, squares, n)
-    return found, float(sums[found]) / n
+    action = _too_often(sums, squares, n)
+    return action, float(sums[action]) / n
 
 
 def _too_often(sums: Array, squares: Array, n: int) -> int:
@@ -297,7 +242,7 @@ def _numbers(people: Sequence[object] | Ints) -> Ints:
         place[np.argsort(first)] = np.arange(first.size)
         return place[inverse]
     numbers: dict[Any, int] = {}
-    return np.array([numbers.setdefault(each, len(numbers)) for each in people])
+    return np.array([numbers.setdefault(person, len(numbers)) for person in people])
 
 
 def _check_tables(weights: object, rewards: object, span: tuple[float, float]) -> tuple[Array, Array]:

@@ -19,8 +19,8 @@ Ints = npt.NDArray[np.int64]
 
 def weights_of(m: int, temperature: float) -> Array:
     """Return the weights r^(-1 / temperature) of the ranks r = 1, ..., m (best to worst) of m items, (m,)."""
-    found: Array = np.arange(1.0, m + 1.0) ** (-1.0 / temperature)
-    return found
+    weights: Array = np.arange(1.0, m + 1.0) ** (-1.0 / temperature)
+    return weights
 
 
 def draw(m: int, size: int, temperature: float, rng: np.random.Generator) -> Ints:
@@ -41,8 +41,8 @@ def probability(ranks: Ints, m: int, temperature: float) -> float:
     `ranks` (k,): the rank of each item of the list, in the order of the list, 0 for the best of the m items. The result
     is 0 if it is below 1e-308.
     """
-    left, each = _remaining_weights(ranks, m, temperature)
-    return float(np.exp((np.log(each) - np.log(left)).sum()))
+    remaining, item_weights = _remaining_weights(ranks, m, temperature)
+    return float(np.exp((np.log(item_weights) - np.log(remaining)).sum()))
 
 
 def pair_weights(ranks: Ints, m: int, temperature: float, start: int = 0) -> Array:
@@ -53,10 +53,10 @@ def pair_weights(ranks: Ints, m: int, temperature: float, start: int = 0) -> Arr
     shown rather than the other, given the rest of the list. Weighted like this, both orders count as if they were
     equally likely. `ranks` (k,): the rank of each item of the list, 0 for the best of the `m` items.
     """
-    left, each = _remaining_weights(ranks, m, temperature)
-    left, each = left[start:], each[start:]
-    pairs = each.size // 2
-    before, first, second = left[: 2 * pairs : 2], each[: 2 * pairs : 2], each[1 : 2 * pairs : 2]
+    remaining, item_weights = _remaining_weights(ranks, m, temperature)
+    remaining, item_weights = remaining[start:], item_weights[start:]
+    pairs = item_weights.size // 2
+    before, first, second = remaining[: 2 * pairs : 2], item_weights[: 2 * pairs : 2], item_weights[1 : 2 * pairs : 2]
     # Both orders remove the same two items, so the factors of all later items cancel.
     shown, other = 1.0 / (before - first), 1.0 / (before - second)
     return np.asarray(0.5 * (shown + other) / shown, np.float64)
@@ -73,14 +73,14 @@ def place_probabilities(m: int, temperature: float) -> Array:
     w = weights_of(m, temperature)
     total = w.sum()
     second = w / (total * (total - w))  # first s, divided by what is left: P(r in place 2 | s in place 1) = w_r / left
-    left = np.where(np.eye(m, dtype=bool), np.inf, total - w[:, None] - w[None, :])
-    third = second[:, None] * w[None, :] / left  # first s, second q
-    found = np.empty((m, 3))
-    found[:, 0] = w / total
-    found[:, 1] = w * (second.sum() - second)
-    found[:, 2] = w * (third.sum() - third.sum(axis=0) - third.sum(axis=1))
-    found.flags.writeable = False
-    return found
+    remaining = np.where(np.eye(m, dtype=bool), np.inf, total - w[:, None] - w[None, :])
+    third = second[:, None] * w[None, :] / remaining  # first s, second q
+    probabilities = np.empty((m, 3))
+    probabilities[:, 0] = w / total
+    probabilities[:, 1] = w * (second.sum() - second)
+    probabilities[:, 2] = w * (third.sum() - third.sum(axis=0) - third.sum(axis=1))
+    probabilities.flags.writeable = False
+    return probabilities
 
 
 def step_probabilities(ranks: Ints, m: int, temperature: float) -> Array:
@@ -90,18 +90,15 @@ def step_probabilities(ranks: Ints, m: int, temperature: float) -> Array:
     `ranks` (k,): the rank of each item of the list, in the order of the list, 0 for the best of the `m` items. The
     product of the result is the `probability` of the list.
     """
-    left, each = _remaining_weights(ranks, m, temperature)
-    return np.asarray(each / left, np.float64)
+    remaining, item_weights = _remaining_weights(ranks, m, temperature)
+    return np.asarray(item_weights / remaining, np.float64)
 
 
 def _remaining_weights(ranks: Ints, m: int, temperature: float) -> tuple[Array, Array]:
-    """Return two sums of weights for each place of a list of k out of `m` items, (k,) each: (the weight of all items
-    that are not in an earlier place, the weight of the item in this place).
-
-    `ranks` (k,): the rank of each item of the list, 0 for the best of the m items.
-    """
+    """Return for each place of a list (k,) each: (the weight of all items that are not in an earlier place, that of its
+    item)."""
     weights = weights_of(m, temperature)
-    each = weights[ranks]
+    item_weights = weights[ranks]
     rest = weights.sum() - weights[np.sort(ranks)].sum() if ranks.size < m else 0.0
     # Summed from the end, so that small remaining weights are not lost in rounding.
-    return rest + np.cumsum(each[::-1])[::-1], each
+    return rest + np.cumsum(item_weights[::-1])[::-1], item_weights

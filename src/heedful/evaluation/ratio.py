@@ -57,28 +57,26 @@ def ratio(
         return 0.5, 0.0, 1.0
     value, limit = float(a.sum()) / total, math.log(2.0 / alpha)
     coarse = np.arange(STRIDE // 2, CANDIDATES, STRIDE)
-    left = coarse[_peaks(a, w, (coarse + 0.5) / CANDIDATES) < limit]
-    inside = left if left.size else np.array([min(int(value * CANDIDATES), CANDIDATES - 1)])
+    accepted = coarse[_peaks(a, w, (coarse + 0.5) / CANDIDATES) < limit]
+    inside = accepted if accepted.size else np.array([min(int(value * CANDIDATES), CANDIDATES - 1)])
     fine = np.unique(np.concatenate([inside[0] - np.arange(STRIDE), inside[-1] + np.arange(STRIDE)]))
     fine = fine[(fine >= 0) & (fine < CANDIDATES)]
-    left = np.union1d(inside, fine[_peaks(a, w, (fine + 0.5) / CANDIDATES) < limit])
-    low, high = max((float(left[0]) - 0.5) / CANDIDATES, 0.0), min((float(left[-1]) + 1.5) / CANDIDATES, 1.0)
+    accepted = np.union1d(inside, fine[_peaks(a, w, (fine + 0.5) / CANDIDATES) < limit])
+    low, high = max((float(accepted[0]) - 0.5) / CANDIDATES, 0.0), min((float(accepted[-1]) + 1.5) / CANDIDATES, 1.0)
     return value, min(low, value), max(high, value)
 
 
 def _peaks(a: Array, w: Array, m: Array) -> Array:
-    """Return the greatest log capital (M,), plus log 2, that the bets against each of M candidates `m` (M,) ever had.
-
-    `a`, `w` (n,): part and weight of each of n people, divided by `most`.
-    """
+    """Return the greatest log capital (M,), plus log 2, that the bets against each of M candidates `m` (M,)
+    ever had."""
     # Each bet depends on all earlier people, and on one imaginary person (1/2, 1) with variance 1/4.
     start = np.array([[0.5, 1.0, 0.25, 0.5, 1.0]])
-    known = np.cumsum(np.vstack([start, np.stack([a, w, a * a, a * w, w * w], axis=1)]), axis=0)
+    cumulative = np.cumsum(np.vstack([start, np.stack([a, w, a * a, a * w, w * w], axis=1)]), axis=0)
     capital, peak = np.zeros((2, m.size)), np.full(m.size, -np.inf)
     for first in range(0, a.size, ROWS):
         rows = slice(first, min(first + ROWS, a.size))
         n = np.arange(rows.start + 1, rows.stop + 1)[:, None]
-        sa, sw, saa, saw, sww = (known[rows, j, None] for j in range(5))
+        sa, sw, saa, saw, sww = (cumulative[rows, j, None] for j in range(5))
         mean = (sa - m * sw) / n
         squares = np.maximum(0.25 + saa - 2.0 * m * saw + m * m * sww - n * mean * mean, 1e-9)
         bet = mean / (squares / n + mean * mean)

@@ -48,13 +48,13 @@ def steps(
     over = shown + wait
     in_time = answered <= over  # nan: no
     out = np.where(in_time, np.maximum(np.nan_to_num(answered), shown), over)
-    known = np.flatnonzero(in_time | (over <= until))
-    order = known[np.argsort(out[known], kind="stable")]
-    said = in_time[order].astype(np.float64)
-    before = np.cumsum(said) - said
-    there = np.searchsorted(np.sort(shown), out[order], side="right")
-    share = np.minimum((before + 0.5) / (there + 1.0), 1.0)
-    return (control[order] - c) * (said - share), order
+    settled = np.flatnonzero(in_time | (over <= until))
+    order = settled[np.argsort(out[settled], kind="stable")]
+    answers = in_time[order].astype(np.float64)
+    before = np.cumsum(answers) - answers
+    shown_before = np.searchsorted(np.sort(shown), out[order], side="right")
+    share = np.minimum((before + 0.5) / (shown_before + 1.0), 1.0)
+    return (control[order] - c) * (answers - share), order
 
 
 def log_evidence(x: Array, people: Ints) -> float:

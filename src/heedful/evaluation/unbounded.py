@@ -68,15 +68,13 @@ def _too_low(x: Array, alpha: float) -> Callable[[Array], Bools]:
 
 
 def _last(rejected: Callable[[Array], Bools], grid: Array, otherwise: float) -> float:
-    """Return the last of M candidates, in the order of `grid` (M,), before the first that is not `rejected`.
-
-    `rejected` is a function of candidates that returns a mask. Return `otherwise` if none is rejected. Only every
-    STRIDE-th candidate is tried first, and then those in between."""
+    """Return the last candidate of `grid` (M,) before the first that is `rejected`, found by every STRIDE-th;
+    `otherwise` if none is."""
     coarse = grid[::STRIDE]
-    left = int(np.argmin([*rejected(coarse), False]))
-    if left == 0:
+    first_kept = int(np.argmin([*rejected(coarse), False]))
+    if first_kept == 0:
         return otherwise
-    fine = grid[(left - 1) * STRIDE : left * STRIDE]
+    fine = grid[(first_kept - 1) * STRIDE : first_kept * STRIDE]
     return float(fine[int(np.argmin([*rejected(fine), False])) - 1])
 
 
@@ -131,7 +129,7 @@ def _blocks_with_moments(x: Array, m: Array) -> Iterator[tuple[Array, Array, Arr
 
     So a bet does not depend on the unit of the values."""
     n = np.arange(1, x.size + 1)[:, None]
-    sums, squares = (np.concatenate([[0.0], np.cumsum(each)[:-1]])[:, None] for each in (x, x * x))
+    sums, squares = (np.concatenate([[0.0], np.cumsum(terms)[:-1]])[:, None] for terms in (x, x * x))
     for first in range(0, x.size, ROWS):
         rows = slice(first, first + ROWS)
         mean = (sums[rows] + m) / n[rows]

@@ -4,8 +4,8 @@ This is the second experiment of Shivaswamy & Joachims 2012 ([C12]) section 5.2 
 ratings of one half of the users give the movies their features. Each person of the other half has the utility that best
 fits their own ratings, and is shown one movie after the other.
 
->>> house = make_movie_world(load_movielens(folder))
->>> setting = movie_setting(house, Better(), people=100)
+>>> world = make_movie_world(load_movielens(folder))
+>>> setting = movie_setting(world, Better(), people=100)
 >>> runs = [event for event in simulate({"perceptron": setting.learner("perceptron")}, setting, 1500) ...]
 """
 
@@ -95,68 +95,68 @@ def make_movie_world(
     first, second = order[: U // 2], order[U // 2 :]
     row = np.full(U, -1)
     row[first] = np.arange(first.size)
-    mine = row[ratings.users] >= 0
-    theirs = row[ratings.users[mine]], ratings.movies[mine], ratings.values[mine], (first.size, M)
+    selected = row[ratings.users] >= 0
+    training = row[ratings.users[selected]], ratings.movies[selected], ratings.values[selected], (first.size, M)
     if not (dimension and regularisation):
         best = CHOSEN.get((U, M, ratings.values.size), {}).get(penalty)
         if best is None or (dimension or best[0], regularisation or best[1]) != best:
             dimensions = (dimension,) if dimension else DIMENSIONS
             regularisations = (regularisation,) if regularisation else REGULARISATIONS[penalty]
-            best = cross_validate(*theirs, dimensions, regularisations, penalty=penalty)[0][:2]
+            best = cross_validate(*training, dimensions, regularisations, penalty=penalty)[0][:2]
         dimension, regularisation = best
-    Q = alternating_least_squares(*theirs, dimension, regularisation, penalty=penalty).Q
+    Q = alternating_least_squares(*training, dimension, regularisation, penalty=penalty).Q
 
-    movies = np.unique(ratings.movies[mine])
+    movies = np.unique(ratings.movies[selected])
     column = np.full(M, -1)
     column[movies] = np.arange(movies.size)
     row[:] = -1
     row[second] = np.arange(second.size)
-    here = np.flatnonzero((row[ratings.users] >= 0) & (column[ratings.movies] >= 0))
-    here = here[np.argsort(row[ratings.users[here]], kind="stable")]
+    rated = np.flatnonzero((row[ratings.users] >= 0) & (column[ratings.movies] >= 0))
+    rated = rated[np.argsort(row[ratings.users[rated]], kind="stable")]
     return MovieWorld(
         movies=movies,
         X=np.ascontiguousarray(Q[movies]),
         people=second,
-        places=column[ratings.movies[here]],
-        values=ratings.values[here],
-        offsets=np.searchsorted(row[ratings.users[here]], np.arange(second.size + 1)),
+        places=column[ratings.movies[rated]],
+        values=ratings.values[rated],
+        offsets=np.searchsorted(row[ratings.users[rated]], np.arange(second.size + 1)),
         dimension=dimension,
         regularisation=regularisation,
         penalty=penalty,
     )
 
 
-def true_utility(house: MovieWorld, person: int) -> tuple[Array, Array]:
+def true_utility(world: MovieWorld, person: int) -> tuple[Array, Array]:
     """Return the utility weights w* (N,) of a person and their ratings (m,), NaN for movies that they did not rate.
 
-    `house` has the m movies with N features and the people; `person` is a number from 0 in `house.people`. w* is the
+    `world` has the m movies with N features and the people; `person` is a number from 0 in `world.people`. w* is the
     shortest least-squares fit of the person's ratings on the features of the movies that they rated.
     """
-    mine = slice(house.offsets[person], house.offsets[person + 1])
-    w_star = np.asarray(least_squares(house.X[house.places[mine]], house.values[mine]), np.float64)
-    known = np.full(house.movies.size, np.nan)
-    known[house.places[mine]] = house.values[mine]
-    return w_star, known
+    rows = slice(world.offsets[person], world.offsets[person + 1])
+    w_star = np.asarray(least_squares(world.X[world.places[rows]], world.values[rows]), np.float64)
+    ratings = np.full(world.movies.size, np.nan)
+    ratings[world.places[rows]] = world.values[rows]
+    return w_star, ratings
 
 
 def movie_setting(
-    house: MovieWorld, user: ItemUser, *, people: int = 100, seeds: Sequence[int] = (0,), dtype: str = "float64"
+    world: MovieWorld, user: ItemUser, *, people: int = 100, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """Return the experiment in which the movies of `house` are recommended, one at a time, to some of its people.
+    """Return the experiment in which the movies of `world` are recommended, one at a time, to some of its people.
 
     For each of `seeds`, `people` people are drawn at random; with 0, all take part. Each person has a learner of their
     own and a pool of all movies; `user` says how they answer, and `dtype` is that of the features, "float64" or
     "float32". Raise ValueError for more people than there are, or a user that cannot pick items.
     """
-    check_count("people", people, least=0, most=house.people.size)
+    check_count("people", people, least=0, most=world.people.size)
     check_user(user, "pick", "picks items")
-    X = house.X.astype(dtype, copy=False)
-    known: dict[int, tuple[ItemPool, Array]] = {}
+    X = world.X.astype(dtype, copy=False)
+    pools: dict[int, tuple[ItemPool, Array]] = {}
     scenes = []
     for seed in seeds:
-        for person in np.random.default_rng([seed, 1]).permutation(house.people.size)[: people or None].tolist():
-            if person not in known:
-                w_star, ratings = true_utility(house, person)
-                known[person] = item_pool(X, w_star, user, ratings), w_star
-            scenes.append(Scene(seed, person, person_seed(seed, person), *known[person]))
-    return items_setting(house.X, user, ROUNDS, scenes)
+        for person in np.random.default_rng([seed, 1]).permutation(world.people.size)[: people or None].tolist():
+            if person not in pools:
+                w_star, ratings = true_utility(world, person)
+                pools[person] = item_pool(X, w_star, user, ratings), w_star
+            scenes.append(Scene(seed, person, person_seed(seed, person), *pools[person]))
+    return items_setting(world.X, user, ROUNDS, scenes)

@@ -93,8 +93,8 @@ def rating_setting(
         raise ValueError(f"measure: expected {' or '.join(MEASURES)}, got {measure!r}")
     worlds: list[Any]
     if isinstance(source, str):
-        drawn = [make_world(source, seed) for seed in seeds]
-        worlds, low, high, rounds = list(drawn), *_range(source, drawn), ROUNDS
+        low_rank = [make_world(source, seed) for seed in seeds]
+        worlds, low, high, rounds = list(low_rank), *_range(source, low_rank), ROUNDS
     else:
         replay = replay_ratings(source.users, source.items, source.values, repeats=repeats)
         low, high = float(source.values.min()), float(source.values.max())
@@ -134,9 +134,9 @@ def make_world(name: str, seed: int) -> LowRank:
     function = DRAWN[kind]
     hints = typing.get_type_hints(function)
     fields = {field: hints[field] for field in inspect.signature(function).parameters if field != "seed"}
-    given = parameters(name, fields)
+    values = parameters(name, fields)
     try:
-        return function(**given, seed=seed)
+        return function(**values, seed=seed)
     except ValueError as error:
         raise ValueError(f"{kind}: {error}") from None
 
@@ -161,11 +161,8 @@ def _range(name: str, worlds: Sequence[LowRank]) -> tuple[float, float]:
 
 
 def _floor(world: object, low: float) -> float:
-    """Return the value of an item that counts as no gain in the NDCG of a list: 0, or the lowest value of an item if
-    that is negative.
-
-    `world`: the simulated environment; `low`: the lowest rating, if the environment replays a table of ratings.
-    """
+    """Return the value of an item that counts as no gain in NDCG: 0, or the lowest value of an item if that is
+    negative."""
     inner = getattr(world, "world", world)
     return min(0.0, float(inner.Y.min()) if isinstance(inner, LowRank) else low)
 

@@ -72,5 +72,5 @@ def grid_experiments() -> dict[str, GridExperiment]:
     """Return the experiments that a grid (the TOML file of `heedful sweep`) may name, by name."""
     from heedful.experiments.definitions.base import GridExperiment
 
-    made = {name: make_experiment(name) for name in EXPERIMENTS}
-    return {name: each for name, each in made.items() if isinstance(each, GridExperiment)}
+    experiments = {name: make_experiment(name) for name in EXPERIMENTS}
+    return {name: experiment for name, experiment in experiments.items() if isinstance(experiment, GridExperiment)}

@@ -110,7 +110,7 @@ def simulate(
     jobs: int = 1,
     interpreted: bool = False,
     engine: Engine = "serial",
-    tell: Callable[[str], None] = lambda told: None,
+    tell: Callable[[str], None] = lambda words: None,
 ) -> Iterator[CompilationNotice | InterpretedNotice | Advance | Run]:
     """Run every learner in every simulated environment of `setting` for `rounds` rounds, and yield events as they
     happen.
@@ -140,8 +140,8 @@ def simulate(
                 plain.add(name)
                 yield InterpretedNotice(name, error_reason(error))
     tasks = [(name, i) for i in range(len(setting.scenes)) for name in learners]
-    apart = engine in ("processes", "ray") or (engine == "auto" and jobs > 1 and plain == set(learners))
-    play = _simulate_apart if apart and len(tasks) > 1 else _simulate_here
+    distributed = engine in ("processes", "ray") or (engine == "auto" and jobs > 1 and plain == set(learners))
+    play = _simulate_in_processes if distributed and len(tasks) > 1 else _simulate_in_threads
     yield from play(_Runs(learners, setting.scenes, setting.warm, rounds, frozenset(plain)), tasks, jobs, engine, tell)
 
 
@@ -191,14 +191,10 @@ def _fold_task(runs: _Runs, task: tuple[str, int]) -> Run:
     return runs.fold(task, lambda more: False)
 
 
-def _simulate_apart(
+def _simulate_in_processes(
     runs: _Runs, tasks: Sequence[tuple[str, int]], jobs: int, engine: Engine, tell: Callable[[str], None]
 ) -> Iterator[Advance | Run]:
-    """Do the runs `tasks`, (a learner's name, the index of an environment) each, in other processes, at most `jobs` at
-    a time, and yield their events.
-
-    `engine`: the engine of `heedful.core.engine` that starts the processes; `tell` gets its messages for the user.
-    """
+    """Do the runs `tasks` in other processes, at most `jobs` at a time, and yield their events."""
     names = [f"{name}, seed {runs.scenes[i].seed}" for name, i in tasks]
     shared = (runs._replace(learners=Portable(runs.learners)),)
     for outcome in run_tasks(_fold_task, tasks, engine=engine, jobs=jobs, shared=shared, names=names, tell=tell):
@@ -208,7 +204,7 @@ def _simulate_apart(
         yield outcome.value
 
 
-def _simulate_here(
+def _simulate_in_threads(
     runs: _Runs, tasks: Sequence[tuple[str, int]], jobs: int, engine: Engine, tell: Callable[[str], None]
 ) -> Iterator[Advance | Run]:
     """Do the runs `tasks`, (a learner's name, the index of an environment) each, in threads of this process, and yield
@@ -216,32 +212,32 @@ def _simulate_here(
     events: queue.SimpleQueue[Advance | Future[Run]] = queue.SimpleQueue()
     stop = threading.Event()
 
-    def advance(more: int) -> bool:
-        events.put(Advance(more))
+    def advance(rounds: int) -> bool:
+        events.put(Advance(rounds))
         return stop.is_set()
 
     # Interpreted runs take turns: threads that compete for Python's lock are slower together than one after the other.
-    apart = bool(runs.plain) and jobs > 1
-    pool = ThreadPoolExecutor(jobs - apart)
-    turns = ThreadPoolExecutor(1) if apart else pool
+    separate = bool(runs.plain) and jobs > 1
+    pool = ThreadPoolExecutor(jobs - separate)
+    turns = ThreadPoolExecutor(1) if separate else pool
     try:
         waiting = [(turns if task[0] in runs.plain else pool).submit(runs.fold, task, advance) for task in tasks]
         for future in waiting:
             future.add_done_callback(events.put)
-        left = len(waiting)
-        while left:
+        unfinished = len(waiting)
+        while unfinished:
             event = events.get()
             if isinstance(event, Future):
-                left -= 1
+                unfinished -= 1
                 yield event.result()
             elif event.rounds:
                 yield event
     finally:
         stop.set()
-        for each in (pool, turns):
-            each.shutdown(wait=False, cancel_futures=True)
-        for each in (pool, turns):
-            each.shutdown()
+        for executor in (pool, turns):
+            executor.shutdown(wait=False, cancel_futures=True)
+        for executor in (pool, turns):
+            executor.shutdown()
 
 
 def error_reason(error: BaseException) -> str:
@@ -252,11 +248,15 @@ def error_reason(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     starts = [i for i, line in enumerate(lines) if "Failed in nopython mode pipeline" in line]
     lines = lines[starts[-1] + 1 :] if starts else lines
-    told = [line for line in lines if not line.startswith("- Resolution failure")]
-    if not told:
+    messages = [line for line in lines if not line.startswith("- Resolution failure")]
+    if not messages:
         return type(error).__name__
-    why = f"no {told[1].removeprefix('>>> ')}" if told[0].endswith("found for signature:") and told[1:] else told[0]
-    place = next(filter(None, (re.fullmatch(r'File "(.+)", line (\d+):', line) for line in told)), None)
+    why = (
+        f"no {messages[1].removeprefix('>>> ')}"
+        if messages[0].endswith("found for signature:") and messages[1:]
+        else messages[0]
+    )
+    place = next(filter(None, (re.fullmatch(r'File "(.+)", line (\d+):', line) for line in messages)), None)
     return f"{why} ({PurePath(place[1]).name}, line {place[2]})" if place else why
 
 

@@ -19,16 +19,16 @@ def make_trial(spec: str) -> tuple[Any, Any]:
     sense.
     """
     cls = learner_class(spec)
-    own = getattr(cls, "interaction", None)
-    made: tuple[Any, Any]
-    if isinstance(own, type):
-        if not hasattr(own, "trial"):
+    interaction = getattr(cls, "interaction", None)
+    trial: tuple[Any, Any]
+    if isinstance(interaction, type):
+        if not hasattr(interaction, "trial"):
             expected = "expected one with trial(spec), that gives the learner and a world to try it in"
-            raise ValueError(f"interaction: {expected}, got {own.__name__}")
-        made = own.trial(spec)
-        return made
+            raise ValueError(f"interaction: {expected}, got {interaction.__name__}")
+        trial = interaction.trial(spec)
+        return trial
     kind = summarise(cls).interaction or next(iter(TRIALS))
     if kind not in TRIALS:
         raise ValueError(f"learner: expected one of {' or '.join(TRIALS)} feedback, got {spec}, which is {kind}")
-    made = import_module(f"heedful.experiments.{TRIALS[kind]}").make_trial(spec)
-    return made
+    trial = import_module(f"heedful.experiments.{TRIALS[kind]}").make_trial(spec)
+    return trial

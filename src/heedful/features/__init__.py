@@ -77,10 +77,10 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
             return
         for pair in self.pairs:
             for side, encoding, name in (("context", self.context, pair[0]), ("item", self.item, pair[1])):
-                known = [column.name for column in encoding.columns if column.features()]
-                if name not in known:
+                names = [column.name for column in encoding.columns if column.features()]
+                if name not in names:
                     raise ValueError(
-                        f"pairs: expected a column of the {side} ({join_names(known)}), got {describe_value(name)}"
+                        f"pairs: expected a column of the {side} ({join_names(names)}), got {describe_value(name)}"
                     )
         pair, times = Counter(self.pairs).most_common(1)[0] if self.pairs else (("", ""), 1)
         if times > 1:

@@ -41,12 +41,12 @@ class _Kind(Protocol):
     @property
     def missing(self) -> int: ...
 
-    def own(self) -> list[str]:
+    def feature_names(self) -> list[str]:
         """Return the names of the column's features, without the one for missing values."""
 
-    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
-        """Write the features of `value` into `out`, which is 0 there, from index `at` on; return False if the value is
-        missing.
+    def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
+        """Write the features of `value` into `out`, which is 0 there, from index `start` on; return False if the value
+        is missing.
 
         `unknown`: if given, a text that is no level of the category is counted in it. Raise ValueError if the value
         does not fit this kind of column.
@@ -84,7 +84,7 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def features(self: _Kind) -> list[str]:
         """Return the names of all features of the column, in order; the last is that for missing values, if there is
         one."""
-        return [*self.own(), f"{self.name} missing"] if self.missing else self.own()
+        return [*self.feature_names(), f"{self.name} missing"] if self.missing else self.feature_names()
 
 
 class Number(_Column, frozen=True, tag="number"):
@@ -100,17 +100,17 @@ class Number(_Column, frozen=True, tag="number"):
         _check_finite("mean", self.mean, -MOST)
         _check_finite("scale", self.scale, LEAST)
 
-    def own(self) -> list[str]:
+    def feature_names(self) -> list[str]:
         return [self.name]
 
-    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+    def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
         value = number(self.name, value)
         if value is None:
             return False
         scaled = (value - self.mean) / self.scale
         if not -LIMIT <= scaled <= LIMIT:  # the difference may have overflowed; that of halves does not
             scaled = _shorten((value / 2 - self.mean / 2) / self.scale * 2)
-        out[at] = scaled
+        out[start] = scaled
         return True
 
 
@@ -124,16 +124,16 @@ class Category(_Column, frozen=True, tag="category", dict=True):
         if len(set(self.levels)) < len(self.levels) or "" in self.levels:
             raise ValueError(f"levels: expected different texts, none empty, got {describe_value(self.levels)}")
 
-    def own(self) -> list[str]:
+    def feature_names(self) -> list[str]:
         return [f"{self.name}={level}" for level in self.levels]
 
-    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+    def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
         several = levels(self.name, value)
         if several is None:
             return False
         for level in several:
             if level in self._places:
-                out[at + self._places[level]] = 1.0
+                out[start + self._places[level]] = 1.0
             elif unknown is not None:
                 unknown[f"{self.name}={level}"] += 1
         return True
@@ -158,15 +158,15 @@ class Text(_Column, frozen=True, tag="text"):
         if not self.words:
             raise ValueError("words: expected one a bucket, got none")
 
-    def own(self) -> list[str]:
+    def feature_names(self) -> list[str]:
         return [f"{self.name}~{word or f'bucket {j}'}" for j, word in enumerate(self.words)]
 
-    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
-        given = text(self.name, value)
-        if given is None:
+    def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
+        string = text(self.name, value)
+        if string is None:
             return False
-        for place, share in hash_words(given, len(self.words)):
-            out[at + place] = share
+        for place, share in hash_words(string, len(self.words)):
+            out[start + place] = share
         return True
 
 
@@ -174,15 +174,15 @@ class Prose(_Column, frozen=True, tag="prose"):
     """A column of texts, by their style: one feature for each of TRAITS, such as the length of the text or its share of
     polite words. A feature is (measured value - mean) / scale, with mean and scale fixed for plain English prose."""
 
-    def own(self) -> list[str]:
+    def feature_names(self) -> list[str]:
         return [f"{self.name}: {trait.name}" for trait in TRAITS]
 
-    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
-        given = text(self.name, value)
-        if given is None:
+    def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
+        string = text(self.name, value)
+        if string is None:
             return False
-        for place, (trait, seen) in enumerate(zip(TRAITS, traits(given)), at):
-            out[place] = _shorten((seen - trait.mean) / trait.scale)
+        for place, (trait, measured) in enumerate(zip(TRAITS, traits(string)), start):
+            out[place] = _shorten((measured - trait.mean) / trait.scale)
         return True
 
 
@@ -200,29 +200,29 @@ class Vector(_Column, frozen=True, tag="vector"):
             raise ValueError(f"size: expected 1 to {2**20}, got {self.size}")
         _check_finite("scale", self.scale, LEAST)
 
-    def own(self) -> list[str]:
+    def feature_names(self) -> list[str]:
         return [f"{self.name}[{j}]" for j in range(self.size)]
 
-    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+    def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
         values = vector(self.name, value)
         if values is None:
             return False
         if len(values) != self.size:
             raise ValueError(f"{self.name}: expected {self.size} numbers, got {len(values)}")
-        out[at : at + self.size] = [_shorten(each / self.scale) for each in values]
+        out[start : start + self.size] = [_shorten(component / self.scale) for component in values]
         return True
 
 
 class Ignored(_Column, frozen=True, tag="ignored"):
     """A column that becomes no feature; its field `why` gives the reason in words."""
 
-    def own(self) -> list[str]:
+    def feature_names(self) -> list[str]:
         return []
 
     def features(self) -> list[str]:
         return []
 
-    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+    def write(self, value: object, out: list[float], start: int, unknown: Counter[str] | None) -> bool:
         return True
 
 
@@ -241,20 +241,20 @@ def number(name: str, value: object) -> float | None:
         return None
     if type(value) is float and -MOST <= value <= MOST:  # nearly always
         return value
-    given = value.item() if isinstance(value, np.generic) else value
-    if isinstance(given, str):
-        found = number_in(given.strip())
-        given = given if found is None else found
-    elif isinstance(given, int):  # including booleans
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, str):
+        parsed = number_in(plain.strip())
+        plain = plain if parsed is None else parsed
+    elif isinstance(plain, int):  # including booleans
         try:
-            given = float(given)
+            plain = float(plain)
         except OverflowError:
-            given = math.inf
-    if isinstance(given, float):
-        if given != given:
+            plain = math.inf
+    if isinstance(plain, float):
+        if plain != plain:
             return None
-        if abs(given) <= MOST:
-            return given
+        if abs(plain) <= MOST:
+            return plain
     raise ValueError(f"{name}: expected a finite number, got {describe_value(value)}")
 
 
@@ -271,16 +271,16 @@ def text(name: str, value: object) -> str | None:
         if len(value) > LONGEST_TEXT:
             raise ValueError(f"{name}: expected a text of at most {LONGEST_TEXT} characters, got {len(value)}")
         return value.strip() or None
-    given = value.item() if isinstance(value, np.generic) else value
-    if given is None or (isinstance(given, float) and given != given):
+    plain = value.item() if isinstance(value, np.generic) else value
+    if plain is None or (isinstance(plain, float) and plain != plain):
         return None
-    if isinstance(given, bool):
-        return "true" if given else "false"
-    if isinstance(given, float) and given.is_integer():
-        given = int(given)  # 4.0 is 4, because writers of tables differ in this
-    if not isinstance(given, int | float) or (isinstance(given, int) and given.bit_length() > 1024):
+    if isinstance(plain, bool):
+        return "true" if plain else "false"
+    if isinstance(plain, float) and plain.is_integer():
+        plain = int(plain)  # 4.0 is 4, because writers of tables differ in this
+    if not isinstance(plain, int | float) or (isinstance(plain, int) and plain.bit_length() > 1024):
         raise ValueError(f"{name}: expected a text, got {describe_value(value)}")
-    return str(given)
+    return str(plain)
 
 
 def levels(name: str, value: object) -> list[str] | None:
@@ -288,8 +288,8 @@ def levels(name: str, value: object) -> list[str] | None:
     missing.
 
     Raise ValueError as `text` does."""
-    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
-        return [level for each in value if (level := text(name, each)) is not None]
+    if isinstance(value, list | tuple) and all(isinstance(entry, str) for entry in value):
+        return [level for entry in value if (level := text(name, entry)) is not None]
     level = text(name, value)
     return None if level is None else [level]
 
@@ -299,11 +299,11 @@ def item_name(name: str, value: object) -> str:
 
     Raise ValueError, beginning with the column's `name`, for any other value.
     """
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    found = text(name, value) if whole or isinstance(value, str) else None
-    if found is None:
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    label = text(name, value) if is_whole or isinstance(value, str) else None
+    if label is None:
         raise ValueError(f"{name}: expected the item's name, text or a whole number, got {describe_value(value)}")
-    return found
+    return label
 
 
 def vector(name: str, value: object) -> list[float] | None:
@@ -319,13 +319,13 @@ def vector(name: str, value: object) -> list[float] | None:
         raise ValueError(f"{name}: expected a list of numbers, got {describe_value(value)}")
     if isinstance(value, list) and set(map(type, value)) == {float} and all(map(math.isfinite, value)):
         return value  # nearly always
-    found = []
-    for j, each in enumerate(value):
-        component = None if isinstance(each, str) else number(f"{name}[{j}]", each)
+    components = []
+    for j, element in enumerate(value):
+        component = None if isinstance(element, str) else number(f"{name}[{j}]", element)
         if component is None:
-            raise ValueError(f"{name}[{j}]: expected a finite number, got {describe_value(each)}")
-        found.append(component)
-    return found
+            raise ValueError(f"{name}[{j}]: expected a finite number, got {describe_value(element)}")
+        components.append(component)
+    return components
 
 
 def describe_value(value: object) -> str:
@@ -339,8 +339,8 @@ def describe_value(value: object) -> str:
 def join_names(names: Iterable[str]) -> str:
     """Return `names` as one text for an error message: the first eight, separated by commas, and how many more there
     are; "none" if there are no names."""
-    each = list(names)
-    return ", ".join(each[:8]) + (f" and {len(each) - 8} more" if len(each) > 8 else "") or "none"
+    listed = list(names)
+    return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "") or "none"
 
 
 def _shorten(value: float) -> float:

@@ -25,52 +25,54 @@ def declare(features: Mapping[str, object]) -> Encoding:
     """
     if not isinstance(features, Mapping) or not features:
         raise ValueError(f"query_features: expected what each is, by name, got {describe_value(features)}")
-    return Encoding(columns=tuple([_column(name, given) for name, given in features.items()]), identifier="")
+    return Encoding(
+        columns=tuple([_column(name, declaration) for name, declaration in features.items()]), identifier=""
+    )
 
 
-def _column(name: object, given: object) -> Column:
+def _column(name: object, declaration: object) -> Column:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise ValueError(f"query_features: expected printable texts as names, got {describe_value(name)}")
     where = f"query_features: {name}"
-    if isinstance(given, list | tuple):
-        texts = bool(given) and all(isinstance(each, str) for each in given)
-        given = {"kind": "category", "levels": given} if texts else {"kind": "number", "range": given}
-    if not isinstance(given, Mapping) or given.get("kind") not in _KINDS:
+    if isinstance(declaration, list | tuple):
+        texts = bool(declaration) and all(isinstance(level, str) for level in declaration)
+        declaration = {"kind": "category", "levels": declaration} if texts else {"kind": "number", "range": declaration}
+    if not isinstance(declaration, Mapping) or declaration.get("kind") not in _KINDS:
         expected = f"expected (low, high), a list of texts, or an object with kind {', '.join(_KINDS)}"
-        raise ValueError(f"{where}: {expected}, got {describe_value(given)}")
-    kind, optional = given["kind"], given.get("optional", False)
-    if extra := [key for key in given if key not in ("kind", "optional", *_KINDS[kind])]:
+        raise ValueError(f"{where}: {expected}, got {describe_value(declaration)}")
+    kind, optional = declaration["kind"], declaration.get("optional", False)
+    if extra := [key for key in declaration if key not in ("kind", "optional", *_KINDS[kind])]:
         expected = f"expected {', '.join(_KINDS[kind])} or optional of a {kind}"
         raise ValueError(f"{where}: {expected}, got another field: {describe_value(extra[0])}")
     if not isinstance(optional, bool):
         raise ValueError(f"{where}: optional: expected true or false, got {describe_value(optional)}")
-    about: dict[str, Any] = {"name": name, "missing": int(optional), "why": "declared"}
+    common: dict[str, Any] = {"name": name, "missing": int(optional), "why": "declared"}
     try:
-        return _make_column(kind, given, about)
+        return _make_column(kind, declaration, common)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
 
 
-def _make_column(kind: str, given: Mapping[str, object], about: dict[str, Any]) -> Column:
+def _make_column(kind: str, declaration: Mapping[str, object], common: dict[str, Any]) -> Column:
     if kind == "number":
-        low, high = _range(given.get("range"))
-        return Number(mean=low / 2 + high / 2, scale=high / 2 - low / 2, example=f"{low:g} to {high:g}", **about)
+        low, high = _range(declaration.get("range"))
+        return Number(mean=low / 2 + high / 2, scale=high / 2 - low / 2, example=f"{low:g} to {high:g}", **common)
     if kind == "category":
-        levels = given.get("levels")
-        if not isinstance(levels, list | tuple) or not levels or not all(isinstance(each, str) for each in levels):
+        levels = declaration.get("levels")
+        if not isinstance(levels, list | tuple) or not levels or not all(isinstance(level, str) for level in levels):
             raise ValueError(f"levels: expected a list of texts, got {describe_value(levels)}")
-        return Category(levels=tuple(levels), example=levels[0], **about)
-    size, scale = given.get("size"), given.get("scale", 1.0)
+        return Category(levels=tuple(levels), example=levels[0], **common)
+    size, scale = declaration.get("size"), declaration.get("scale", 1.0)
     if not is_number(size, int):
         raise ValueError(f"size: expected a whole number, got {describe_value(size)}")
     if not is_number(scale, int, float):
         raise ValueError(f"scale: expected a number, got {describe_value(scale)}")
-    return Vector(size=int(size or 0), scale=float(scale), example=f"{size} numbers", **about)
+    return Vector(size=int(size or 0), scale=float(scale), example=f"{size} numbers", **common)
 
 
-def _range(given: object) -> tuple[float, float]:
-    if isinstance(given, list | tuple) and len(given) == 2 and all(is_number(each, int, float) for each in given):
-        low, high = float(given[0]), float(given[1])
+def _range(bounds: object) -> tuple[float, float]:
+    if isinstance(bounds, list | tuple) and len(bounds) == 2 and all(is_number(bound, int, float) for bound in bounds):
+        low, high = float(bounds[0]), float(bounds[1])
         if -1e100 <= low < high <= 1e100:
             return low, high
-    raise ValueError(f"range: expected two numbers, the second the greater, got {describe_value(given)}")
+    raise ValueError(f"range: expected two numbers, the second the greater, got {describe_value(bounds)}")

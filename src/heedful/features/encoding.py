@@ -59,12 +59,12 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @cached_property
     def names(self) -> list[str]:
         """Names of the N features, all different."""
-        seen = Counter[str]()
-        found = []
+        counts = Counter[str]()
+        unique = []
         for name in [name for column in self.columns for name in column.features()]:
-            seen[name] += 1
-            found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-        return found
+            counts[name] += 1
+            unique.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+        return unique
 
     @cached_property
     def size(self) -> int:
@@ -74,53 +74,54 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @cached_property
     def places(self) -> dict[str, range]:
         """Indices of each column's features, by the column's name."""
-        found, at = {}, 0
+        ranges, start = {}, 0
         for column in self.columns:
-            found[column.name] = range(at, at := at + len(column.features()))
-        return found
+            ranges[column.name] = range(start, start := start + len(column.features()))
+        return ranges
 
     @cached_property
     def _plan(self) -> list[tuple[str, Any, int, int]]:
         """For each column that has features, what `encode` needs: (its name, its `write`, the index of its first
         feature, the index of its feature for missing values or -1)."""
-        each = [(column, self.places[column.name]) for column in self.columns]
-        return [(c.name, c.write, at.start, at.stop - 1 if c.missing else -1) for c, at in each if at]
+        placed = [(column, self.places[column.name]) for column in self.columns]
+        return [
+            (c.name, c.write, indices.start, indices.stop - 1 if c.missing else -1) for c, indices in placed if indices
+        ]
 
     def encode(
-        self, row: Mapping[str, object], unknown: Counter[str] | None = None, *, whole: bool = False
+        self, row: Mapping[str, object], unknown: Counter[str] | None = None, *, complete: bool = False
     ) -> Features:
         """Return the N features (N,) of a row, a mapping from column to value.
 
         `unknown`: if given, values that are no level of their category are counted in it, as "column=value". Columns of
         the row that the encoding does not have are ignored. Raise ValueError, naming the column, for a value that does
-        not fit its kind, such as a word as a number or a vector of another length. With `whole`, a missing value is
+        not fit its kind, such as a word as a number or a vector of another length. With `complete`, a missing value is
         also an error in a column that had none missing when the encoding was inferred.
         """
         if not isinstance(row, Mapping):
             raise ValueError(f"row: expected values by column, got {describe_value(row)}")
         out = [0.0] * self.size
         get = row.get
-        for name, write, at, flag in self._plan:
-            if not write(get(name), out, at, unknown):
+        for name, write, start, flag in self._plan:
+            if not write(get(name), out, start, unknown):
                 if flag >= 0:
                     out[flag] = 1.0
-                elif whole:
-                    got = "nothing" if get(name) is None else describe_value(get(name))
-                    raise ValueError(f"{name}: expected a value, got {got}")
+                elif complete:
+                    description = "nothing" if get(name) is None else describe_value(get(name))
+                    raise ValueError(f"{name}: expected a value, got {description}")
         return np.array(out, np.float32)
 
-    def encode_many(self, rows: Iterable[Mapping[str, object]], unknown: Counter[str] | None = None) -> Features:
+    def encode_many(self, rows: Iterable[Mapping[str, object]]) -> Features:
         """Return the N features of each of m rows (m x N), mappings from column to value.
 
-        `unknown`: if given, values that are no level of their category are counted in it, as "column=value". Raise
-        ValueError, beginning with the number of the row, from 1, and naming the column, for a value that does not fit
-        its kind.
+        Raise ValueError, beginning with the number of the row, from 1, and naming the column, for a value that does not
+        fit its kind.
         """
         rows = list(rows)
         X = np.empty((len(rows), self.size), np.float32)
         for i, row in enumerate(rows):
             try:
-                X[i] = self.encode(row, unknown)
+                X[i] = self.encode(row)
             except ValueError as error:
                 raise ValueError(f"row {i + 1}: {error}") from None
         return X
@@ -143,11 +144,11 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return msgspec.json.encode(self)
 
     @staticmethod
-    def from_json(written: bytes | str) -> Encoding:
-        """Return the encoding that `to_json` returned as `written`. Raise ValueError, naming the field, if `written` is
+    def from_json(content: bytes | str) -> Encoding:
+        """Return the encoding that `to_json` returned as `content`. Raise ValueError, naming the field, if `content` is
         no JSON of an encoding."""
         try:
-            return decoder(Encoding).decode(written)
+            return decoder(Encoding).decode(content)
         except (msgspec.DecodeError, RecursionError) as error:
             raise ValueError(f"encoding: expected what Encoding.to_json writes, got: {error}") from None
 

@@ -103,18 +103,19 @@ def infer(
     check_count("max_levels", max_levels, most=2**20)
     if not rows:
         raise ValueError("rows: expected at least one, got none")
-    seen = [_summarise(name, rows) for name in _columns(rows)]
+    summaries = [_summarise(name, rows) for name in _columns(rows)]
     kinds = dict(kinds or {})
     for name, kind in kinds.items():
-        if name not in {column.name for column in seen}:
+        if name not in {column.name for column in summaries}:
             raise ValueError(
-                f"kinds: expected names of columns ({join_names(c.name for c in seen)}), got {describe_value(name)}"
+                f"kinds: expected names of columns ({join_names(c.name for c in summaries)}), "
+                f"got {describe_value(name)}"
             )
         if kind not in _MAKE:
             raise ValueError(f"kinds: {name}: expected {', '.join(_MAKE)}, got {describe_value(kind)}")
-    identifier = _identifier(seen, identifier)
+    identifier = _identifier(summaries, identifier)
     columns: list[Column] = []
-    for column in seen:
+    for column in summaries:
         if column.name in kinds:
             columns.append(_make_column(column, kinds[column.name], "as asked", limits))
         elif column.name == identifier:
@@ -125,10 +126,10 @@ def infer(
             columns[-1] = _make_column(column, *_kind_to_keep(column, columns[-1].why, limits), limits)
     encoding = Encoding(columns=tuple(columns), identifier=identifier)
     if encoding.size == 0:
-        got = join_names(f"{column.name} ({column.why})" for column in columns)
-        named = f"; as a category, each {identifier} is a feature of its own" if identifier else ""
+        reasons = join_names(f"{column.name} ({column.why})" for column in columns)
+        hint = f"; as a category, each {identifier} is a feature of its own" if identifier else ""
         raise ValueError(
-            f"columns: expected at least one that tells {'items' if identifier else 'rows'} apart, got {got}{named}"
+            f"columns: expected at least one that tells {'items' if identifier else 'rows'} apart, got {reasons}{hint}"
         )
     return encoding
 
@@ -142,11 +143,11 @@ def encode_names(rows: Iterable[Mapping[str, object]] | Frame, *, identifier: st
     rows = list(rows_in("rows", rows))
     if not rows:
         return UNSEEN if identifier is None else Encoding(columns=(), identifier=identifier)
-    seen = [_summarise(name, rows) for name in _columns(rows)]
-    found, limits = _identifier(seen, identifier), _Limits(1, 1)
-    whys = ["names the item" if column.name == found else "nothing is learned from it" for column in seen]
-    columns = tuple([_make_column(column, "ignored", why, limits) for column, why in zip(seen, whys)])
-    return Encoding(columns=columns, identifier=found)
+    summaries = [_summarise(name, rows) for name in _columns(rows)]
+    name_column, limits = _identifier(summaries, identifier), _Limits(1, 1)
+    whys = ["names the item" if column.name == name_column else "nothing is learned from it" for column in summaries]
+    columns = tuple([_make_column(column, "ignored", why, limits) for column, why in zip(summaries, whys)])
+    return Encoding(columns=columns, identifier=name_column)
 
 
 # ---------------------------------------------------------------------------- the kind of a column
@@ -161,11 +162,11 @@ def _columns(rows: Sequence[Mapping[str, object]]) -> list[str]:
             raise ValueError(f"row {i}: expected values by column, got {describe_value(row)}")
     places: dict[str, list[int]] = {}
     for names, times in Counter(map(tuple, rows)).items():
-        for at, name in enumerate(names):
-            if not isinstance(name, str) or not _whole(name):
+        for position, name in enumerate(names):
+            if not isinstance(name, str) or not _is_encodable(name):
                 raise ValueError(f"rows: expected text as names of columns, got {describe_value(name)}")
             total = places.setdefault(name, [0, 0])
-            total[0] += at * times
+            total[0] += position * times
             total[1] += times
     return sorted(places, key=lambda name: (Fraction(*places[name]), name))
 
@@ -175,7 +176,7 @@ def _summarise(name: str, rows: Sequence[Mapping[str, object]]) -> _ColumnSummar
     cells = [row.get(name) for row in rows]
     for i, value in enumerate(cells):
         if isinstance(value, str):
-            if not _whole(value):
+            if not _is_encodable(value):
                 raise ValueError(
                     f"row {i + 1}: {name}: expected whole characters, got half of a pair: {describe_value(value)}"
                 )
@@ -187,42 +188,42 @@ def _summarise(name: str, rows: Sequence[Mapping[str, object]]) -> _ColumnSummar
     return _ColumnSummary(name, cells, values, len(cells) - len(values))
 
 
-def _whole(given: str) -> bool:
-    """Return True if `given` can be encoded in UTF-8, which holds for every text without half a surrogate pair."""
-    return given.isascii() or not any("\ud800" <= c <= "\udfff" for c in given)
+def _is_encodable(value: str) -> bool:
+    """Return True if `value` can be encoded in UTF-8, which holds for every text without half a surrogate pair."""
+    return value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value)
 
 
-def _identifier(seen: Sequence[_ColumnSummary], given: str | None) -> str:
-    if given == "":
+def _identifier(summaries: Sequence[_ColumnSummary], requested: str | None) -> str:
+    if requested == "":
         return ""
-    unique = {c.name: _unique(c) for c in seen}
-    if given is not None:
-        if given not in unique:
-            raise ValueError(f"identifier: expected a column ({join_names(unique)}), got {describe_value(given)}")
-        if unique[given]:
-            raise ValueError(f"identifier: {given}: expected another name in every row, got {unique[given]}")
-        return given
-    named = [name for name, wrong in unique.items() if not wrong and _NAMED.fullmatch(name)]
-    if named:  # the one with the most likely name; of equals the first
+    unique = {c.name: _unique(c) for c in summaries}
+    if requested is not None:
+        if requested not in unique:
+            raise ValueError(f"identifier: expected a column ({join_names(unique)}), got {describe_value(requested)}")
+        if unique[requested]:
+            raise ValueError(f"identifier: {requested}: expected another name in every row, got {unique[requested]}")
+        return requested
+    likely = [name for name, reason in unique.items() if not reason and _NAMED.fullmatch(name)]
+    if likely:  # the one with the most likely name; of equals the first
         ranks = ["id", "identifier", "key"]
-        return min(named, key=lambda name: [*ranks, name.lower()].index(name.lower()))
+        return min(likely, key=lambda name: [*ranks, name.lower()].index(name.lower()))
     short = [
         c.name
-        for c in seen
+        for c in summaries
         if not unique[c.name]
         and all(isinstance(v, str) and len(v) <= _LONGEST_NAME and not is_number(v.strip()) for v in c.values)
     ]
     titles = [name for name in unique if not unique[name] and name.lower() == "title"]
     if titles and short[:1] in ([], titles[:1]):
-        first = seen[0].name  # distinct numbers in the first column are probably the names
+        first = summaries[0].name  # distinct numbers in the first column are probably the names
         return titles[0] if unique[first] else first
     if short:
         return short[0]
-    got = join_names(
-        f"{name} ({wrong or 'long texts or numbers: name it, if it is this one'})" for name, wrong in unique.items()
+    columns = join_names(
+        f"{name} ({reason or 'long texts or numbers: name it, if it is this one'})" for name, reason in unique.items()
     )
-    told = 'expected a column with another name in every row ("" where rows have none)'
-    raise ValueError(f"identifier: {told}, got {got}")
+    expected = 'expected a column with another name in every row ("" where rows have none)'
+    raise ValueError(f"identifier: {expected}, got {columns}")
 
 
 def _unique(column: _ColumnSummary) -> str:
@@ -238,10 +239,7 @@ def _unique(column: _ColumnSummary) -> str:
 
 
 def _kind(column: _ColumnSummary, limits: _Limits) -> tuple[str, str]:
-    """Return (the kind that `column` becomes: "number", "category", ...; the reason in words).
-
-    `limits` are the greatest numbers of buckets and levels.
-    """
+    """Return (the kind that `column` becomes, the reason in words)."""
     values = column.values
     if not values:
         return "ignored", "nothing in it"
@@ -260,20 +258,17 @@ def _kind(column: _ColumnSummary, limits: _Limits) -> tuple[str, str]:
             return "ignored", "the same everywhere" if different != {None} else "nothing in it"
         return "number", f"{len(different - {None})} different numbers"
     try:
-        written = [text(column.name, v) or "" for v in values]
+        texts = [text(column.name, v) or "" for v in values]
     except ValueError:
         return "ignored", "whole numbers too long to write"
-    return _kind_of_texts(column, written, len(numbers), limits)
+    return _kind_of_texts(column, texts, len(numbers), limits)
 
 
 def _kind_to_keep(column: _ColumnSummary, why: str, limits: _Limits) -> tuple[str, str]:
-    """Return the kind of a column that would be ignored for the reason `why` but must become a feature, and why.
-
-    Raise ValueError if it cannot become one.
-    """
+    """Return the kind of a column that would be ignored for the reason `why` but must become a feature, and why."""
     if column.values and all(isinstance(v, list | tuple | np.ndarray) for v in column.values):
-        kind, told = _kind_of_lists(column.values)
-        if kind == "vector" or told == "the same everywhere":
+        kind, reason = _kind_of_lists(column.values)
+        if kind == "vector" or reason == "the same everywhere":
             return "vector", f"asked for; {why}"
     elif why != "names the item" and column.values and not any(isinstance(v, str) for v in column.values):
         return "number", f"asked for; {why}"
@@ -286,48 +281,48 @@ def _kind_to_keep(column: _ColumnSummary, why: str, limits: _Limits) -> tuple[st
     raise ValueError(f"{column.name}: expected what can be a feature, got {why}")
 
 
-def _kind_of_texts(column: _ColumnSummary, written: list[str], numbers: int, limits: _Limits) -> tuple[str, str]:
-    n, different = len(written), len(set(written))
+def _kind_of_texts(column: _ColumnSummary, texts: list[str], numbers: int, limits: _Limits) -> tuple[str, str]:
+    n, different = len(texts), len(set(texts))
     if different == 1 and not column.missing:
         return "ignored", "the same everywhere"
-    if all(_DATE.fullmatch(t) for t in written):
+    if all(_DATE.fullmatch(t) for t in texts):
         return "ignored", "dates: make numbers of them, such as an age in days"
-    if all(t.startswith(("http://", "https://")) for t in written):
+    if all(t.startswith(("http://", "https://")) for t in texts):
         return "ignored", "addresses"
-    told = f"{different} different texts in {n} rows"
-    if 2 * different <= n and sum(map(len, written)) <= _LONGEST_LEVEL * n:
+    description = f"{different} different texts in {n} rows"
+    if 2 * different <= n and sum(map(len, texts)) <= _LONGEST_LEVEL * n:
         more = f", the {limits.max_levels} most frequent are levels" if different > limits.max_levels else ""
-        return "category", told + more
-    average = sum(len(words(t)) for t in written) / n
+        return "category", description + more
+    average = sum(len(words(t)) for t in texts) / n
     if average >= 2:
-        return "text", f"{told} of {average:.3g} words"
-    return "ignored", f"{told}, {f'{numbers} of them numbers, ' if numbers else ''}{TOO_FEW}"
+        return "text", f"{description} of {average:.3g} words"
+    return "ignored", f"{description}, {f'{numbers} of them numbers, ' if numbers else ''}{TOO_FEW}"
 
 
 def _kind_of_lists(values: Sequence[object]) -> tuple[str, str]:
     try:
-        found = {tuple(vector("", v) or ()) for v in values}
+        vectors = {tuple(vector("", v) or ()) for v in values}
     except ValueError:
-        return _kind_of_words([each for v in values if isinstance(v, list | tuple | np.ndarray) for each in v])
-    sizes = sorted({len(v) for v in found})
+        return _kind_of_words([entry for v in values if isinstance(v, list | tuple | np.ndarray) for entry in v])
+    sizes = sorted({len(v) for v in vectors})
     if len(sizes) > 1:
         return "ignored", f"lists of {sizes[0]} to {sizes[-1]} numbers"
-    if len(found) == 1:
+    if len(vectors) == 1:
         return "ignored", "the same everywhere"
     return "vector", f"lists of {sizes[0]} numbers"
 
 
-def _kind_of_words(found: Sequence[object]) -> tuple[str, str]:
-    if not all(isinstance(each, str) and len(each) <= _LONGEST_NAME for each in found):
+def _kind_of_words(entries: Sequence[object]) -> tuple[str, str]:
+    if not all(isinstance(entry, str) and len(entry) <= _LONGEST_NAME for entry in entries):
         return "ignored", "lists of something else than numbers or words"
-    different = len(set(found))
-    told = f"lists of {different} different words"
-    return ("category", told) if 2 * different <= len(found) else ("ignored", f"{told}, {TOO_FEW}")
+    different = len(set(entries))
+    description = f"lists of {different} different words"
+    return ("category", description) if 2 * different <= len(entries) else ("ignored", f"{description}, {TOO_FEW}")
 
 
-def _is_number(written: str) -> bool:
+def _is_number(string: str) -> bool:
     """Return True if a text is a finite number, or stands for a missing one."""
-    value = number_in(written.strip())
+    value = number_in(string.strip())
     return value is not None and not math.isinf(value)
 
 
@@ -335,11 +330,7 @@ def _is_number(written: str) -> bool:
 
 
 def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -> Column:
-    """Return `column` as a column of this kind; `why`: the reason for the kind, `limits`: greatest numbers of buckets
-    and levels.
-
-    Raise ValueError, naming the row, for a value that does not fit.
-    """
+    """Return `column` as a column of this kind. Raise ValueError, naming the row, for a value that does not fit."""
     read: Callable[[str, Any], Any] = {
         "number": number,
         "vector": vector,
@@ -352,59 +343,61 @@ def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -
             values.append(read(column.name, value))
         except ValueError as error:
             raise ValueError(f"row {i + 1}: {error}") from None
-    there = [value for value in values if value is not None]
-    about = {"name": column.name, "missing": len(values) - len(there), "why": why}
-    return _MAKE[kind](there, about, limits)
+    present = [value for value in values if value is not None]
+    common = {"name": column.name, "missing": len(values) - len(present), "why": why}
+    return _MAKE[kind](present, common, limits)
 
 
 def _anything(name: str, value: object) -> str | None:
     return value if value is None or isinstance(value, str) else describe_value(value)
 
 
-def _number(there: list[float], about: dict[str, Any], _: _Limits) -> Number:
-    if not there:
-        return Number(mean=0.0, scale=1.0, **about)
-    there = sorted(value + 0.0 for value in there)  # the last bits of a sum depend on the order; -0.0 is 0.0
-    low, high = there[0], there[-1]
+def _number(numbers: list[float], common: dict[str, Any], _: _Limits) -> Number:
+    if not numbers:
+        return Number(mean=0.0, scale=1.0, **common)
+    numbers = sorted(value + 0.0 for value in numbers)  # the last bits of a sum depend on the order; -0.0 is 0.0
+    low, high = numbers[0], numbers[-1]
     if low == high:  # a different value, if one comes, is then scaled by its relative change
-        return Number(mean=low, scale=abs(low) or 1.0, example=f"{low:g}", **about)
-    power, mean, scale = scaled_moments(np.array(there))
+        return Number(mean=low, scale=abs(low) or 1.0, example=f"{low:g}", **common)
+    power, mean, scale = scaled_moments(np.array(numbers))
     mean = min(max(_times(mean, power), low), high)
-    return Number(mean=mean, scale=_times(scale, power) or LEAST, example=f"{low:g} to {high:g}", **about)
+    return Number(mean=mean, scale=_times(scale, power) or LEAST, example=f"{low:g} to {high:g}", **common)
 
 
-def _vector(there: list[list[float]], about: dict[str, Any], _: _Limits) -> Vector:
-    size = len(there[0]) if there else 0
-    if any(len(each) != size for each in there) or not size:
-        got = " or ".join(str(n) for n in sorted({len(each) for each in there})[:2]) or "nothing in it"
-        raise ValueError(f"{about['name']}: expected lists of one length, 1 or more, got {got}")
-    power = math.frexp(max(abs(x) for each in there for x in each))[1]  # so that no square overflows or underflows
-    lengths = sorted(math.hypot(*(math.ldexp(x, -power) for x in each)) for each in there)
+def _vector(vectors: list[list[float]], common: dict[str, Any], _: _Limits) -> Vector:
+    size = len(vectors[0]) if vectors else 0
+    if any(len(components) != size for components in vectors) or not size:
+        got = " or ".join(str(n) for n in sorted({len(components) for components in vectors})[:2]) or "nothing in it"
+        raise ValueError(f"{common['name']}: expected lists of one length, 1 or more, got {got}")
+    power = math.frexp(max(abs(x) for components in vectors for x in components))[
+        1
+    ]  # so that no square overflows or underflows
+    lengths = sorted(math.hypot(*(math.ldexp(x, -power) for x in components)) for components in vectors)
     scale = math.hypot(*lengths) / math.sqrt(len(lengths))
-    return Vector(size=size, scale=_times(scale, power) or LEAST, example=f"{size} numbers", **about)
+    return Vector(size=size, scale=_times(scale, power) or LEAST, example=f"{size} numbers", **common)
 
 
-def _category(there: list[list[str]], about: dict[str, Any], limits: _Limits) -> Category:
-    counts = Counter(level for each in there for level in each)
+def _category(rows: list[list[str]], common: dict[str, Any], limits: _Limits) -> Category:
+    counts = Counter(level for row_levels in rows for level in row_levels)
     most = sorted(counts, key=lambda level: (-counts[level], level))[: limits.max_levels]
-    return Category(levels=tuple(sorted(most)), example=_short(most[0]) if most else "", **about)
+    return Category(levels=tuple(sorted(most)), example=_short(most[0]) if most else "", **common)
 
 
-def _text(there: list[str], about: dict[str, Any], limits: _Limits) -> Text:
-    counts = Counter(word for each in there for word in words(each))
+def _text(texts: list[str], common: dict[str, Any], limits: _Limits) -> Text:
+    counts = Counter(word for entry in texts for word in words(entry))
     most = [""] * limits.buckets
     for word in sorted(counts, key=lambda word: (-counts[word], word)):
-        at = bucket(word, limits.buckets)
-        most[at] = most[at] or word
-    return Text(words=tuple(most), example=_shortest(there), **about)
+        place = bucket(word, limits.buckets)
+        most[place] = most[place] or word
+    return Text(words=tuple(most), example=_shortest(texts), **common)
 
 
-def _prose(there: list[str], about: dict[str, Any], _: _Limits) -> Prose:
-    return Prose(example=_shortest(there), **about)
+def _prose(texts: list[str], common: dict[str, Any], _: _Limits) -> Prose:
+    return Prose(example=_shortest(texts), **common)
 
 
-def _ignore(there: list[str], about: dict[str, Any], _: _Limits) -> Ignored:
-    return Ignored(example=_shortest(there), **about)
+def _ignore(texts: list[str], common: dict[str, Any], _: _Limits) -> Ignored:
+    return Ignored(example=_shortest(texts), **common)
 
 
 _MAKE: dict[str, Callable[..., Column]] = {
@@ -429,6 +422,6 @@ def _shortest(texts: Sequence[str]) -> str:
     return _short(min(texts, key=lambda t: (len(t), t), default=""))
 
 
-def _short(given: str) -> str:
-    line = " ".join(given.split())
+def _short(string: str) -> str:
+    line = " ".join(string.split())
     return line if len(line) <= 60 else line[:57] + "..."

@@ -157,10 +157,7 @@ _LAST = 3
 
 
 class StyleMeasures(NamedTuple):
-    """What is measured of one text.
-
-    `counts` has the number of each of FEATURES, in their order; for a size it is the number of words (length) and
-    of sentences."""
+    """What is measured of one text."""
 
     words: int
     """how many words it has; of scripts without spaces, letters"""
@@ -173,8 +170,8 @@ class StyleMeasures(NamedTuple):
 
 def measure(text: str) -> StyleMeasures:
     """Return what the features of style are of a `text`, in a time that grows as its length."""
-    each = words(text)
-    n, counted = len(each), Counter(each)
+    tokens = words(text)
+    n, counted = len(tokens), Counter(tokens)
     heads, ends = Counter[str](), Counter[str]()
     for word, count in counted.items():
         head, _, end = word.partition("'")
@@ -184,8 +181,8 @@ def measure(text: str) -> StyleMeasures:
         n += len(_LETTERS.findall(text))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
 
-    def among(known: frozenset[str], of: Counter[str] = counted) -> int:
-        return sum(of[word] for word in known)
+    def among(vocabulary: frozenset[str], counter: Counter[str] = counted) -> int:
+        return sum(counter[word] for word in vocabulary)
 
     counts = (
         n,
@@ -252,8 +249,8 @@ def compare(draft: StyleMeasures, edited: StyleMeasures) -> list[StyleChange | N
     changes: list[StyleChange | None] = [StyleChange(longer, longer, n, m)]
     changes.append(StyleChange(slower, slower, n / sentences[0], m / sentences[1]))
     for feature, k, j in zip(FEATURES[SIZES:], before[SIZES:], after[SIZES:]):
-        known = english or not feature.english
-        changes.append(StyleChange(_sign(j - k), _adjusted(k, j, n, m), k, j) if known else None)
+        applies = english or not feature.english
+        changes.append(StyleChange(_sign(j - k), _adjusted(k, j, n, m), k, j) if applies else None)
     return changes
 
 

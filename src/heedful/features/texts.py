@@ -115,29 +115,29 @@ def hash_words(text: str, buckets: int) -> list[tuple[int, float]]:
 
     The root makes the value grow more slowly than the count, and gives the vector of values the length 1 for all texts.
     """
-    each = words(text)
-    counts = Counter(bucket(word, buckets) for word in each)
-    return [(place, math.sqrt(count / len(each))) for place, count in counts.items()]
+    tokens = words(text)
+    counts = Counter(bucket(word, buckets) for word in tokens)
+    return [(place, math.sqrt(count / len(tokens))) for place, count in counts.items()]
 
 
 def traits(text: str) -> list[float]:
     """Return the measured values of the style of a text, such as its length, one for each of TRAITS in their order,
     before subtracting the mean and dividing by the scale.
     """
-    each = words(text)
-    counts = Counter(each)
+    tokens = words(text)
+    counts = Counter(tokens)
     heads = Counter[str]()
     for word, count in counts.items():
         heads[word.partition("'")[0]] += count
     sentences = count_sentences(text)
-    n = len(each)
+    n = len(tokens)
 
     def rate(times: int, of: int, more: int) -> float:
         """Return `times` per hundred of `of` + `more`; `more` prevents one word alone from being 100 percent."""
         return 100 * times / (of + more)
 
-    def words_in(known: frozenset[str], of: Counter[str]) -> float:
-        return rate(sum(of[word] for word in known), n, 50)
+    def words_in(vocabulary: frozenset[str], of: Counter[str]) -> float:
+        return rate(sum(of[word] for word in vocabulary), n, 50)
 
     contracted = sum(count for word, count in counts.items() if is_contracted(word))
     return [

@@ -84,18 +84,18 @@ def reachable(args: tuple[Any, ...], *names: str) -> list[pytypes.ModuleType]:
     start = {type(p).__module__ for a in args for p in _parts(a)}
     start |= {*names, "heedful.core.fold", "heedful.jit.kernel", "heedful.jit.overloads", __name__}
     roots = {name.split(".")[0] for name in start} - {"builtins", "numpy"}
-    found: dict[str, pytypes.ModuleType] = {}
+    modules: dict[str, pytypes.ModuleType] = {}
     waiting = sorted(start)
     while waiting:
         module = sys.modules.get(waiting.pop())
-        if module is None or module.__name__ in found or not _is_own_code(module, roots):
+        if module is None or module.__name__ in modules or not _is_own_code(module, roots):
             continue
-        found[module.__name__] = module
+        modules[module.__name__] = module
         for value in list(vars(module).values()):
             name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
-            if isinstance(name, str) and name not in found:
+            if isinstance(name, str) and name not in modules:
                 waiting.append(name)
-    return [found[name] for name in sorted(found)]
+    return [modules[name] for name in sorted(modules)]
 
 
 def _code(value: Any, within: tuple[Any, ...] = ()) -> Iterator[bytes]:
@@ -245,9 +245,7 @@ def _folder(key: str) -> str:
 
 
 def _load_or_compile(key: str, signature: Any, source: str) -> Callable[..., Any]:
-    """Return the loop with the cache key `key`, loaded from disk or compiled for the numba types `signature`.
-
-    `source` is the text of its module. Damaged files are deleted and made again."""
+    """Return the loop with the cache key `key`, loaded from disk or made of `source` again if damaged or missing."""
     folder = cache_directory() / _folder(key)
     try:
         loop: Any = _import_generated(folder, source)
@@ -324,9 +322,7 @@ def _nameless(modules: list[pytypes.ModuleType]) -> bool:
 def _key(
     args: tuple[Any, ...], signature: Any, modules: list[pytypes.ModuleType], f: Callable[..., Any] | None = None
 ) -> str:
-    """Return the cache key (hex) of the loop with arguments `args` of the numba types `signature`: a digest of
-    everything that the compiled code depends on, including the source code of `modules`. `f` is the kernel that it
-    calls, None for `fold.run`."""
+    """Return a digest (hex) of everything that the compiled code of `f` (None: `fold.run`) with `args` depends on."""
     named = [f"{type(p).__module__}.{type(p).__qualname__}" for a in args for p in _parts(a)]
     versions = (sys.version, numba.__version__, np.__version__, sorted(OPTIONS.items()))
     of = "" if f is None else f" {f.__module__}.{f.__qualname__}"

@@ -50,8 +50,8 @@ def _fetch_row(typingctx: Any, X: Any, j: Any) -> Any:
         n, zero = builder.extract_value(x.shape, 1), context.get_constant(types.intp, 0)
         row = builder.gep(x.data, [builder.mul(args[1], n)])
         size = builder.mul(n, context.get_constant(types.intp, sig.args[0].dtype.bitwidth // 8))
-        with cgutils.for_range_slice(builder, zero, size, context.get_constant(types.intp, 64)) as (at, _):
-            _prefetch(builder, row, at, 3)
+        with cgutils.for_range_slice(builder, zero, size, context.get_constant(types.intp, 64)) as (index, _):
+            _prefetch(builder, row, index, 3)
         last = builder.sub(size, context.get_constant(types.intp, 1))
         _prefetch(builder, row, last, 3)  # a row that begins inside a cache line may end in one more
         return context.get_dummy_value()
@@ -83,16 +83,16 @@ def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) ->
         if x_type.ndim == 2:
             row = builder.gep(row, [builder.mul(args[1], builder.extract_value(x.shape, 1))])
 
-        def load(data: Any, array: Any, at: Any) -> Any:
+        def load(data: Any, array: Any, index: Any) -> Any:
             element = ir.FloatType() if array.dtype == types.float32 else double
-            vector = builder.load(builder.bitcast(builder.gep(data, [at]), ir.VectorType(element, 8).as_pointer()))
+            vector = builder.load(builder.bitcast(builder.gep(data, [index]), ir.VectorType(element, 8).as_pointer()))
             vector.align = array.dtype.bitwidth // 8
             if x_type.ndim == 2 and data is row:  # rows follow each other; memory is slower than the sum
-                _prefetch(builder, builder.gep(data, [at]), context.get_constant(types.intp, _AHEAD), 2)
+                _prefetch(builder, builder.gep(data, [index]), context.get_constant(types.intp, _AHEAD), 2)
             return vector if element is double else builder.fpext(vector, lanes)
 
-        def product(at: Any) -> Any:
-            return builder.fmul(load(row, x_type, at), load(w.data, w_type, at))
+        def product(index: Any) -> Any:
+            return builder.fmul(load(row, x_type, index), load(w.data, w_type, index))
 
         def every_other(vector: Any, offset: int) -> Any:
             picks = [2 * i + offset for i in range(vector.type.count // 2)]

@@ -38,12 +38,12 @@ def _module_names() -> Iterator[str]:
 def modules_by_name() -> dict[str, str]:
     """Return a mapping from the name of every class and function that modules of learners define to the full name of
     its module. Sources are read, not imported."""
-    found: dict[str, str] = {}
+    modules: dict[str, str] = {}
     for name in _module_names():
         spec = find_spec(name)
         source = spec.loader.get_source(name) if spec and isinstance(spec.loader, InspectLoader) else None
-        found = dict.fromkeys(_DEFINED.findall(source or ""), name) | found
-    return found
+        modules = dict.fromkeys(_DEFINED.findall(source or ""), name) | modules
+    return modules
 
 
 def __getattr__(name: str) -> Any:

@@ -65,13 +65,11 @@ class Offset(NamedTuple):
 
 
 class PersonalState(NamedTuple):
-    """The state of `Personal`: the state of the learner that all people share (`shared`), one person's offset (`own`),
-    and the number of instances whose true rank this person gave (`lessons`).
-    """
+    """The state of `Personal`: that of the learner that all people share, and one person's offset."""
 
     shared: Any
     """the state of the shared learner"""
-    own: Offset
+    offset: Offset
     lessons: int
     """the number of instances whose true rank this person has given"""
 
@@ -100,12 +98,10 @@ class Personal(NamedTuple):
 
     @property
     def n_features(self) -> int:
-        """The number of features N, that of the shared learner."""
         return self.learner.n_features
 
     @property
     def space(self) -> Ranks:
-        """The space of ranks of the shared learner."""
         return self.learner.space
 
     def init(self, rng: np.random.Generator) -> PersonalState:
@@ -115,20 +111,15 @@ class Personal(NamedTuple):
         return PersonalState(self.learner.init(rng), self.nobody(), 0)
 
     def propose(self, state: PersonalState, x: Floats, rng: np.random.Generator) -> int:
-        """Return the rank, 1 to k, predicted for this person and the instance `x` (N,), N features. `rng` is not
-        used."""
-        s = self._score(state.shared, state.own, self.share(state.lessons), x)
+        s = self._score(state.shared, state.offset, self.share(state.lessons), x)
         return int(ranks(np.array([s]), self.learner.thresholds(state.shared))[0])
 
     def update(self, state: PersonalState, x: Floats, y: int, feedback: int) -> PersonalState:
-        """Return the state after the true rank `feedback` of the instance `x` (N,) with N features, for which `y` was
-        predicted: first the offset takes a step, then the shared learner.
-
-        The offset is a new one, so that the offset in `state` can still be read.
-        """
+        """First the offset takes a step, then the shared learner. The offset is a new one, so that the offset in
+        `state` can still be read."""
         n = state.lessons + 1
-        own = self._step(state.shared, state.own, self.share(n), x, feedback)
-        return PersonalState(self.learner.update(state.shared, x, y, feedback), own, n)
+        offset = self._step(state.shared, state.offset, self.share(n), x, feedback)
+        return PersonalState(self.learner.update(state.shared, x, y, feedback), offset, n)
 
     def nobody(self) -> Offset:
         """Return the offset of a person who has not given any rank yet: v = 0 and a = 0, so that their scores are the
@@ -140,17 +131,17 @@ class Personal(NamedTuple):
         given the true rank of `lessons` instances."""
         return lessons / (lessons + self.shrink)
 
-    def _score(self, shared: object, own: Offset, c: float, x: Floats) -> float:
-        return float(scores(x[None, :], self.learner.weights(shared) + c * own.v)[0]) - c * own.a
+    def _score(self, shared: object, offset: Offset, c: float, x: Floats) -> float:
+        return float(scores(x[None, :], self.learner.weights(shared) + c * offset.v)[0]) - c * offset.a
 
-    def _step(self, shared: object, own: Offset, c: float, x: Floats, rank: int) -> Offset:
+    def _step(self, shared: object, offset: Offset, c: float, x: Floats, rank: int) -> Offset:
         b = self.learner.thresholds(shared)
-        s = self._score(shared, own, c, x)
+        s = self._score(shared, offset, c, x)
         if int(ranks(np.array([s]), b)[0]) == rank:
-            return own
+            return offset
         signs = np.where(np.arange(1, b.size + 1) < rank, 1.0, -1.0)
         total = float(signs[(s - b) * signs <= 0.0].sum())
-        return Offset(own.v + total * x, own.a - total)
+        return Offset(offset.v + total * x, offset.a - total)
 
 
 def ranks(s: Array, thresholds: Array) -> Ints:

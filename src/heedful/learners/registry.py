@@ -32,7 +32,7 @@ METHODS = ("init", "propose", "update")
 ALIASES = {"batch": ("perceptron", {"batch": "10"})}
 """names of a learner with preset parameters: name -> (learner, the parameters that it sets)"""
 
-_OWN = re.compile(r"(?P<place>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<given>.*))?", re.DOTALL)
+_OWN = re.compile(r"(?P<place>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<assignments>.*))?", re.DOTALL)
 _DOCSTRING = re.compile(r"(?P<title>[^:]+): (?P<source>.+?)\.? Interaction: (?P<interaction>\w+)\.?", re.DOTALL)
 _OWN_MODULE = "heedful_own_"
 """how the name of the module of a user's own file begins"""
@@ -108,8 +108,8 @@ def is_packaged(name: str) -> bool:
     """Return True if `name` means a learner of this package: its short name, its full name or an alias."""
     if name in ALIASES or _find_packaged(name) is not None:
         return True
-    known = find_learners()
-    return name in known or name in {kebab(cls.__name__) for cls in known.values()}
+    classes = find_learners()
+    return name in classes or name in {kebab(cls.__name__) for cls in classes.values()}
 
 
 def is_own(spec: str) -> bool:
@@ -132,10 +132,10 @@ def summarise(cls: type) -> LearnerSummary:
 def _find_packaged(name: str) -> type | None:
     """Return the only learner class of the package with the short or full name `name`; None if there are none or
     several. Only modules that define such a name are imported."""
-    called = (each for each in learners.modules_by_name() if name in (kebab(each), _short(each)))
-    classes = [getattr(learners, each) for each in called]
-    found = [cls for cls in classes if not why_not_learner(cls)]
-    return found[0] if len(found) == 1 else None
+    names = (class_name for class_name in learners.modules_by_name() if name in (kebab(class_name), _short(class_name)))
+    classes = [getattr(learners, class_name) for class_name in names]
+    matching = [cls for cls in classes if not why_not_learner(cls)]
+    return matching[0] if len(matching) == 1 else None
 
 
 def _learners_of(module: ModuleType) -> list[type]:
@@ -163,41 +163,40 @@ def learner_class(name: str) -> type:
 def _resolve(spec: str) -> tuple[str, Any, str, dict[str, str]]:
     """Split the text `spec` of a learner: return (its name, its class, the text of its parameters, the parameters that
     an alias sets)."""
-    name, _, given = spec.strip().partition(":")
+    name, _, assignments = spec.strip().partition(":")
     target, preset = ALIASES.get(name, (name, {}))
     if (cls := _find_packaged(target)) is not None:
-        return name, cls, given, preset
-    known = find_learners()
-    full = {kebab(cls.__name__): cls for cls in known.values()}
-    if target in known or target in full:
-        return name, known.get(target) or full[target], given, preset
-    own = _OWN.fullmatch(spec.strip())
-    if own:
-        head = f"{own['place']}:{own['name']}"
-        module = _import_file(own["place"]) if own["place"].endswith(".py") else _import_named(own["place"], known)
-        return head, _class_of(module, own["name"], own["place"]), own["given"] or "", {}
+        return name, cls, assignments, preset
+    classes = find_learners()
+    full = {kebab(cls.__name__): cls for cls in classes.values()}
+    if target in classes or target in full:
+        return name, classes.get(target) or full[target], assignments, preset
+    match = _OWN.fullmatch(spec.strip())
+    if match:
+        head = f"{match['place']}:{match['name']}"
+        module = (
+            _import_file(match["place"]) if match["place"].endswith(".py") else _import_named(match["place"], classes)
+        )
+        return head, _class_of(module, match["name"], match["place"]), match["assignments"] or "", {}
     if name.endswith(".py") or spec.strip().endswith(".py"):
         raise ValueError(f"learner: expected {spec}:Class, the learner's class after the file, got {spec!r}")
-    raise UnknownLearner(name, sorted([*known, *ALIASES]), full)
+    raise UnknownLearner(name, sorted([*classes, *ALIASES]), full)
 
 
 def _class_of(module: ModuleType, name: str, place: str) -> type:
-    there = [cls.__name__ for cls in _learners_of(module)]
+    names = [cls.__name__ for cls in _learners_of(module)]
     if not hasattr(module, name):
-        has = f"it has {', '.join(there)}" if there else "it has no learner"
-        raise ValueError(f"{place}: expected a class {name}, got none; {has}{did_you_mean(name, there)}")
+        has = f"it has {', '.join(names)}" if names else "it has no learner"
+        raise ValueError(f"{place}: expected a class {name}, got none; {has}{did_you_mean(name, names)}")
     cls = getattr(module, name)
-    if (wrong := why_not_learner(cls)) and not is_rule(cls):
-        raise ValueError(f"{place}: {name}: expected a NamedTuple with init, propose and update, but it {wrong}")
+    if (reason := why_not_learner(cls)) and not is_rule(cls):
+        raise ValueError(f"{place}: {name}: expected a NamedTuple with init, propose and update, but it {reason}")
     return cls  # type: ignore[no-any-return]
 
 
 def _import_file(place: str) -> ModuleType:
     """Return the module in the file `place`, imported under a name made from its path, so that compiled code finds it
-    again.
-
-    Raise FileNotFoundError if there is no such file; raise ValueError if it cannot be imported.
-    """
+    again."""
     path = Path(place).expanduser().resolve()
     if not path.is_file():
         raise FileNotFoundError(f"{place}: no such file; expected FILE.py:Class")
@@ -217,12 +216,12 @@ def _import_file(place: str) -> ModuleType:
     return module
 
 
-def _import_named(name: str, known: Iterable[str]) -> ModuleType:
+def _import_named(name: str, names: Iterable[str]) -> ModuleType:
     _importable(os.getcwd())
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        hint = did_you_mean(name, known)
+        hint = did_you_mean(name, names)
         raise ValueError(f"{name}: expected a module that can be imported, got {_in_words(error)}{hint}") from error
 
 
@@ -283,7 +282,7 @@ def _pack(value: object) -> tuple[str, Any, Any]:
     it is.
     """
     if isinstance(value, Mapping):
-        return "mapping", "", [(key, _pack(each)) for key, each in value.items()]
+        return "mapping", "", [(key, _pack(part)) for key, part in value.items()]
     module = sys.modules.get(type(value).__module__)
     if isinstance(value, tuple) and module is not None and module.__name__.startswith(_OWN_MODULE):
         return "own", f"{module.__file__}:{type(value).__name__}", [_pack(part) for part in value]
@@ -315,14 +314,14 @@ def make_learner(spec: str, *, n_features: int, space: Any, **defaults: object) 
     Raise ValueError, naming the field, for an unknown field, a value of another type, and a field without a value;
     raise the errors of `learner_class` for the name.
     """
-    name, cls, given, preset = _resolve(spec)
+    name, cls, assignments, preset = _resolve(spec)
     if is_rule(cls):
-        return OnlineConvex(n_features, space, _build(name, cls, _parse(name, given), {}))
+        return OnlineConvex(n_features, space, _build(name, cls, _parse(name, assignments), {}))
     filled = {field: value for field, value in defaults.items() if field not in cls._field_defaults}
     filled |= {"n_features": n_features, "space": space}
     if isinstance(space, Ranks):
         filled["n_ranks"] = space.k
-    return _build(name, cls, preset | _parse(name, given), filled)
+    return _build(name, cls, preset | _parse(name, assignments), filled)
 
 
 def make_user(spec: str) -> Any:
@@ -333,10 +332,10 @@ def make_user(spec: str) -> Any:
     """
     from heedful.worlds.users import USERS
 
-    name, _, given = spec.strip().partition(":")
+    name, _, assignments = spec.strip().partition(":")
     if name not in USERS:
         raise ValueError(f"user: expected {', '.join(USERS)}, got {name!r}{did_you_mean(name, USERS)}")
-    user = _build(name, USERS[name], _parse(name, given), {})
+    user = _build(name, USERS[name], _parse(name, assignments), {})
     try:
         user.check()
     except ValueError as error:
@@ -344,11 +343,11 @@ def make_user(spec: str) -> Any:
     return user
 
 
-def _parse(name: str, given: str) -> dict[str, str]:
-    """Parse the text `given`, `a=1,b=2`, into a mapping from fields to texts. Raise ValueError, beginning with `name`,
-    if it has another form or a field twice."""
+def _parse(name: str, assignments: str) -> dict[str, str]:
+    """Parse the text `assignments`, `a=1,b=2`, into a mapping from fields to texts. Raise ValueError, beginning with
+    `name`, if it has another form or a field twice."""
     values: dict[str, str] = {}
-    for part in given.split(",") if given.strip() else []:
+    for part in assignments.split(",") if assignments.strip() else []:
         field, equals, value = (piece.strip() for piece in part.partition("="))
         if not (field and equals and value):
             raise ValueError(f"{name}: parameters: expected FIELD=VALUE, separated by commas, got {part!r}")
@@ -364,17 +363,17 @@ def parameters(spec: str, fields: Mapping[str, object]) -> dict[str, Any]:
 
     Raise ValueError for an unknown field or a value of another type.
     """
-    name, _, given = spec.strip().partition(":")
-    texts = _parse(name, given)
+    name, _, assignments = spec.strip().partition(":")
+    texts = _parse(name, assignments)
     for field in texts:
         if field not in fields:
             raise ValueError(f"{name}: expected {', '.join(fields)}, got {field!r}{did_you_mean(field, fields)}")
     return {field: _convert(f"{name}: {field}", text, fields[field]) for field, text in texts.items()}
 
 
-def _build(name: str, cls: Any, given: Mapping[str, str], filled: Mapping[str, Any]) -> Any:
+def _build(name: str, cls: Any, texts: Mapping[str, str], filled: Mapping[str, Any]) -> Any:
     fields = [field for field in cls._fields if field not in _FROM_DATA]
-    for field in given:
+    for field in texts:
         if field in _FROM_DATA and field in cls._fields:
             raise ValueError(f"{name}: {field}: it comes from the data and cannot be given")
         if field not in fields:
@@ -382,7 +381,7 @@ def _build(name: str, cls: Any, given: Mapping[str, str], filled: Mapping[str, A
             raise ValueError(f"{name}: {expected}, got {field!r}{did_you_mean(field, fields)}")
     hints = typing.get_type_hints(cls)
     values = {field: value for field, value in filled.items() if field in cls._fields}
-    values |= {field: _convert(f"{name}: {field}", text, hints.get(field)) for field, text in given.items()}
+    values |= {field: _convert(f"{name}: {field}", text, hints.get(field)) for field, text in texts.items()}
     missing = [field for field in cls._fields if field not in values and field not in cls._field_defaults]
     if missing:
         raise ValueError(f"{name}: {', '.join(missing)}: expected a value, got none; write {name}:{missing[0]}=VALUE")

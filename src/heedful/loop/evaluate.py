@@ -400,7 +400,7 @@ class _Clicks:
         either order at random."""
         if not self._rows.n:
             return []
-        places = examination.known_places(self._clicks)
+        places = examination.reliable_places(self._clicks)
         there = "" if places == 1 else f" at the first {places} places"
         remedy = CLICKS.remedy if examination.pair_clicks(self._clicks)[0] else remedy
         measure = CLICKS._replace(about=CLICKS.about.format(places=there), remedy=remedy)

@@ -420,7 +420,7 @@ class Requests:
             raise ValueError(f"expected {expected}, got another field: {describe(strange[0])}")
         if encoded:
             return check_encoded_row("query_features", candidate["query_features"], query.size)
-        return query.encode(candidate, self.unknown, whole=True)
+        return query.encode(candidate, self.unknown, complete=True)
 
     def _context(self, context: object) -> Features:
         if context is not None and not isinstance(context, Mapping):

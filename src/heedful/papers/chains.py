@@ -44,21 +44,21 @@ def _signs(outcome: Outcome, label: str) -> Array:
 
 
 def mostly_better(labels: tuple[str, ...]) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in each of the conditions `labels`
-    significantly more query chains are better than worse, by the sign test.
+    """Check that in each of the conditions `labels` significantly more query chains are better than worse, by the sign
+    test.
 
     Several rankings of a chain count as one observation: the sign of the number of better less that of worse ones.
     """
 
     def check(outcome: Outcome) -> Verdict:
-        found, words = [], []
+        conclusions, words = [], []
         for label in labels:
             net = _signs(outcome, label).sum(axis=1)
             better, worse = int((net > 0).sum()), int((net < 0).sum())
             p = _sign_test(better, worse)
-            found.append(_more(better, worse, p, len(labels)))
+            conclusions.append(_more(better, worse, p, len(labels)))
             words.append(f"{label}: {better} better, {worse} worse of {net.size} chains, p = {p:.2g}")
-        conclusion = FAILS if FAILS in found else HOLDS if found == [HOLDS] * len(found) else OPEN
+        conclusion = FAILS if FAILS in conclusions else HOLDS if conclusions == [HOLDS] * len(conclusions) else OPEN
         return Verdict(conclusion, "; ".join(words))
 
     return check
@@ -78,20 +78,19 @@ def _more(better: int, worse: int, p: float, tests: int) -> Conclusion:
     return FAILS if worse > better and p < SIGNIFICANT / tests else OPEN
 
 
-def about_as_often(label: str, better: float, worse: float, room: float = ROOM) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: on the curve labelled `label`, the shares
-    of rankings that are better and that are worse than the one shown equal the paper's shares `better` and `worse` (0
-    to 1), within `room` either way. For the test, each query chain is one observation.
-    """
+def about_as_often(label: str, better: float, worse: float) -> Check:
+    """Check that on the curve labelled `label`, the shares of rankings that are better and that are worse than the one
+    shown equal the paper's shares `better` and `worse` (0 to 1), within 0.1 (ROOM) either way. For the test, each query
+    chain is one observation."""
 
     def check(outcome: Outcome) -> Verdict:
         signs = _signs(outcome, label)
         parts, words = dict[str, Part](), []
         for name, sign, paper in (("better", 1, better), ("worse", -1, worse)):
             share = (signs == sign).mean(axis=1)
-            parts[name] = Part(paired_t_test(share, np.full(share.size, paper)), -room, room)
-            wide = reach(parts[name].found)
-            expected = f"paper {percentage(paper)}, expected ±{percentage(room)}"
+            parts[name] = Part(paired_t_test(share, np.full(share.size, paper)), -ROOM, ROOM)
+            wide = reach(parts[name].test)
+            expected = f"paper {percentage(paper)}, expected ±{percentage(ROOM)}"
             words.append(f"{name} {percentage(share.mean())} ± {percentage(wide)} ({expected})")
         listed = f"{', '.join(words)}, equal {percentage((signs == 0).mean())}; 95 % intervals over {len(signs)} chains"
         return Verdict(all_hold(list(parts.values())), listed, weakest(parts)[0])
@@ -99,10 +98,9 @@ def about_as_often(label: str, better: float, worse: float, room: float = ROOM) 
     return check
 
 
-def as_often_unchanged(label: str, share: float, room: float = ROOM) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: of the rankings on the curve labelled
-    `label` after whose clicks the DCG was the same, the share `share` (0 to 1) had clicks that left the ranking itself
-    unchanged, as in the paper, within `room` either way.
+def as_often_unchanged(label: str, share: float) -> Check:
+    """Check that of the rankings on the curve labelled `label` after whose clicks the DCG was the same, the share
+    `share` (0 to 1) had clicks that left the ranking itself unchanged, as in the paper, within 0.1 (ROOM) either way.
 
     For the test, each query chain is one observation, so the share is a ratio of means.
     """
@@ -113,13 +111,13 @@ def as_often_unchanged(label: str, share: float, room: float = ROOM) -> Check:
         cases = equal.sum(axis=1)
         if not cases.any():
             return Verdict(OPEN, "every ranking gained or lost")
-        found = same.sum() / cases.sum()
+        observed = same.sum() / cases.sum()
         part = Part(
-            paired_t_test((same - found * cases) / cases.mean() + found, np.full(cases.size, share)), -room, room
+            paired_t_test((same - observed * cases) / cases.mean() + observed, np.full(cases.size, share)), -ROOM, ROOM
         )
-        expected = f"paper {percentage(share)}, expected ±{percentage(room)}"
-        words = f"{percentage(found)} ± {percentage(reach(part.found))} of {cases.sum()} ({expected}); "
-        return Verdict(part.conclusion(), f"{words}95 % interval over {cases.size} chains", part.found)
+        expected = f"paper {percentage(share)}, expected ±{percentage(ROOM)}"
+        words = f"{percentage(observed)} ± {percentage(reach(part.test))} of {cases.sum()} ({expected}); "
+        return Verdict(part.conclusion(), f"{words}95 % interval over {cases.size} chains", part.test)
 
     return check
 

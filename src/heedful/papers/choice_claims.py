@@ -35,9 +35,9 @@ EVEN = 0.01
 most this."""
 
 
-def ends(ran: LineResult) -> Array:
-    """Return the final value of each run (runs,) of a curve, from its results `ran`."""
-    return ran.regrets[:, -1]
+def ends(result: LineResult) -> Array:
+    """Return the final value of each run (runs,) of a curve, from its results `result`."""
+    return result.regrets[:, -1]
 
 
 def with_error(values: Array) -> str:
@@ -48,84 +48,77 @@ def with_error(values: Array) -> str:
 
 
 def near(panel: str, label: str, paper: float) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: the final mean of the curve labelled
-    `label` of the panel `panel` differs from the paper's number `paper` by at most .02 (NEAR).
-    """
+    """Check that the final mean of the curve labelled `label` of the panel `panel` differs from the paper's number
+    `paper` by at most .02 (NEAR)."""
 
     def check(outcome: Outcome) -> Verdict:
         values = ends(outcome[panel][label])
         part = Part(paired_t_test(values, np.full(values.size, paper)), -NEAR, NEAR)
-        words = f"{with_error(values)}: {part.found.difference:+.3f}, expected ±{NEAR:.2f}; {describe_interval(part)}"
-        return Verdict(part.conclusion(), words, part.found)
+        words = f"{with_error(values)}: {part.test.difference:+.3f}, expected ±{NEAR:.2f}; {describe_interval(part)}"
+        return Verdict(part.conclusion(), words, part.test)
 
     return check
 
 
 def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, each of
-    the curves labelled `ours` ends lower than each of the curves labelled `others`.
-    """
+    """Check that, in the plot with the key `panel`, each of the curves labelled `ours` ends lower than each of the
+    curves labelled `others`."""
 
     def check(outcome: Outcome) -> Verdict:
         values = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
         parts = {f"{a} less {b}": below(values[a], values[b]) for a in ours for b in others}
-        found, told = weakest(parts)
+        test, detail = weakest(parts)
         listed = ", ".join(f"{label} {value.mean():.3f}" for label, value in values.items())
-        return Verdict(all_hold(list(parts.values())), f"{listed}; {told}", found)
+        return Verdict(all_hold(list(parts.values())), f"{listed}; {detail}", test)
 
     return check
 
 
 def even(panel: str, a: str, b: str) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    final means of the curves labelled `a` and `b` differ by at most .01 (EVEN).
-    """
+    """Check that, in the plot with the key `panel`, the final means of the curves labelled `a` and `b` differ by at
+    most .01 (EVEN)."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (ends(outcome[panel][label]) for label in (a, b))
         part = Part(paired_t_test(u, v), -EVEN, EVEN)
         words = f"{a} {u.mean():.3f}, {b} {v.mean():.3f}, expected ±{EVEN:.2f}: {describe_interval(part)}"
-        return Verdict(part.conclusion(), words, part.found)
+        return Verdict(part.conclusion(), words, part.test)
 
     return check
 
 
 def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, at
-    least one of the curves labelled `some` ends at most .01 (EVEN) higher than the curve labelled `b`.
-    """
+    """Check that, in the plot with the key `panel`, at least one of the curves labelled `some` ends at most .01 (EVEN)
+    higher than the curve labelled `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         other = ends(outcome[panel][b])
         parts = {a: Part(paired_t_test(ends(outcome[panel][a]), other), high=EVEN) for a in some}
-        least = min(parts, key=lambda label: parts[label].found.difference)
-        words = f"{least} {other.mean() + parts[least].found.difference:.3f}, {b} {other.mean():.3f}, "
+        least = min(parts, key=lambda label: parts[label].test.difference)
+        words = f"{least} {other.mean() + parts[least].test.difference:.3f}, {b} {other.mean():.3f}, "
         words += f"expected at most {EVEN:+.2f}: {describe_interval(parts[least])}"
-        return Verdict(one_holds(list(parts.values())), words, parts[least].found)
+        return Verdict(one_holds(list(parts.values())), words, parts[least].test)
 
     return check
 
 
 def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, each of
-    the curves labelled `ours` takes less time than each of the curves labelled `others`; the values of these curves are
-    seconds.
-    """
+    """Check that, in the plot with the key `panel`, each of the curves labelled `ours` takes less time than each of the
+    curves labelled `others`; the values of these curves are seconds."""
 
     def check(outcome: Outcome) -> Verdict:
-        took = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
-        parts = {f"{a} less {b}": below(took[a], took[b]) for a in ours for b in others}
-        found, told = weakest(parts)
-        listed = ", ".join(f"{label} {seconds.mean():.3g} s" for label, seconds in took.items())
-        return Verdict(all_hold(list(parts.values())), f"{listed}; {told}", found)
+        durations = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
+        parts = {f"{a} less {b}": below(durations[a], durations[b]) for a in ours for b in others}
+        test, detail = weakest(parts)
+        listed = ", ".join(f"{label} {seconds.mean():.3g} s" for label, seconds in durations.items())
+        return Verdict(all_hold(list(parts.values())), f"{listed}; {detail}", test)
 
     return check
 
 
 def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int = -1, least: int = 0) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: of the pairs of one of `panels` and one
-    of `models`, the acquisition function `a` is significantly better than `b` in at least `least`, and significantly
-    worse in at most `most` (-1: any number).
+    """Check that of the pairs of one of `panels` and one of `models`, the acquisition function `a` is significantly
+    better than `b` in at least `least`, and significantly worse in at most `most` (-1: any number).
 
     The claim fails if more than `most` are significantly worse at level 0.05 / their number, so that none is by chance,
     or if so many are that `least` cannot be reached. It cannot be told if too few are better or worse.
@@ -155,61 +148,57 @@ def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int
 
 def _swap(part: Part) -> Part:
     """Return a part of a claim that a difference is above 0, from a part that it is below 0."""
-    return Part(part.found, low=0.0)
+    return Part(part.test, low=0.0)
 
 
 def throughout(panel: str, a: str, b: str) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    curve labelled `a` is lower than the curve labelled `b` at the start and after every question.
-    """
+    """Check that, in the plot with the key `panel`, the curve labelled `a` is lower than the curve labelled `b` at the
+    start and after every question."""
 
     def check(outcome: Outcome) -> Verdict:
-        one, other = (outcome[panel][label].regrets for label in (a, b))
-        parts = {f"after {i}": below(u, v) for i, (u, v) in enumerate(zip(one.T, other.T))}
-        found, told = weakest(parts)
-        apart = (one - other).mean(axis=0)
-        words = f"{a} less {b}, from {apart.min():+.3f} to {apart.max():+.3f}; {told}"
-        return Verdict(all_hold(list(parts.values())), words, found)
+        lower, upper = (outcome[panel][label].regrets for label in (a, b))
+        parts = {f"after {i}": below(u, v) for i, (u, v) in enumerate(zip(lower.T, upper.T))}
+        test, detail = weakest(parts)
+        difference = (lower - upper).mean(axis=0)
+        words = f"{a} less {b}, from {difference.min():+.3f} to {difference.max():+.3f}; {detail}"
+        return Verdict(all_hold(list(parts.values())), words, test)
 
     return check
 
 
 def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: the curve labelled `error` is, at the
-    length-scale where the curve labelled `guide` has its highest mean, at most .01 (EVEN) higher than at the
-    length-scale `others`.
+    """Check that the curve labelled `error` is, at the length-scale where the curve labelled `guide` has its highest
+    mean, at most .01 (EVEN) higher than at the length-scale `others`.
 
     Length-scales are relative to that of the tables, which is 1.
     """
 
     def check(outcome: Outcome) -> Verdict:
-        ran = outcome[panel][guide]
-        best = int(ran.regrets.mean(axis=0).argmax())
+        curve = outcome[panel][guide]
+        best = int(curve.regrets.mean(axis=0).argmax())
         errors = outcome[panel][error].regrets
-        at = int(np.abs(ran.marks - others).argmin()) if ran.marks.size else 0
-        part = Part(paired_t_test(errors[:, best], errors[:, at]), high=EVEN)
-        scale = float(ran.marks[best]) if ran.marks.size else float("nan")
+        reference = int(np.abs(curve.marks - others).argmin()) if curve.marks.size else 0
+        part = Part(paired_t_test(errors[:, best], errors[:, reference]), high=EVEN)
+        scale = float(curve.marks[best]) if curve.marks.size else float("nan")
         words = f"highest at {scale:.2g} times, error {errors[:, best].mean():.3f}; at {others:g}, "
-        words += f"{errors[:, at].mean():.3f}, expected at most {EVEN:+.2f}: {describe_interval(part)}"
-        return Verdict(part.conclusion(), words, part.found)
+        words += f"{errors[:, reference].mean():.3f}, expected at most {EVEN:+.2f}: {describe_interval(part)}"
+        return Verdict(part.conclusion(), words, part.test)
 
     return check
 
 
 def asks_apart(panel: str, a: str, b: str, spread: str) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: the curve labelled `spread`, a standard
-    deviation over inputs, is higher where the curve labelled `a` is highest than where the curve labelled `b` is
-    highest.
-    """
+    """Check that the curve labelled `spread`, a standard deviation over inputs, is higher where the curve labelled `a`
+    is highest than where the curve labelled `b` is highest."""
 
     def check(outcome: Outcome) -> Verdict:
         lines = outcome[panel]
         grid, sd = lines[spread].marks, lines[spread].regrets[0]
-        at = [int(lines[label].regrets[0].argmax()) for label in (a, b)]
+        highest = [int(lines[label].regrets[0].argmax()) for label in (a, b)]
         where = [
             f"{label} asks at {grid[i]:.2f}, standard deviation {sd[i]:.2f}" if grid.size else label
-            for label, i in zip((a, b), at)
+            for label, i in zip((a, b), highest)
         ]
-        return Verdict(fact(bool(sd[at[0]] > sd[at[1]])), "; ".join(where))
+        return Verdict(fact(bool(sd[highest[0]] > sd[highest[1]])), "; ".join(where))
 
     return check

@@ -32,12 +32,12 @@ def questions(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None
     and filling for each model, one dash for each acquisition function.
     """
     models = list(dict.fromkeys(label.rpartition("-")[0] for label in lines))
-    for label, ran in lines.items():
+    for label, result in lines.items():
         model, _, rule = label.rpartition("-")
         dash, mark = RULES.get(rule, RULES["B"])
-        mean, error = ran.regrets.mean(axis=0), np.nan_to_num(standard_error(ran.regrets))
-        which = models.index(model)
-        color, filled = COLORS[which % len(COLORS)], FILLED[which % len(FILLED)]
+        mean, error = result.regrets.mean(axis=0), np.nan_to_num(standard_error(result.regrets))
+        place = models.index(model)
+        color, filled = COLORS[place % len(COLORS)], FILLED[place % len(FILLED)]
         axes.errorbar(
             np.arange(mean.size), mean, error, label=label, color=color, linestyle=dash, marker=mark, markersize=3.5,
             linewidth=1.4, fillstyle=filled,
@@ -51,14 +51,14 @@ def scales(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     length-scale, with a ring at each optimum."""
     right = axes.twinx()
     right.spines["top"].set_visible(False)
-    for i, (label, ran) in enumerate(lines.items()):
-        mean = ran.regrets.mean(axis=0)
+    for i, (label, result) in enumerate(lines.items()):
+        mean = result.regrets.mean(axis=0)
         wrong = label == "error"
         on = right if wrong else axes
         dash = (0, (1, 1.2)) if wrong else DASHES[i % len(DASHES)]
         best = int(mean.argmin() if wrong else mean.argmax())
-        on.plot(ran.marks, mean, color=COLORS[i], linestyle=dash, linewidth=1.5)
-        on.plot(ran.marks[best], mean[best], marker="o", markersize=9, fillstyle="none", color=COLORS[i])
+        on.plot(result.marks, mean, color=COLORS[i], linestyle=dash, linewidth=1.5)
+        on.plot(result.marks[best], mean[best], marker="o", markersize=9, fillstyle="none", color=COLORS[i])
         axes.plot([], [], color=COLORS[i], linestyle=dash, label=label)
     axes.set_xscale("log", base=2)
     axes.set_xlabel("length-scale, times that of the tables")
@@ -70,20 +70,20 @@ def toy(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     """Draw Figure 1 of [H12] on `axes`: a function with its standard deviation and the labels that it was fitted to,
     and below them the acquisition functions BALD and MES, all from `lines` (results by label of the curve).
     """
-    held = {label: (ran.marks, ran.regrets[0]) for label, ran in lines.items()}
-    grid, mean = held.pop("mean")
-    _, sd = held.pop("standard deviation")
-    x, y = held.pop("labels")
+    curve = {label: (result.marks, result.regrets[0]) for label, result in lines.items()}
+    grid, mean = curve.pop("mean")
+    _, sd = curve.pop("standard deviation")
+    x, y = curve.pop("labels")
     axes.plot(grid, mean, color="#000000", linewidth=1.5, label="mean")
     axes.fill_between(grid, mean - sd, mean + sd, color="#000000", alpha=0.15, linewidth=0, label="standard deviation")
     base = float((mean - sd).min()) - 2.5
-    for i, (label, (_, bits)) in enumerate(held.items()):
+    for i, (label, (_, bits)) in enumerate(curve.items()):
         style: dict[str, Any] = {"color": COLORS[i], "linestyle": DASHES[i % len(DASHES)], "linewidth": 1.5}
         axes.plot(grid, base + 2.0 * bits, label=f"{label}, bits (from the lower edge)", **style)
         axes.axvline(grid[bits.argmax()], color=COLORS[i], linestyle=":", linewidth=1.2)
     for sign, mark in ((1.0, "o"), (-1.0, "x")):
-        some = y == sign
-        axes.plot(x[some], sign * np.ones(int(some.sum())), mark, color="0.35", fillstyle="none", markersize=5)
+        labels = y == sign
+        axes.plot(x[labels], sign * np.ones(int(labels.sum())), mark, color="0.35", fillstyle="none", markersize=5)
     axes.set_ylim(bottom=base)
     axes.set_xlabel("input")
     axes.set_ylabel("function, labels")

@@ -46,9 +46,9 @@ class Problem(NamedTuple):
     """(U x q) q standardised features of each person"""
     seed: int
     """the seed of random choices"""
-    apart: Mapping[str, Any]
+    tuned: Mapping[str, Any]
     """the hyperparameters that were tuned on other people, by name of the model"""
-    kept: dict[Any, Any]
+    cache: dict[Any, Any]
     """a cache that all fits of one run share"""
 
     def covariance(self, times: float = 1.0, amplitude: float = 1.0) -> Array:
@@ -73,21 +73,21 @@ at first) to the fitted model."""
 
 
 class HierarchicalModel(NamedTuple):
-    """A fitted hierarchical Gaussian process model of people's choices, `fitted`, with the methods for evidence and
+    """A fitted hierarchical Gaussian process model of people's choices, `fit`, with the methods for evidence and
     predictions that the other models have.
     """
 
-    fitted: HierarchicalFit
+    fit: HierarchicalFit
 
     @property
     def log_evidence(self) -> float:
         """The log evidence of all answers, in nats."""
-        return float(self.fitted.people.log_evidence.sum())
+        return float(self.fit.people.log_evidence.sum())
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
         """Return (mean, variance) of f_u(a) - f_u(b), the utility that each of the people u in `user` has for item `a`
         less that of `b`; arguments are indices of one shape, and so are the results."""
-        people = self.fitted.people  # of so few items, all at once
+        people = self.fit.people  # of so few items, all at once
         return user_gap(people.mean, people.cov, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
@@ -101,11 +101,11 @@ def model(name: str) -> Fit:
     """Return the function that fits the model `name`: the name of one of the models of [H12] or ours, such as `cp`,
     with parameters after a colon, such as `cp:D=5`. Raise ValueError for an unknown name.
     """
-    kind, _, told = name.partition(":")
+    kind, _, text = name.partition(":")
     if kind not in _MODELS:
         raise ValueError(f"model: expected one of {', '.join(_MODELS)}, got {name!r}")
-    given = {key: float(value) for key, value in (part.split("=") for part in told.split(",") if part)}
-    return lambda problem, rows, earlier: _MODELS[kind](problem, rows, earlier, **given)
+    parameters = {key: float(value) for key, value in (part.split("=") for part in text.split(",") if part)}
+    return lambda problem, rows, earlier: _MODELS[kind](problem, rows, earlier, **parameters)
 
 
 # ---------------------------------------------------------------------------- of the paper
@@ -122,17 +122,13 @@ def _cp(
 def _cpu(
     problem: Problem, rows: PairRows, earlier: object, D: float = 20, rho: float = -1.0, pseudo: float = PSEUDO
 ) -> PreferenceModel:
-    """Fit CPU, the collaborative Gaussian process (CP) with features of people, with the sparse approximation FITC over
-    people as published.
-
-    `D`: the number of shared functions; `rho`: the share of the features' covariance, in place of a nugget if 0 or
-    more; `pseudo`: the number of pseudo-people.
-    """
+    """Fit CPU: CP with features of people, by FITC with `pseudo` pseudo-people, as published; `rho` replaces the
+    nugget."""
     Z = problem.people
     few = int(pseudo) if 0 < pseudo < len(Z) else None
-    if (rho, few) not in problem.kept:
-        problem.kept[rho, few] = user_covariance(Z, rho=None if rho < 0.0 else rho, pseudo=few, seed=problem.seed)
-    return fit_cp(problem.covariance(), len(Z), rows, D=int(D), user_cov=problem.kept[rho, few])
+    if (rho, few) not in problem.cache:
+        problem.cache[rho, few] = user_covariance(Z, rho=None if rho < 0.0 else rho, pseudo=few, seed=problem.seed)
+    return fit_cp(problem.covariance(), len(Z), rows, D=int(D), user_cov=problem.cache[rho, few])
 
 
 def _cp_fitc(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
@@ -153,7 +149,7 @@ def _birlutiu(problem: Problem, rows: PairRows, earlier: object) -> PreferenceMo
 def _joint(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
     """Fit BO, a joint Gaussian process over people and items, with a length-scale for each feature, chosen by the
     evidence of other people's answers."""
-    K_items, K_users = problem.apart["bo"].kernels(standardise(problem.features), problem.people)
+    K_items, K_users = problem.tuned["bo"].kernels(standardise(problem.features), problem.people)
     return fit_joint(K_items, K_users, rows)
 
 
@@ -163,7 +159,7 @@ def _joint(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel
 def _hierarchical(
     problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0, nu0: float | None = None
 ) -> PreferenceModel:
-    start = earlier.fitted if earlier is not None else None
+    start = earlier.fit if earlier is not None else None
     return HierarchicalModel(
         fit_hierarchical(
             problem.covariance(times),
@@ -181,13 +177,13 @@ def _hierarchical(
 def _tuned_hierarchical(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
     """Fit the hierarchical model whose prior counts as the number of people nu0 that predicted other people's answers
     best."""
-    return _hierarchical(problem, rows, earlier, nu0=problem.apart["hierarchical-tuned"])
+    return _hierarchical(problem, rows, earlier, nu0=problem.tuned["hierarchical-tuned"])
 
 
 def _tune(problem: Problem, rows: PairRows, earlier: object) -> PreferenceModel:
     """Fit the collaborative Gaussian process (CP) at the length-scale, amplitude and share rho of people's features
     that predicted other people's answers best; rho = 0 ignores features of people."""
-    choice = problem.apart["tuned"]
+    choice = problem.tuned["tuned"]
     K = kernel_for(problem.features, choice.lengthscale, choice.amplitude).over(problem.features)
     people = user_covariance(problem.people, rho=choice.rho, pseudo=PSEUDO) if choice.rho > 0.0 else None
     return fit_cp(K, len(problem.people), rows, D=20, user_cov=people)
@@ -204,14 +200,14 @@ def tune_on_others(name: str, features: Array, people: Array, rows: PairRows, fe
     if name == "bo":
         return tune_joint(features, people, rows, people=8 if few else 25, steps=8 if few else 30)
     if name == "hierarchical-tuned":
-        own = Problem(features, people, 0, {}, {})
-        return tune(COUNTS, lambda nu0, part: _hierarchical(own, part, None, nu0=nu0), rows)[0].choice
+        problem = Problem(features, people, 0, {}, {})
+        return tune(COUNTS, lambda nu0, part: _hierarchical(problem, part, None, nu0=nu0), rows)[0].choice
     if name == "tuned" and few:
         some = rows.user < FEW_PEOPLE
         columns: list[Any] = [column[some] for column in rows]
         part, few_people = PairRows(*columns), people[:FEW_PEOPLE]
-        less: dict[str, Any] = {"stretches": (1.0, 2.0), "amplitudes": (1.0, 2.0), "rhos": (0.5,)}
-        return tune_cp(features, part, len(few_people), Z=few_people, **less).choice
+        grid: dict[str, Any] = {"stretches": (1.0, 2.0), "amplitudes": (1.0, 2.0), "rhos": (0.5,)}
+        return tune_cp(features, part, len(few_people), Z=few_people, **grid).choice
     if name == "tuned":
         return tune_cp(features, rows, len(people), Z=people, pseudo=PSEUDO).choice
     return None

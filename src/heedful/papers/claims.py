@@ -48,65 +48,61 @@ HALF = 0.5
 COMPARABLE, SIMILAR, IDENTICAL = 0.25, 0.10, 0.05
 
 
-def regret_at(ran: LineResult, t: int = 0) -> Array:
-    """Return REG_t of each run (runs,) of a curve with the results `ran`: the average regret over the first `t` rounds,
-    or over all if t is 0.
-    """
-    means: Array = ran.regrets[:, : t or None].mean(axis=1)
+def regret_at(result: LineResult, t: int = 0) -> Array:
+    """Return REG_t of each run (runs,) of a curve with the results `result`: the average regret over the first `t`
+    rounds, or over all if t is 0."""
+    means: Array = result.regrets[:, : t or None].mean(axis=1)
     return means
 
 
-def _end(ran: LineResult, measure: Measure | None) -> Array:
+def _end(result: LineResult, measure: Measure | None) -> Array:
     """Return the final value of each run (runs,): of `measure`, or of the average regret if it is None."""
-    return regret_at(ran) if measure is None else measure.of(ran.regrets, ran.M)[:, -1]
+    return regret_at(result) if measure is None else measure.of(result.regrets, result.M)[:, -1]
 
 
 def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    curve labelled `a` ends lower than the curve labelled `b`, in average regret or in `measure`.
-    """
+    """Check that, in the plot with the key `panel`, the curve labelled `a` ends lower than the curve labelled `b`, in
+    average regret or in `measure`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
         part = below(u, v)
-        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g}: {describe(part.found)}"
-        return Verdict(part.conclusion(), words, part.found)
+        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g}: {describe(part.test)}"
+        return Verdict(part.conclusion(), words, part.test)
 
     return check
 
 
 def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, each of
-    the curves labelled `labels` ends lower, in average regret, than the curve before it.
-    """
+    """Check that, in the plot with the key `panel`, each of the curves labelled `labels` ends lower, in average regret,
+    than the curve before it."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = [regret_at(outcome[panel][label]) for label in labels]
         steps = {f"{labels[i + 1]} less {labels[i]}": below(v, u) for i, (u, v) in enumerate(pairwise(ends))}
-        found, told = weakest(steps)
+        test, detail = weakest(steps)
         listed = ", ".join(f"{label} {end.mean():.3g}" for label, end in zip(labels, ends))
-        return Verdict(all_hold(list(steps.values())), f"{listed}; {told}", found)
+        return Verdict(all_hold(list(steps.values())), f"{listed}; {detail}", test)
 
     return check
 
 
 def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    curve labelled `a` is significantly lower than the curve labelled `b` at more than half of the rounds compared,
-    which are evenly spaced on a logarithmic scale from `least` to `most` (0: the last).
-    """
+    """Check that, in the plot with the key `panel`, the curve labelled `a` is significantly lower than the curve
+    labelled `b` at more than half of the rounds compared, which are evenly spaced on a logarithmic scale from `least`
+    to `most` (0: the last)."""
 
     def check(outcome: Outcome) -> Verdict:
-        one, other = (average_regret(outcome[panel][label].regrets) for label in (a, b))
-        rounds = [t for t in log_spaced(one.shape[1]) if least <= t <= (most or one.shape[1])]
-        tests = [paired_t_test(one[:, t - 1], other[:, t - 1]) for t in rounds]
+        regret_a, regret_b = (average_regret(outcome[panel][label].regrets) for label in (a, b))
+        rounds = [t for t in log_spaced(regret_a.shape[1]) if least <= t <= (most or regret_a.shape[1])]
+        tests = [paired_t_test(regret_a[:, t - 1], regret_b[:, t - 1]) for t in rounds]
         under, over = (
             float(np.mean([sign * x.difference < 0 and x.p < SIGNIFICANT for x in tests])) for sign in (1, -1)
         )
         words = (
             f"{a} is significantly lower than {b} at {percentage(under)} of rounds {rounds[0]:,} to {rounds[-1]:,}, "
-            f"higher at {percentage(over)}; after {rounds[-1]:,}: {one[:, rounds[-1] - 1].mean():.3g} and "
-            f"{other[:, rounds[-1] - 1].mean():.3g}, {describe(tests[-1])}"
+            f"higher at {percentage(over)}; after {rounds[-1]:,}: {regret_a[:, rounds[-1] - 1].mean():.3g} and "
+            f"{regret_b[:, rounds[-1] - 1].mean():.3g}, {describe(tests[-1])}"
         )
         return Verdict(HOLDS if under > HALF else FAILS if over >= HALF else OPEN, words, tests[-1])
 
@@ -114,64 +110,58 @@ def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> C
 
 
 def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    final average regrets of the curves labelled `a` and `b` differ by at most the share `tolerance` of that of `b`.
-    """
+    """Check that, in the plot with the key `panel`, the final average regrets of the curves labelled `a` and `b` differ
+    by at most the share `tolerance` of that of `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = regret_at(outcome[panel][a]), regret_at(outcome[panel][b])
         room = tolerance * float(v.mean())
         part = Part(paired_t_test(u, v), -room, room)
-        apart = f"{percentage(ratio(u, v) - 1.0, '+.1f')}; expected ±{percentage(tolerance)}"
-        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g} ({apart}): "
+        difference = f"{percentage(ratio(u, v) - 1.0, '+.1f')}; expected ±{percentage(tolerance)}"
+        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g} ({difference}): "
         return Verdict(
-            part.conclusion(), words + describe_interval(part, float(v.mean()) / 100.0, "+.1f", " %"), part.found
+            part.conclusion(), words + describe_interval(part, float(v.mean()) / 100.0, "+.1f", " %"), part.test
         )
 
     return check
 
 
 def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | None = None) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    curve labelled `a` ends below `factor` times the curve labelled `b`, in average regret or in `measure`.
-    """
+    """Check that, in the plot with the key `panel`, the curve labelled `a` ends below `factor` times the curve labelled
+    `b`, in average regret or in `measure`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
         part = below(u, factor * v)
-        words = f"{a} has {ratio(u, v):.2f} times the regret of {b}; against {factor:.3g} times: {describe(part.found)}"
-        return Verdict(part.conclusion(), words, part.found)
+        words = f"{a} has {ratio(u, v):.2f} times the regret of {b}; against {factor:.3g} times: {describe(part.test)}"
+        return Verdict(part.conclusion(), words, part.test)
 
     return check
 
 
 def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: int | None = None) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    curve labelled `fast` reaches the final average regret of the curve labelled `slow` after the share `share` of the
-    rounds, or after `most` rounds if these are fewer.
-    """
+    """Check that, in the plot with the key `panel`, the curve labelled `fast` reaches the final average regret of the
+    curve labelled `slow` after the share `share` of the rounds, or after `most` rounds if these are fewer."""
 
     def check(outcome: Outcome) -> Verdict:
-        one, other = (average_regret(outcome[panel][label].regrets) for label in (fast, slow))
-        T = one.shape[1]
+        regret_fast, regret_slow = (average_regret(outcome[panel][label].regrets) for label in (fast, slow))
+        T = regret_fast.shape[1]
         t = max(1, min(int(share * T), most or T))
-        part = below(one[:, t - 1], other[:, -1])
-        first = np.flatnonzero(one.mean(axis=0) <= other[:, -1].mean())
+        part = below(regret_fast[:, t - 1], regret_slow[:, -1])
+        first = np.flatnonzero(regret_fast.mean(axis=0) <= regret_slow[:, -1].mean())
         when = f"first after {int(first[0]) + 1:,}" if first.size else "never"
         words = (
-            f"{slow} {other[:, -1].mean():.3g} after {T:,} rounds, {fast} {one[:, t - 1].mean():.3g} after {t:,} "
-            f"({when} as low): {describe(part.found)}"
+            f"{slow} {regret_slow[:, -1].mean():.3g} after {T:,} rounds, "
+            f"{fast} {regret_fast[:, t - 1].mean():.3g} after {t:,} ({when} as low): {describe(part.test)}"
         )
-        return Verdict(part.conclusion(), words, part.found)
+        return Verdict(part.conclusion(), words, part.test)
 
     return check
 
 
 def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, a run
-    of the curve labelled `a` takes less than the share `share` of the processor time of a run of the curve labelled
-    `b`.
-    """
+    """Check that, in the plot with the key `panel`, a run of the curve labelled `a` takes less than the share `share`
+    of the processor time of a run of the curve labelled `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = outcome[panel][a].seconds, outcome[panel][b].seconds
@@ -180,26 +170,26 @@ def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
         words = f"{one.mean():.2g} s a run against {other.mean():.2g} s: {longer:,.0f} times as long"
         return Verdict(
             part.conclusion(),
-            f"{words}; against {1.0 / share:.3g} times: {describe(part.found)}",
-            part.found,
+            f"{words}; against {1.0 / share:.3g} times: {describe(part.test)}",
+            part.test,
         )
 
     return check
 
 
 def closer(near: str, far: str, a: str, b: str) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: the ratio of the average regret of the
-    curve labelled `a`, the higher one, to that of the curve labelled `b` is smaller in the panel `near` than in the
-    panel `far`.
+    """Check that the ratio of the average regret of the curve labelled `a`, the higher one, to that of the curve
+    labelled `b` is smaller in the panel `near` than in the panel `far`.
 
-    It compares logarithms, whose scatter follows from that of a and b relative to their means (delta method)."""
+    It compares logarithms, whose scatter follows from that of a and b relative to their means (delta method).
+    """
 
     def check(outcome: Outcome) -> Verdict:
         ends = [(regret_at(outcome[panel][a]), regret_at(outcome[panel][b])) for panel in (near, far)]
         ratios = [ratio(u, v) for u, v in ends]
         logs = [u / u.mean() - v / v.mean() + math.log(ratio(u, v)) for u, v in ends]
-        found = welch_t_test(*logs)
+        test = welch_t_test(*logs)
         words = f"{a} has {ratios[0]:.2f} times the regret of {b} in {near}, {ratios[1]:.2f} in {far}"
-        return Verdict(Part(found, high=0.0).conclusion(), f"{words}; of their logarithms: {describe(found)}", found)
+        return Verdict(Part(test, high=0.0).conclusion(), f"{words}; of their logarithms: {describe(test)}", test)
 
     return check

@@ -5,12 +5,12 @@ from __future__ import annotations
 from heedful.papers import claims, growth
 from heedful.papers.chains import STUDY, chains_panel
 from heedful.papers.figure import Claim, Figure
-from heedful.papers.panels import MOVIES, NOISY, WEB, movies, one, slow_movies, slow_web, web
+from heedful.papers.panels import MOVIES, NOISY, WEB, curve, movies, slow_movies, slow_web, web
 
 PAPER = "Shivaswamy & Joachims, Online Structured Prediction via Coactive Learning, ICML 2012"
 
 ALPHAS = ("alpha = 0.1", "alpha = 0.5", "alpha = 1")
-STRICT_LINES = tuple(one(f"alpha = {alpha}", "perceptron", f"strict:alpha={alpha}") for alpha in ("0.1", "0.5", "1"))
+STRICT_LINES = tuple(curve(f"alpha = {alpha}", "perceptron", f"strict:alpha={alpha}") for alpha in ("0.1", "0.5", "1"))
 
 FIGURES = (
     Figure(
@@ -44,7 +44,7 @@ FIGURES = (
         "coactive2012/fig3",
         PAPER,
         "Noisy feedback, web search: perceptron and ranking SVM",
-        (slow_web(one("perceptron", "perceptron", NOISY), one("ranking SVM", "ranking-svm", NOISY)),),
+        (slow_web(curve("perceptron", "perceptron", NOISY), curve("ranking SVM", "ranking-svm", NOISY)),),
         (
             Claim("Regret converges to a value that is not zero.", (WEB,), growth.stuck(WEB, ("perceptron",))),
             Claim(
@@ -85,8 +85,8 @@ FIGURES = (
         "Noisy feedback, movies: perceptron and ranking SVM",
         (
             slow_movies(
-                one("perceptron", "perceptron", "better:exact=true"),
-                one("ranking SVM", "ranking-svm", "better:exact=true"),
+                curve("perceptron", "perceptron", "better:exact=true"),
+                curve("ranking SVM", "ranking-svm", "better:exact=true"),
             ),
         ),
         (

@@ -34,49 +34,44 @@ NDCG = Measure("average NDCG@5 of rounds 1 to t", lambda regrets, M: 1.0 - avera
 
 
 def higher(panel: str, a: str, b: str) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    curve labelled `a` ends with a higher average NDCG than the curve labelled `b`.
-    """
+    """Check that, in the plot with the key `panel`, the curve labelled `a` ends with a higher average NDCG than the
+    curve labelled `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_ndcg(outcome[panel][label])[:, -1] for label in (a, b))
         part = Part(paired_t_test(u, v), low=0.0)
-        return Verdict(part.conclusion(), f"{a} {u.mean():.3f}, {b} {v.mean():.3f}: {describe(part.found)}", part.found)
+        return Verdict(part.conclusion(), f"{a} {u.mean():.3f}, {b} {v.mean():.3f}: {describe(part.test)}", part.test)
 
     return check
 
 
 def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, from a
-    tenth of the rounds on, the average NDCG of the curve labelled `a` exceeds that of each of the curves labelled
-    `others` by more than `least`.
-    """
+    """Check that, in the plot with the key `panel`, from a tenth of the rounds on, the average NDCG of the curve
+    labelled `a` exceeds that of each of the curves labelled `others` by more than `least`."""
 
     def check(outcome: Outcome) -> Verdict:
-        one = _ndcg(outcome[panel][a])
-        T = one.shape[1]
+        ndcg = _ndcg(outcome[panel][a])
+        T = ndcg.shape[1]
         rounds = np.array([t for t in log_spaced(T) if t >= T / 10])
-        gaps = {b: (one - _ndcg(outcome[panel][b]))[:, rounds - 1] for b in others}
+        gaps = {b: (ndcg - _ndcg(outcome[panel][b]))[:, rounds - 1] for b in others}
         parts = {
             f"{b} after {t:,}": Part(paired_t_test(gap, np.zeros(len(gap))), low=least)
             for b, runs in gaps.items()
             for t, gap in zip(rounds, runs.T)
         }
-        found, told = weakest(parts)
+        test, detail = weakest(parts)
         listed = ", ".join(
             f"{b} by {gap.mean(axis=0).min():+.3f} to {gap.mean(axis=0).max():+.3f}" for b, gap in gaps.items()
         )
         words = f"rounds {rounds[0]:,} to {T:,}, {a} is ahead of {listed} (expected {least:+.2f} throughout)"
-        return Verdict(all_hold(list(parts.values())), f"{words}; {told}", found)
+        return Verdict(all_hold(list(parts.values())), f"{words}; {detail}", test)
 
     return check
 
 
 def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: the range of the final NDCG over the
-    curves labelled `labels`, highest less lowest, is smaller in the plot with the key `panel` than in each of the
-    panels `wide`.
-    """
+    """Check that the range of the final NDCG over the curves labelled `labels`, highest less lowest, is smaller in the
+    plot with the key `panel` than in each of the panels `wide`."""
 
     def check(outcome: Outcome) -> Verdict:
         gaps = {}
@@ -84,22 +79,20 @@ def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Chec
             ends = sorted((_ndcg(outcome[key][label])[:, -1] for label in labels), key=lambda end: float(end.mean()))
             gaps[key] = ends[-1] - ends[0]
         parts = {f"{panel} less {key}": Part(welch_t_test(gaps[panel], gaps[key]), high=0.0) for key in wide}
-        found, told = weakest(parts)
+        test, detail = weakest(parts)
         listed = ", ".join(f"{key} {gap.mean():.3f}" for key, gap in gaps.items())
-        return Verdict(all_hold(list(parts.values())), f"from the lowest to the highest: {listed}; {told}", found)
+        return Verdict(all_hold(list(parts.values())), f"from the lowest to the highest: {listed}; {detail}", test)
 
     return check
 
 
-def _ndcg(ran: LineResult) -> Array:
-    return NDCG.of(ran.regrets, ran.M)
+def _ndcg(result: LineResult) -> Array:
+    return NDCG.of(result.regrets, result.M)
 
 
 def best_cell(panel: str, cell: str) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: among the
-    learners of the figure's panel named `panel`, the learner `cell` (its name with parameters) ends with the lowest
-    cumulative regret; whether that is clear or cannot be told, `lowest` says.
-    """
+    """Check that among the learners of the figure's panel named `panel`, the learner `cell` (its name with parameters)
+    ends with the lowest cumulative regret; whether that is clear or cannot be told, `lowest` says."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = _cells(outcome, panel)
@@ -109,10 +102,8 @@ def best_cell(panel: str, cell: str) -> Check:
 
 
 def lowest_cell(panel: str, cell: str, runs: int) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the grid of the panel `panel`, the
-    learner `cell` has the lowest mean cumulative regret. With fewer than `runs` runs, by which it was chosen, it cannot
-    be told.
-    """
+    """Check that in the grid of the panel `panel`, the learner `cell` has the lowest mean cumulative regret. With fewer
+    than `runs` runs, by which it was chosen, it cannot be told."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = _cells(outcome, panel)
@@ -122,9 +113,9 @@ def lowest_cell(panel: str, cell: str, runs: int) -> Check:
             words += (
                 f"; {parameters(cell)} has {ends[cell].mean():,.0f}: {describe(paired_t_test(ends[cell], ends[least]))}"
             )
-        there = ends[cell].size
-        if there < runs:
-            return Verdict(OPEN, f"{words}; it was chosen by {runs} runs, here are {there}")
+        count = ends[cell].size
+        if count < runs:
+            return Verdict(OPEN, f"{words}; it was chosen by {runs} runs, here are {count}")
         return Verdict(fact(least == cell), words)
 
     return check
@@ -134,7 +125,7 @@ def _cells(outcome: Outcome, panel: str) -> dict[str, Array]:
     """Return for each learner of a grid search, whose results are in the plot `panel`, the sum of the regrets of each
     run (runs,).
     """
-    return {ran.learner: ran.regrets.sum(axis=1) for ran in outcome[panel].values()}
+    return {result.learner: result.regrets.sum(axis=1) for result in outcome[panel].values()}
 
 
 def parameters(spec: str) -> str:
@@ -144,77 +135,71 @@ def parameters(spec: str) -> str:
 
 
 def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: the mean regrets of the curves of the
-    first of `panels` vary less, relative to their mean, than those of each other panel. `labels` has the labels of the
-    curves of each panel.
-    """
+    """Check that the mean regrets of the curves of the first of `panels` vary less, relative to their mean, than those
+    of each other panel. `labels` has the labels of the curves of each panel."""
 
     def check(outcome: Outcome) -> Verdict:
         spreads = []
-        for key, some in zip(panels, labels):
+        for key, group in zip(panels, labels):
             ends = sorted(
-                (outcome[key][label].regrets.mean(axis=1) for label in some), key=lambda end: float(end.mean())
+                (outcome[key][label].regrets.mean(axis=1) for label in group), key=lambda end: float(end.mean())
             )
             spreads.append((ends[-1] - ends[0]) / np.mean(ends))
         parts = {f"{panels[0]} less {key}": below(spreads[0], other) for key, other in zip(panels[1:], spreads[1:])}
-        found, told = weakest(parts)
+        test, detail = weakest(parts)
         listed = ", ".join(f"{key} {percentage(spread.mean(), '.1f')}" for key, spread in zip(panels, spreads))
-        words = f"from the lowest to the highest, of the mean: {listed}; {told}"
-        return Verdict(all_hold(list(parts.values())), words, found)
+        words = f"from the lowest to the highest, of the mean: {listed}; {detail}"
+        return Verdict(all_hold(list(parts.values())), words, test)
 
     return check
 
 
 def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: every curve of one panel has a lower mean
-    regret than every curve of another.
+    """Check that every curve of one panel has a lower mean regret than every curve of another.
 
     `a` and `b` are (panel, labels of its curves). Means are over rounds, and runs are paired in the tests. The verdict
     reports the weakest of the comparisons.
     """
 
     def check(outcome: Outcome) -> Verdict:
-        (one, ours), (other, theirs) = a, b
+        (panel_a, labels_a), (panel_b, labels_b) = a, b
         parts = {
-            f"{one} with {u} less {other} with {v}": below(
-                outcome[one][u].regrets.mean(axis=1), outcome[other][v].regrets.mean(axis=1)
+            f"{panel_a} with {u} less {panel_b} with {v}": below(
+                outcome[panel_a][u].regrets.mean(axis=1), outcome[panel_b][v].regrets.mean(axis=1)
             )
-            for u in ours
-            for v in theirs
+            for u in labels_a
+            for v in labels_b
         }
-        found, told = weakest(parts)
-        return Verdict(all_hold(list(parts.values())), told, found)
+        test, detail = weakest(parts)
+        return Verdict(all_hold(list(parts.values())), detail, test)
 
     return check
 
 
 def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, none of
-    the curves labelled `labels` has a mean regret that is lower than that of the curve labelled `label` by more than
-    the share `share` of it.
-    """
+    """Check that, in the plot with the key `panel`, none of the curves labelled `labels` has a mean regret that is
+    lower than that of the curve labelled `label` by more than the share `share` of it."""
 
     def check(outcome: Outcome) -> Verdict:
-        ends = {each: outcome[panel][each].regrets.mean(axis=1) for each in labels}
+        ends = {curve: outcome[panel][curve].regrets.mean(axis=1) for curve in labels}
         parts = {
-            f"{percentage(1.0 - share)} of {label} less {each}": below((1.0 - share) * ends[label], ends[each])
-            for each in labels
-            if each != label
+            f"{percentage(1.0 - share)} of {label} less {curve}": below((1.0 - share) * ends[label], ends[curve])
+            for curve in labels
+            if curve != label
         }
-        found, told = weakest(parts)
-        least = min(ends, key=lambda each: float(ends[each].mean()))
+        test, detail = weakest(parts)
+        least = min(ends, key=lambda curve: float(ends[curve].mean()))
         gain = 1.0 - ends[least].mean() / ends[label].mean()
-        listed = ", ".join(f"{each} {end.mean():,.4g}" for each, end in ends.items())
-        words = f"{listed}: {least} is {percentage(gain, '.1f')} lower than {label}; {told}"
-        return Verdict(all_hold(list(parts.values())), words, found)
+        listed = ", ".join(f"{curve} {end.mean():,.4g}" for curve, end in ends.items())
+        words = f"{listed}: {least} is {percentage(gain, '.1f')} lower than {label}; {detail}"
+        return Verdict(all_hold(list(parts.values())), words, test)
 
     return check
 
 
 def quicker(panel: str, a: str, b: str, share: float) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, whose
-    values are seconds, the curve labelled `a` takes less than the share `share` of the time of the curve labelled `b`.
-    """
+    """Check that, in the plot with the key `panel`, whose values are seconds, the curve labelled `a` takes less than
+    the share `share` of the time of the curve labelled `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (outcome[panel][label].regrets[:, -1] for label in (a, b))
@@ -222,6 +207,6 @@ def quicker(panel: str, a: str, b: str, share: float) -> Check:
         words = (
             f"{a} {u.mean():.3g} s, {b} {v.mean():.3g} s, {u.mean() / v.mean():.2f} times; against {share:.2f} times"
         )
-        return Verdict(part.conclusion(), f"{words}: {describe(part.found)}", part.found)
+        return Verdict(part.conclusion(), f"{words}: {describe(part.test)}", part.test)
 
     return check

@@ -75,9 +75,9 @@ def _complete(names: Sequence[str], places: Sequence[Path]) -> list[Path]:
     """Return the files `names` in the first of the folders `places` that has all of them, plain or gzip; [] if none
     has."""
     for place in places:
-        found = [[file for file in (place / name, place / f"{name}.gz") if file.is_file()] for name in names]
-        if all(found):
-            return [files[0] for files in found]
+        versions = [[file for file in (place / name, place / f"{name}.gz") if file.is_file()] for name in names]
+        if all(versions):
+            return [files[0] for files in versions]
     return []
 
 

@@ -61,11 +61,13 @@ def draw(
     styled = {"curves": _curves, "growth": _growth, "bars": _bars, "horizons": _horizons, "distribution": _distribution}
     plain = {"sweep": _sweep, "cells": _cells, "questions": questions, "scales": scales, "toy": toy}
     styles = _styles(dict.fromkeys(label for panel in panels for label in outcome[panel.key]))
-    below = any(ran.bound.size for panel in panels if panel.kind == "curves" for ran in outcome[panel.key].values())
-    said = [
-        f"{told} one standard error." for told in dict.fromkeys(BANDED.get(panel.kind, "") for panel in panels) if told
+    below = any(
+        result.bound.size for panel in panels if panel.kind == "curves" for result in outcome[panel.key].values()
+    )
+    notes = [
+        f"{band} one standard error." for band in dict.fromkeys(BANDED.get(panel.kind, "") for panel in panels) if band
     ]
-    said += [QUICK] if quick else []
+    notes += [QUICK] if quick else []
     small = dict.fromkeys(("axes.labelsize", "xtick.labelsize", "ytick.labelsize"), 7) if width else {}
     fonts: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": figure.id, **small}
     with matplotlib.rc_context(fonts):
@@ -101,7 +103,7 @@ def draw(
                 axes.legend(frameon=False, fontsize=legends, **where)
         letters = 68 * columns if width is None else 54 * WIDTHS[width][1]
         sheet.suptitle(fill(figure.title, letters), fontsize=titled, x=0.01, ha="left")
-        sheet.supxlabel(fill(" ".join(said), int(1.3 * letters)), fontsize=legends, x=0.01, ha="left", color="0.3")
+        sheet.supxlabel(fill(" ".join(notes), int(1.3 * letters)), fontsize=legends, x=0.01, ha="left", color="0.3")
         for path in paths:
             # without the date, the same runs give the same file
             dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
@@ -110,9 +112,9 @@ def draw(
 
 def _curves(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     highest = 0.0
-    for label, ran in lines.items():
-        series = over_rounds(panel, ran, rounds_to_draw(ran))
-        highest = max(highest, _with_band(axes, series, _label(label, ran), styles[label]))
+    for label, result in lines.items():
+        series = over_rounds(panel, result, rounds_to_draw(result))
+        highest = max(highest, _with_band(axes, series, _label(label, result), styles[label]))
     axes.set_ylim(0.0, 1.05 * highest)
     _against_rounds(axes, panel, lines)
 
@@ -121,10 +123,10 @@ def _growth(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: S
     """Draw the measure of each curve by round, with a band of one standard error, on a linear axis and without the
     first fiftieth of the rounds.
     """
-    for label, ran in lines.items():
-        T = ran.regrets.shape[1]
+    for label, result in lines.items():
+        T = result.regrets.shape[1]
         t = np.unique(np.linspace(min(T, max(1, T // 50)), T, 200).round().astype(int))
-        _with_band(axes, over_rounds(panel, ran, t), _label(label, ran), styles[label])
+        _with_band(axes, over_rounds(panel, result, t), _label(label, result), styles[label])
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel("round t")
     axes.set_ylabel(panel.measure.axis)
@@ -140,7 +142,9 @@ def _with_band(axes: Axes, series: Series, label: str, style: Mapping[str, Any])
 
 def _cells(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     """Draw the final values of a grid of two hyperparameters: darker squares are lower, and the lowest has a frame."""
-    ends = {ran.learner: float(panel.measure.of(ran.regrets, ran.M)[:, -1].mean()) for ran in lines.values()}
+    ends = {
+        result.learner: float(panel.measure.of(result.regrets, result.M)[:, -1].mean()) for result in lines.values()
+    }
     pairs = {learner: [part.split("=") for part in learner.partition(":")[2].split(",")[:2]] for learner in ends}
     names = [next(pair[i][0] for pair in pairs.values()) for i in (0, 1)]
     marks = [sorted({float(pair[i][1]) for pair in pairs.values()}) for i in (0, 1)]
@@ -165,16 +169,16 @@ def _cells(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
 def _bounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles, size: int) -> None:
     """Draw the regret of curves with its theoretical bound, which is far above: both axes are logarithmic. The title
     has the `size` in points."""
-    bounded = [(label, ran) for label, ran in lines.items() if ran.bound.size]
+    bounded = [(label, result) for label, result in lines.items() if result.bound.size]
     if not bounded:
         axes.set_axis_off()
         return
-    for label, ran in bounded:
-        drawn = over_rounds(panel, ran, ran.marks.astype(int))
-        axes.plot(ran.marks, drawn.mean, linewidth=1.7, **styles[label])
-        words = f"{label}: {ran.theorem}"
+    for label, result in bounded:
+        points = over_rounds(panel, result, result.marks.astype(int))
+        axes.plot(result.marks, points.mean, linewidth=1.7, **styles[label])
+        words = f"{label}: {result.theorem}"
         dotted = {**styles[label], "marker": ".", "markersize": 3, "markevery": None}
-        axes.plot(ran.marks, ran.bound, linewidth=1.0, label=words, **dotted)
+        axes.plot(result.marks, result.bound, linewidth=1.0, label=words, **dotted)
     axes.set_yscale("log")
     axes.set_title("with the bounds", fontsize=size, loc="left")
     _against_rounds(axes, panel, lines)
@@ -183,10 +187,10 @@ def _bounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: S
 def _against_rounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set_xlim(1, max(2, *(ran.regrets.shape[1] for ran in lines.values())))
+    axes.set_xlim(1, max(2, *(result.regrets.shape[1] for result in lines.values())))
     axes.set_xlabel("round t")
     axes.set_ylabel(panel.measure.axis)
-    once = max(ran.once for ran in lines.values())
+    once = max(result.once for result in lines.values())
     if once:
         axes.axvline(once, color="0.4", linewidth=0.8, linestyle=(0, (2, 2)))
         words, above = f"{once:,}: the same queries again", axes.get_xaxis_transform()
@@ -208,14 +212,14 @@ def _styles(labels: Iterable[str]) -> Styles:
 def _sweep(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     *swept, (label, other) = lines.items()
     for i, t in enumerate(swept_rounds(panel, other)):
-        color, at = COLORS[i % len(COLORS)], np.array([t])
-        ends = [over_rounds(panel, ran, at) for _, ran in swept]
+        color, mark = COLORS[i % len(COLORS)], np.array([t])
+        ends = [over_rounds(panel, result, mark) for _, result in swept]
         mean = [float(end.mean[0]) for end in ends]
         error = np.nan_to_num([float(end.stderr[0]) for end in ends])
         words = _round(t, other.once)
-        mark = "os^Dv"[i % 5]
-        axes.errorbar(panel.values, mean, error, color=color, marker=mark, markersize=3.5, label=words)
-        axes.axhline(over_rounds(panel, other, at).mean[0], color=color, linestyle=":", label=f"{label}, t = {t:,}")
+        symbol = "os^Dv"[i % 5]
+        axes.errorbar(panel.values, mean, error, color=color, marker=symbol, markersize=3.5, label=words)
+        axes.axhline(over_rounds(panel, other, mark).mean[0], color=color, linestyle=":", label=f"{label}, t = {t:,}")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("gamma")
@@ -230,10 +234,10 @@ def _round(t: int, once: int) -> str:
 
 
 def _horizons(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    for i, (label, ran) in enumerate(lines.items()):
+    for i, (label, result) in enumerate(lines.items()):
         mark: dict[str, Any] = {"marker": "osx"[i % 3], "markersize": 4 + 2 * i, "fillstyle": "none", "linestyle": ""}
-        axes.plot(ran.marks, ran.regrets.mean(axis=0), color=styles[label]["color"], label=label, **mark)
-    axes.plot(ran.marks, ran.bound, color="#000000", linewidth=1.0, label=ran.theorem)
+        axes.plot(result.marks, result.regrets.mean(axis=0), color=styles[label]["color"], label=label, **mark)
+    axes.plot(result.marks, result.bound, color="#000000", linewidth=1.0, label=result.theorem)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("rounds T of the run")
@@ -241,9 +245,9 @@ def _horizons(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles:
 
 
 def _distribution(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    for label, ran in lines.items():
-        series = share_below(ran)
-        words = f"{label} ({len(ran.regrets)} chains)"
+    for label, result in lines.items():
+        series = share_below(result)
+        words = f"{label} ({len(result.regrets)} chains)"
         axes.step(series.x, series.mean, where="post", label=words, **styles[label])
     axes.axvline(0.0, color="0.5", linewidth=0.8)
     axes.set_ylim(0.0, 1.0)
@@ -253,15 +257,15 @@ def _distribution(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], sty
 
 def _bars(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     """Draw the mean and standard error of the final values of each curve as a bar, the first on top."""
-    for i, (label, ran) in enumerate(lines.items()):
-        error = np.nan_to_num(standard_error(ran.regrets))
-        axes.errorbar(ran.regrets.mean(), -i, xerr=error[0], color=styles[label]["color"], marker="o", capsize=3)
+    for i, (label, result) in enumerate(lines.items()):
+        error = np.nan_to_num(standard_error(result.regrets))
+        axes.errorbar(result.regrets.mean(), -i, xerr=error[0], color=styles[label]["color"], marker="o", capsize=3)
     axes.set_yticks([-i for i in range(len(lines))], [fill(label, 24) for label in lines], fontsize=8)
     axes.set_xlabel(panel.measure.axis)
 
 
-def _label(label: str, ran: LineResult) -> str:
+def _label(label: str, result: LineResult) -> str:
     """Return the label of a curve with, if it was the best of several learners in hindsight, the learner's
     parameters.
     """
-    return f"{label} ({ran.learner.partition(':')[2]})" if len(ran.line.learners) > 1 else label
+    return f"{label} ({result.learner.partition(':')[2]})" if len(result.line.learners) > 1 else label

@@ -113,7 +113,7 @@ class Panel(NamedTuple):
     """how it is drawn"""
     values: tuple[float, ...] = ()
     """in a plot by hyperparameter, its value for each line but the last"""
-    at: tuple[int, ...] = ()
+    at_rounds: tuple[int, ...] = ()
     """in a plot by hyperparameter, the rounds after which regret is drawn (0: the last round)"""
     slack: bool = False
     """where feedback is not alpha-informative: whether the bound of Theorem 1 of [J15] is drawn, with the measured
@@ -186,13 +186,14 @@ class Verdict(NamedTuple):
 
     conclusion: Conclusion
     """whether the claim holds; "cannot be told" if there are too few runs, or too much scatter"""
-    found: str
+    words: str
     """what was found, in words"""
     paired: PairedTest | None = None
     """the statistical test, if there is one"""
 
 
 Check = Callable[[Outcome], Verdict]
+"""a function that checks a claim: from the results of a figure to the verdict"""
 
 
 class Claim(NamedTuple):
@@ -259,23 +260,24 @@ def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
     Where contexts repeat after some round, claims are judged on the rounds before it, because repeated contexts are
     easy ([J15] 6.1.1).
     """
-    seen = {key: {label: first(ran, ran.once) for label, ran in lines.items()} for key, lines in outcome.items()}
-    found = []
+    judged = {
+        key: {label: first(result, result.once) for label, result in lines.items()} for key, lines in outcome.items()
+    }
+    conclusions = []
     for claim in figure.claims:
         lacks = [panel for panel in claim.panels if panel not in outcome]
-        found.append(Verdict(NOT_RUN, f"not run: {', '.join(lacks)}") if lacks else claim.check(seen))
-    return found
+        conclusions.append(Verdict(NOT_RUN, f"not run: {', '.join(lacks)}") if lacks else claim.check(judged))
+    return conclusions
 
 
-def first(ran: LineResult, rounds: int) -> LineResult:
-    """Return the results `ran` of a curve, cut to its first `rounds` rounds, with the theoretical bounds there (0: all
-    rounds).
-    """
+def first(result: LineResult, rounds: int) -> LineResult:
+    """Return the results `result` of a curve, cut to its first `rounds` rounds, with the theoretical bounds there (0:
+    all rounds)."""
     if not rounds:
-        return ran
-    short = ran.marks <= rounds
-    bound = ran.bound[short] if ran.bound.size else ran.bound
-    return ran._replace(regrets=ran.regrets[:, :rounds], marks=ran.marks[short], bound=bound)
+        return result
+    short = result.marks <= rounds
+    bound = result.bound[short] if result.bound.size else result.bound
+    return result._replace(regrets=result.regrets[:, :rounds], marks=result.marks[short], bound=bound)
 
 
 def judged_rounds(outcome: Outcome) -> str:
@@ -283,11 +285,11 @@ def judged_rounds(outcome: Outcome) -> str:
     them.
     """
     for lines in outcome.values():
-        for ran in lines.values():
-            if ran.once:
+        for result in lines.values():
+            if result.once:
                 return (
-                    f"Claims about web search are judged on rounds 1 to {ran.once:,}, once through the queries: from "
-                    "then on the same queries come again."
+                    f"Claims about web search are judged on rounds 1 to {result.once:,}, once through the queries: "
+                    "from then on the same queries come again."
                 )
     return ""
 

@@ -47,14 +47,14 @@ def on_a_line(panel: Panel) -> dict[str, LineResult]:
     The curve LABELS has the labels (1 x n) at the inputs, its `marks` (n,).
     """
     x, y = toy_data(0)
-    fitted = fit_labels(covariance(x, x), y)
-    mean, var = fitted.predict(covariance(GRID, x), np.full(GRID.size, AMPLITUDE**2))
-    held = {MEAN: mean, SD: np.sqrt(var), BALD: bald(mean, var), MES: mes(mean, var), LABELS: y}
+    classifier = fit_labels(covariance(x, x), y)
+    mean, var = classifier.predict(covariance(GRID, x), np.full(GRID.size, AMPLITUDE**2))
+    values = {MEAN: mean, SD: np.sqrt(var), BALD: bald(mean, var), MES: mes(mean, var), LABELS: y}
     return {
         line.label: LineResult(
             line,
             "gp classifier",
-            held[line.label][None],
+            values[line.label][None],
             np.ones(1),
             marks=x if line.label == LABELS else GRID,
         )

@@ -30,34 +30,33 @@ Array = npt.NDArray[np.float64]
 TENTH, FALLING, DECADE = 0.1, 0.8, 1.8
 
 
-def _quarters(ran: LineResult) -> tuple[Array, Array, Array]:
+def _quarters(result: LineResult) -> tuple[Array, Array, Array]:
     """Return the mean regret of each run (runs,) in the first ten rounds, in the second quarter and in the last."""
-    regrets, T = ran.regrets, ran.regrets.shape[1]
+    regrets, T = result.regrets, result.regrets.shape[1]
     return regrets[:, :10].mean(axis=1), regrets[:, T // 4 : T // 2].mean(axis=1), regrets[:, T - T // 4 :].mean(axis=1)
 
 
 def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, after
-    `t` rounds the average regret of each of the curves labelled `labels` is less than half that of the first round.
-    """
+    """Check that, in the plot with the key `panel`, after `t` rounds the average regret of each of the curves labelled
+    `labels` is less than half that of the first round."""
 
     def check(outcome: Outcome) -> Verdict:
-        ran = [outcome[panel][label] for label in labels]
-        parts = {label: below(regret_at(x, t), HALF * regret_at(x, 1)) for label, x in zip(labels, ran)}
-        found, told = weakest(parts)
-        shares = [ratio(regret_at(x, t), regret_at(x, 1)) for x in ran]
+        results = [outcome[panel][label] for label in labels]
+        parts = {
+            label: below(regret_at(result, t), HALF * regret_at(result, 1)) for label, result in zip(labels, results)
+        }
+        test, detail = weakest(parts)
+        shares = [ratio(regret_at(result, t), regret_at(result, 1)) for result in results]
         listed = ", ".join(f"{label} {percentage(share)}" for label, share in zip(labels, shares))
         words = f"average regret after {t} rounds, of the first round's: {listed}"
-        return Verdict(all_hold(list(parts.values())), f"{words}; against half, {told}", found)
+        return Verdict(all_hold(list(parts.values())), f"{words}; against half, {detail}", test)
 
     return check
 
 
 def vanishing(panel: str, labels: Sequence[str]) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    regret of each of the curves labelled `labels` approaches zero. In the last quarter it is less than a tenth of the
-    first ten rounds' and less than 0.8 of the second quarter's.
-    """
+    """Check that, in the plot with the key `panel`, the regret of each of the curves labelled `labels` approaches zero.
+    In the last quarter it is less than a tenth of the first ten rounds' and less than 0.8 of the second quarter's."""
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
@@ -66,24 +65,22 @@ def vanishing(panel: str, labels: Sequence[str]) -> Check:
             for label, (first, second, last) in zip(labels, quarters)
             for name, share, before in (("a tenth of the first", TENTH, first), ("0.8 of the second", FALLING, second))
         }
-        found, told = weakest(parts)
-        return Verdict(all_hold(list(parts.values())), f"{_falling(labels, quarters)}; {told}", found)
+        test, detail = weakest(parts)
+        return Verdict(all_hold(list(parts.values())), f"{_falling(labels, quarters)}; {detail}", test)
 
     return check
 
 
 def stuck(panel: str, labels: Sequence[str]) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, none of
-    the curves labelled `labels` approaches zero; the last quarter has more than 0.8 of the regret of the second
-    quarter.
-    """
+    """Check that, in the plot with the key `panel`, none of the curves labelled `labels` approaches zero; the last
+    quarter has more than 0.8 of the regret of the second quarter."""
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
         parts = {label: below(FALLING * second, last) for label, (_, second, last) in zip(labels, quarters)}
-        found, told = weakest(parts)
-        words = f"{_falling(labels, quarters)}; 0.8 of the second less the last, {told}"
-        return Verdict(all_hold(list(parts.values())), words, found)
+        test, detail = weakest(parts)
+        words = f"{_falling(labels, quarters)}; 0.8 of the second less the last, {detail}"
+        return Verdict(all_hold(list(parts.values())), words, test)
 
     return check
 
@@ -97,9 +94,8 @@ def _falling(labels: Sequence[str], quarters: Sequence[tuple[Array, Array, Array
 
 
 def steadier(panel: str, labels: Sequence[str]) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    standard error of the average regret of each of the curves labelled `labels` is lower at the end than after ten
-    rounds.
+    """Check that, in the plot with the key `panel`, the standard error of the average regret of each of the curves
+    labelled `labels` is lower at the end than after ten rounds.
 
     The Pitman-Morgan test: of paired values, one has the lower variance if their difference and sum are correlated.
     """
@@ -107,11 +103,11 @@ def steadier(panel: str, labels: Sequence[str]) -> Check:
     def check(outcome: Outcome) -> Verdict:
         averages = [average_regret(outcome[panel][label].regrets)[:, [9, -1]] for label in labels]
         parts = {label: _test_steadier(values) for label, values in zip(labels, averages)}
-        found, told = weakest(parts)
+        test, detail = weakest(parts)
         errors = [standard_error(values) for values in averages]
         listed = ", ".join(f"{label} {early:.2g} and {late:.2g}" for label, (early, late) in zip(labels, errors))
-        words = f"after ten rounds and at the end: {listed}; Pitman and Morgan's correlation, {told}"
-        return Verdict(all_hold(list(parts.values())), words, found)
+        words = f"after ten rounds and at the end: {listed}; Pitman and Morgan's correlation, {detail}"
+        return Verdict(all_hold(list(parts.values())), words, test)
 
     return check
 
@@ -132,10 +128,8 @@ def _test_steadier(values: Array) -> Part:
 
 
 def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    cumulative `measure` of the curve labelled `label` grows as log t. The last decade of rounds adds less than 1.8
-    times what the one before added.
-    """
+    """Check that, in the plot with the key `panel`, the cumulative `measure` of the curve labelled `label` grows as log
+    t. The last decade of rounds adds less than 1.8 times what the one before added."""
 
     def check(outcome: Outcome) -> Verdict:
         last, before = decades(outcome[panel][label], measure)
@@ -145,10 +139,8 @@ def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
 
 
 def faster_than_log(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    cumulative `measure` of the curve labelled `label` grows faster than log t. The last decade of rounds adds more than
-    1.8 times what the one before added.
-    """
+    """Check that, in the plot with the key `panel`, the cumulative `measure` of the curve labelled `label` grows faster
+    than log t. The last decade of rounds adds more than 1.8 times what the one before added."""
 
     def check(outcome: Outcome) -> Verdict:
         last, before = decades(outcome[panel][label], measure)
@@ -159,23 +151,21 @@ def faster_than_log(panel: str, label: str, measure: Measure = QUADRATIC) -> Che
 
 def _growing(part: Part, last: Array, before: Array) -> Verdict:
     words = f"the last decade adds {ratio(last, before):.2f} times what the one before added (log t: 1, sqrt t: 3.16)"
-    return Verdict(part.conclusion(), f"{words}; against {DECADE} times: {describe(part.found)}", part.found)
+    return Verdict(part.conclusion(), f"{words}; against {DECADE} times: {describe(part.test)}", part.test)
 
 
-def decades(ran: LineResult, measure: Measure) -> tuple[Array, Array]:
-    """Return (A, B), (runs,) each, for a curve with the results `ran`: what the last decade of rounds, from T / 10 to
-    T, adds to the cumulative `measure` of each run, and what the decade before it adds.
-    """
-    total = measure.of(ran.regrets, ran.M)
+def decades(result: LineResult, measure: Measure) -> tuple[Array, Array]:
+    """Return (A, B), (runs,) each, for a curve with the results `result`: what the last decade of rounds, from T / 10
+    to T, adds to the cumulative `measure` of each run, and what the decade before it adds."""
+    total = measure.of(result.regrets, result.M)
     T = total.shape[1]
     tenth, hundredth = total[:, T // 10 - 1], total[:, T // 100 - 1]
     return total[:, -1] - tenth, tenth - hundredth
 
 
 def within_bound(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    mean over runs of each of the curves labelled `labels`, in `measure`, is at most its theoretical bound, itself a
-    mean, at every round for which there is one.
+    """Check that, in the plot with the key `panel`, the mean over runs of each of the curves labelled `labels`, in
+    `measure`, is at most its theoretical bound, itself a mean, at every round for which there is one.
 
     With one run, or if all runs are equal, the values are compared without a test.
     """
@@ -183,16 +173,18 @@ def within_bound(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) 
     def check(outcome: Outcome) -> Verdict:
         shares, parts = [], []
         for label in labels:
-            ran = outcome[panel][label]
-            if not ran.bound.size:
-                return Verdict(OPEN, f"{label}: {ran.theorem or 'no theorem'} promises nothing here: {ran.lacking}")
-            drawn = measure.of(ran.regrets, ran.M)[:, ran.marks.astype(int) - 1] / ran.bound
-            shares.append(float(drawn.mean(axis=0).max()))
-            parts += [below(column, np.full(len(drawn), 1.0 + 1e-9)) for column in drawn.T]
+            result = outcome[panel][label]
+            if not result.bound.size:
+                return Verdict(
+                    OPEN, f"{label}: {result.theorem or 'no theorem'} promises nothing here: {result.lacking}"
+                )
+            fractions = measure.of(result.regrets, result.M)[:, result.marks.astype(int) - 1] / result.bound
+            shares.append(float(fractions.mean(axis=0).max()))
+            parts += [below(column, np.full(len(fractions), 1.0 + 1e-9)) for column in fractions.T]
         listed = ", ".join(f"{label} {share:.2g}" for label, share in zip(labels, shares))
         words = f"what is drawn / the bound, at most: {listed}"
-        alone = len(outcome[panel][labels[0]].regrets) == 1
-        return Verdict(fact(max(shares) <= 1.0 + 1e-9) if alone else all_hold(parts), words)
+        single = len(outcome[panel][labels[0]].regrets) == 1
+        return Verdict(fact(max(shares) <= 1.0 + 1e-9) if single else all_hold(parts), words)
 
     return check
 
@@ -206,8 +198,8 @@ def lower_bound_met(panel: str, labels: Sequence[str]) -> Check:
     def check(outcome: Outcome) -> Verdict:
         worst = 0.0
         for label in labels:
-            ran = outcome[panel][label]
-            worst = max(worst, float(np.abs(ran.regrets.mean(axis=0) * np.sqrt(ran.marks) / 2.0 - 1.0).max()))
+            result = outcome[panel][label]
+            worst = max(worst, float(np.abs(result.regrets.mean(axis=0) * np.sqrt(result.marks) / 2.0 - 1.0).max()))
         words = f"largest relative difference from 2 / sqrt T, over all T and learners: {worst:.1g}"
         return Verdict(fact(worst < 1e-9), words)
 

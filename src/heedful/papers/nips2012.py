@@ -119,18 +119,18 @@ def _cells(printed: tuple[tuple[str, str, float], ...]) -> list[Claim]:
 def _table1(labels: str) -> Figure:
     panels = tuple(_panel(world, _lines(*MODELS), HUNDRED, FEW, ERRORS, "bars", labels) for world in SETS)
     printed = _numbers_of(TABLE_1, PUBLISHED)
-    said = _cells(printed) if labels == "published" else []
+    cases = _cells(printed) if labels == "published" else []
     for key in SETS.values():
-        said += [
+        cases += [
             Claim(f"{key}: CP and CPU outperform SU and BO.", (key,), lower_than_all(key, (CP, CPU), (SU, BO))),
             Claim(f"{key}: CP breaks even with BI.", (key,), even(key, CP, BI)),
         ]
-        said += (
+        cases += (
             [Claim(f"{key}: CPU outperforms CP.", (key,), lower_than_all(key, (CPU,), (CP,)))]
             if key == "Synthetic"
             else [Claim(f"{key}: CP outperforms CPU.", (key,), lower_than_all(key, (CP,), (CPU,)))]
         )
-        said.append(
+        cases.append(
             Claim(
                 f"{key}: the hierarchical or a tuned model is as good as CP (ours).",
                 (key,),
@@ -138,7 +138,7 @@ def _table1(labels: str) -> Figure:
             )
         )
     return Figure(
-        "nips2012/table1", PAPER, "Table 1: test error with 100 users", panels, tuple(said), _note(labels), printed
+        "nips2012/table1", PAPER, "Table 1: test error with 100 users", panels, tuple(cases), _note(labels), printed
     )
 
 
@@ -146,9 +146,9 @@ def _table2(labels: str) -> Figure:
     lines = (*_lines(*MODELS), Line(FITC, ("cp-fitc",), ""))
     full, quick = Size(100, 5), Size(100, 1)
     panels = tuple(_panel(world, lines, full, quick, SECONDS, "bars", labels, ("seconds",)) for world in SETS)
-    said = []
+    cases = []
     for key in SETS.values():
-        said += [
+        cases += [
             Claim(f"{key}: CP and CPU are faster than BO and BI.", (key,), all_faster(key, (CP, CPU), (BO, BI))),
             Claim(
                 f"{key}: CP over items is faster than with FITC over pairs (ours).",
@@ -159,7 +159,7 @@ def _table2(labels: str) -> Figure:
     note = "Processor time of one thread; what is tuned was tuned before, on others."
     printed = _numbers_of(TABLE_2, PUBLISHED)
     return Figure(
-        "nips2012/table2", PAPER, "Table 2: training times (s) with 100 users", panels, tuple(said), note, printed
+        "nips2012/table2", PAPER, "Table 2: training times (s) with 100 users", panels, tuple(cases), note, printed
     )
 
 
@@ -171,8 +171,8 @@ def _asking(labels: str) -> tuple[Panel, ...]:
 def _table3(labels: str) -> Figure:
     printed = _numbers_of(TABLE_3, ASKING)
     keys = tuple(SETS.values())
-    said = _cells(printed) if labels == "published" else []
-    said += [
+    cases = _cells(printed) if labels == "published" else []
+    cases += [
         Claim("BALD always outperforms random sampling.", keys, wins(keys, (CPU, CP, SU), "B", "R", 0, 15)),
         Claim(
             "BALD significantly outperforms MES in 9 cases, MES is better in only 2.",
@@ -182,14 +182,14 @@ def _table3(labels: str) -> Figure:
     ]
     return Figure(
         "nips2012/table3", PAPER, "Table 3: test error after ten questions, at most 1000 users",
-        _asking(labels), tuple(said), _note(labels), printed,
+        _asking(labels), tuple(cases), _note(labels), printed,
     )  # fmt: skip
 
 
 def _fig2(labels: str) -> Figure:
-    said = []
+    cases = []
     for key in SETS.values():
-        said += [
+        cases += [
             Claim(
                 f"{key}: CP with BALD has a lower error than SU with BALD throughout.",
                 (key,),
@@ -209,7 +209,7 @@ def _fig2(labels: str) -> Figure:
         PAPER,
         "Figure 2: test error by the number of questions",
         _asking(labels),
-        tuple(said),
+        tuple(cases),
         _note(labels),
     )
 
@@ -217,7 +217,7 @@ def _fig2(labels: str) -> Figure:
 def _fig1() -> Figure:
     lines = tuple(Line(label, ("gp classifier",), "") for label in (MEAN, SD, BALD, MES, LABELS))
     panel = Panel("toy", "labels on a line", TOY, lines, Size(1, 1), Size(1, 1), ERRORS, "toy")
-    said = (
+    cases = (
         Claim(
             "BALD asks where the function is less certain than where MES asks.",
             ("toy",),
@@ -225,15 +225,15 @@ def _fig1() -> Figure:
         ),
     )
     note = "The paper does not give its points; these are ours, of the same kind: labels of a coin in the middle."
-    return Figure("nips2012/fig1", PAPER, "Figure 1: BALD and MES on one-dimensional input", (panel,), said, note)
+    return Figure("nips2012/fig1", PAPER, "Figure 1: BALD and MES on one-dimensional input", (panel,), cases, note)
 
 
 def _evidence(labels: str) -> Figure:
     lines = tuple(Line(aspect, ("cp",), aspect) for aspect in ASPECTS)
     panels = tuple(_panel(world, lines, Size(100, 10), Size(100, 1), ERRORS, "scales", labels) for world in SETS)
-    said = []
+    cases = []
     for key in SETS.values():
-        said += [
+        cases += [
             Claim(
                 f"{key}: maximising the evidence estimates the length-scale (error at most .01 above the median's).",
                 (key,),
@@ -245,14 +245,14 @@ def _evidence(labels: str) -> Figure:
         ]
     note = "What predicts best is looked up on the test answers, which no tuning can do. " + _note(labels)
     return Figure(
-        "nips2012/evidence", PAPER, "The evidence of CP by the length-scale of the items", panels, tuple(said), note
+        "nips2012/evidence", PAPER, "The evidence of CP by the length-scale of the items", panels, tuple(cases), note
     )
 
 
 def _functions(labels: str) -> Figure:
     lines = tuple(Line(f"D = {D}", (f"cp:D={D}",), "") for D in FUNCTIONS)
     panels = tuple(_panel(world, lines, HUNDRED, FEW, ERRORS, "bars", labels) for world in SETS)
-    said = tuple(
+    cases = tuple(
         Claim(
             f"{key}: over-estimation of D does not harm: D = 20 is as good as D = 5.",
             (key,),
@@ -261,7 +261,7 @@ def _functions(labels: str) -> Figure:
         for key in SETS.values()
     )
     return Figure(
-        "nips2012/functions", PAPER, "The number D of shared functions; Synthetic has 5", panels, said, _note(labels)
+        "nips2012/functions", PAPER, "The number D of shared functions; Synthetic has 5", panels, cases, _note(labels)
     )
 
 

@@ -53,11 +53,11 @@ class Drawing(NamedTuple):
             "says": [claim.says for claim, _ in judged],
             "conclusion": [verdict.conclusion for _, verdict in judged],
         }
-        return frame_of(columns | {"found": [verdict.found for _, verdict in judged]}, package)
+        return frame_of(columns | {"found": [verdict.words for _, verdict in judged]}, package)
 
     def _repr_html_(self) -> str:
         rows = [
-            (claim.says, verdict.conclusion, verdict.found) for claim, verdict in zip(self.figure.claims, self.verdicts)
+            (claim.says, verdict.conclusion, verdict.words) for claim, verdict in zip(self.figure.claims, self.verdicts)
         ]
         title = f"{self.figure.id}: {self.figure.title} ({self.figure.paper})"
         return _picture(self) + table(
@@ -65,18 +65,21 @@ class Drawing(NamedTuple):
         )
 
 
-def page(drawn: Sequence[Drawing], about: str) -> str:
-    """Return one HTML page with the figures in `drawn`, one section for each, with the claims and verdicts; `about`
+def page(drawings: Sequence[Drawing], about: str) -> str:
+    """Return one HTML page with the figures in `drawings`, one section for each, with the claims and verdicts; `about`
     says in one sentence what was run.
     """
-    judged = [verdict.conclusion for one in drawn for verdict in one.verdicts]
+    judged = [verdict.conclusion for drawing in drawings for verdict in drawing.verdicts]
     words = {HOLDS: "hold here", FAILS: "do not hold here", OPEN: "cannot be told here", NOT_RUN: "were not run"}
-    summary = ", ".join(f"{judged.count(each)} {words[each]}" for each in MARKS if each in judged)
-    contents = "\n".join(
-        f'<li><a href="#{_anchor(one)}">{escape(one.figure.id)}</a>: {escape(one.figure.title)}{_tally(one)}</li>'
-        for one in drawn
+    summary = ", ".join(
+        f"{judged.count(conclusion)} {words[conclusion]}" for conclusion in MARKS if conclusion in judged
     )
-    sections = "\n".join(map(_section, drawn))
+    contents = "\n".join(
+        f'<li><a href="#{_anchor(drawing)}">{escape(drawing.figure.id)}</a>: '
+        f"{escape(drawing.figure.title)}{_tally(drawing)}</li>"
+        for drawing in drawings
+    )
+    sections = "\n".join(map(_section, drawings))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -86,38 +89,39 @@ def page(drawn: Sequence[Drawing], about: str) -> str:
     )
 
 
-def _anchor(one: Drawing) -> str:
-    return escape(one.figure.id.replace("/", "-"))
+def _anchor(drawing: Drawing) -> str:
+    return escape(drawing.figure.id.replace("/", "-"))
 
 
-def _tally(one: Drawing) -> str:
-    judged = [verdict.conclusion for verdict in one.verdicts if verdict.conclusion != NOT_RUN]
+def _tally(drawing: Drawing) -> str:
+    judged = [verdict.conclusion for verdict in drawing.verdicts if verdict.conclusion != NOT_RUN]
     if not judged:
         return " <small>(not run)</small>"
     undecided = f", {judged.count(OPEN)} cannot be told" if OPEN in judged else ""
     return f" <small>({judged.count(HOLDS)} of {len(judged)} hold{undecided})</small>"
 
 
-def _section(one: Drawing) -> str:
-    figure = one.figure
+def _section(drawing: Drawing) -> str:
+    figure = drawing.figure
     rows = "\n".join(
         f'<tr><td>{escape(claim.says)}</td><td class="{MARKS[verdict.conclusion]}">'
-        f"{verdict.conclusion}</td><td>{escape(verdict.found)}</td></tr>"
-        for claim, verdict in zip(figure.claims, one.verdicts)
+        f"{verdict.conclusion}</td><td>{escape(verdict.words)}</td></tr>"
+        for claim, verdict in zip(figure.claims, drawing.verdicts)
     )
-    note = "".join(f"<p>{escape(words)}</p>" for words in (figure.note, one.judged_on) if words)
+    note = "".join(f"<p>{escape(words)}</p>" for words in (figure.note, drawing.judged_on) if words)
     return (
-        f'<section id="{_anchor(one)}"><h2>{escape(figure.id)}: {escape(figure.title)}</h2>\n{_picture(one)}\n{note}'
+        f'<section id="{_anchor(drawing)}"><h2>{escape(figure.id)}: {escape(figure.title)}</h2>\n'
+        f"{_picture(drawing)}\n{note}"
         f'<div class="scroll"><table><thead>{_HEAD}</thead><tbody>{rows}</tbody></table></div>'
-        f"<p><small>{escape(figure.paper)}. Took {one.seconds:.0f} s.</small></p></section>"
+        f"<p><small>{escape(figure.paper)}. Took {drawing.seconds:.0f} s.</small></p></section>"
     )
 
 
-def _picture(one: Drawing) -> str:
+def _picture(drawing: Drawing) -> str:
     """Return the picture of a figure as an inline HTML element, on white, because its lines are dark; empty if there is
     none."""
-    if one.picture is None:
+    if drawing.picture is None:
         return ""
-    data = base64.b64encode(one.picture.read_bytes()).decode()
-    alt = f"{escape(one.figure.title)}: the curves; the table has the numbers"
+    data = base64.b64encode(drawing.picture.read_bytes()).decode()
+    alt = f"{escape(drawing.figure.title)}: the curves; the table has the numbers"
     return f'<img src="data:image/svg+xml;base64,{data}" alt="{alt}" style="background:#fff;max-width:100%">'

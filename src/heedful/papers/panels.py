@@ -111,7 +111,7 @@ def slow_movies(*lines: Line) -> Panel:
     return movies(*lines, full=SLOW_MOVIES_FULL, quick=SLOW_MOVIES_QUICK)
 
 
-def one(label: str, learner: str, user: str) -> Line:
+def curve(label: str, learner: str, user: str) -> Line:
     """Return a curve with this `label`, of one `learner` taught by one simulated person, `user`, both by the names that
     `heedful simulate` takes.
     """

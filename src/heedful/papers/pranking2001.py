@@ -99,21 +99,19 @@ def _where(panel: Panel) -> str:
 
 
 def thresholds_in_order(panel: str, labels: Sequence[str]) -> Callable[[Outcome], Verdict]:
-    """Return a function from a figure's results to the verdict on this claim: in the plot with the key `panel`, the
-    thresholds of the curves labelled `labels` are in order after every round; the values of these curves are the least
-    gap between neighbouring thresholds.
-    """
+    """Check that, in the plot with the key `panel`, the thresholds of the curves labelled `labels` are in order after
+    every round; the values of these curves are the least gap between neighbouring thresholds."""
 
     def check(outcome: Outcome) -> Verdict:
-        told, holds = [], True
+        words, holds = [], True
         for label in labels:
             gaps = outcome[panel][label].regrets
             holds = holds and bool(gaps.min() >= 0.0)
             equal = float(np.mean(gaps == 0.0))
-            told.append(
+            words.append(
                 f"{label}: least gap {gaps.min():g} over {gaps.size:,} rounds, two equal after {percentage(equal)}"
             )
-        return Verdict(fact(holds), "; ".join(told))
+        return Verdict(fact(holds), "; ".join(words))
 
     return check
 

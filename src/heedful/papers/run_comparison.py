@@ -69,37 +69,37 @@ class Split(NamedTuple):
     test: Ints
     """(U x t) the indices of the pairs of each person to test on"""
 
-    def rows(self, at: Ints) -> PairRows:
-        """Return the answers to n pairs of each of the U people, whose indices are `at` (U x n), as a table of
+    def rows(self, chosen: Ints) -> PairRows:
+        """Return the answers to n pairs of each of the U people, whose indices are `chosen` (U x n), as a table of
         comparisons: the first pair of each person, then the second, ...
         """
-        users = np.arange(len(at))
-        pairs = self.pairs[at.T]  # n x U x 2
-        won = self.first[users, at.T]
+        users = np.arange(len(chosen))
+        pairs = self.pairs[chosen.T]  # n x U x 2
+        won = self.first[users, chosen.T]
         ordered = np.where(won[:, :, None], pairs, pairs[:, :, ::-1])
-        return pair_rows(ordered.reshape(-1, 2), user=np.tile(users, at.shape[1]))
+        return pair_rows(ordered.reshape(-1, 2), user=np.tile(users, chosen.shape[1]))
 
-    def gap(self, fitted: PreferenceModel, at: Ints) -> tuple[Array, Array]:
-        """Return (mean, variance) of the utility of the first item less that of the second, as the model `fitted`
+    def gap(self, fit: PreferenceModel, chosen: Ints) -> tuple[Array, Array]:
+        """Return (mean, variance) of the utility of the first item less that of the second, as the model `fit`
         predicts it.
 
-        `at` (U x n) are the indices of n pairs for each of the U people; both results have this shape.
+        `chosen` (U x n) are the indices of n pairs for each of the U people; both results have this shape.
         """
-        users = np.broadcast_to(np.arange(len(at))[:, None], at.shape)
-        a, b = self.pairs[at, 0], self.pairs[at, 1]
-        mean, var = fitted.gap(users.ravel(), a.ravel(), b.ravel())
-        return mean.reshape(at.shape), var.reshape(at.shape)
+        users = np.broadcast_to(np.arange(len(chosen))[:, None], chosen.shape)
+        a, b = self.pairs[chosen, 0], self.pairs[chosen, 1]
+        mean, var = fit.gap(users.ravel(), a.ravel(), b.ravel())
+        return mean.reshape(chosen.shape), var.reshape(chosen.shape)
 
-    def error(self, fitted: PreferenceModel) -> float:
-        """Return the share of the test answers that the model `fitted` predicts wrong."""
-        mean, _ = self.gap(fitted, self.test)
+    def error(self, fit: PreferenceModel) -> float:
+        """Return the share of the test answers that the model `fit` predicts wrong."""
+        mean, _ = self.gap(fit, self.test)
         return float(np.mean((mean > 0.0) != np.take_along_axis(self.first, self.test, axis=1)))
 
-    def log_likelihood(self, fitted: PreferenceModel) -> float:
-        """Return the mean log probability that the model `fitted` gives the test answers, in nats."""
+    def log_likelihood(self, fit: PreferenceModel) -> float:
+        """Return the mean log probability that the model `fit` gives the test answers, in nats."""
         from scipy.special import log_ndtr
 
-        mean, var = self.gap(fitted, self.test)
+        mean, var = self.gap(fit, self.test)
         sign = np.where(np.take_along_axis(self.first, self.test, axis=1), 1.0, -1.0)
         return float(log_ndtr(sign * mean / np.sqrt(1.0 + var)).mean())
 
@@ -111,53 +111,53 @@ def split(
     train: int,
     pool: int = 0,
     test: int = 0,
-    apart: Mapping[str, object] = {},
+    tuned: Mapping[str, object] = {},
 ) -> Split:
     """Split the answers of `people` random people of `data` (of all, if there are fewer), drawn from `seed`: the pairs
     of each person are divided at random, independently of other people's.
 
     `train`, `pool` and `test` are the numbers of pairs of a person to train on, to ask about, and to test on (0: all
-    that are left). `apart` has, by name of a model, the hyperparameters that were tuned on other people.
+    that are left). `tuned` has, by name of a model, the hyperparameters that were tuned on other people.
     """
     rng = np.random.default_rng([seed, 12])
-    some = rng.permutation(len(data.first))[:people]
-    order = rng.random((some.size, len(data.pairs))).argsort(axis=1)
+    sample = rng.permutation(len(data.first))[:people]
+    order = rng.random((sample.size, len(data.pairs))).argsort(axis=1)
     last = train + pool + test if test else order.shape[1]
-    problem = Problem(data.features, data.people[some], seed, apart, {})
+    problem = Problem(data.features, data.people[sample], seed, tuned, {})
     parts = np.split(order[:, :last], [train, train + pool], axis=1)
-    return Split(problem, data.pairs, data.first[some], *parts)
+    return Split(problem, data.pairs, data.first[sample], *parts)
 
 
 # ---------------------------------------------------------------------------- panels
 
 
 def run_panel(
-    panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], workers: Workers, tell: Tell
+    panel: Panel, size: Size, sets: Sets, cache: dict[Any, Any], workers: Workers, tell: Tell
 ) -> dict[str, LineResult]:
     """Run a plot of [H12], and return the results of its curves by label.
 
     `size` has the greatest number of people and the number of splits; `sets` is a function that loads the data set of a
-    key; `kept` is a cache of runs, which is read and added to; `workers` run them, one at a time here if processor
+    key; `cache` is a cache of runs, which is read and added to; `workers` run them, one at a time here if processor
     time is measured; `tell` is called to report progress.
     """
     if panel.world == TOY:
         return on_a_line(panel)
     data = sets(panel.world, _labels(panel))
     if panel.kind == "bars":
-        data, others = set_apart(data)
+        data, others = hold_out_people(data)
     together: dict[str, list[Line]] = {}  # acquisition rules of one model share their first fit
     for line in panel.lines:
         together.setdefault(line.learners[0].partition(" by ")[0], []).append(line)
-    found: dict[str, LearnerRuns] = {}
+    runs: dict[str, LearnerRuns] = {}
     for i, (name, lines) in enumerate(together.items()):
         part = part_of(tell, i, len(together))
         part(lines[0].label, 0.0)
-        apart = {name: _tune(name, others, panel, size.runs <= FEW_SPLITS, kept)} if panel.kind == "bars" else {}
-        run = partial(_run, data, panel.kind, panel.world, size.rounds, apart)
+        tuned = {name: _tune(name, others, panel, size.runs <= FEW_SPLITS, cache)} if panel.kind == "bars" else {}
+        run = partial(_run, data, panel.kind, panel.world, size.rounds, tuned)
         names = list(dict.fromkeys(line.learners[0] for line in lines))
         trials = Trials((panel.world, panel.options, panel.kind, size), names, run, size.runs, lines[0].label)
-        found |= run_trials(trials, kept, HERE if "seconds" in panel.options else workers, part)
-    return {line.label: _line_result(panel, line, found[line.learners[0]]) for line in panel.lines}
+        runs |= run_trials(trials, cache, HERE if "seconds" in panel.options else workers, part)
+    return {line.label: _line_result(panel, line, runs[line.learners[0]]) for line in panel.lines}
 
 
 def _run(
@@ -165,7 +165,7 @@ def _run(
     kind: str,
     world: str,
     people: int,
-    apart: Mapping[str, object],
+    tuned: Mapping[str, object],
     seed: int,
     names: Sequence[str],
 ) -> dict[str, Trial]:
@@ -173,31 +173,31 @@ def _run(
     if kind == "questions":
         return _ask_by_rules(data, world, people, seed, names)
     test = _test_scales if kind == "scales" else _test
-    return {each: test(data, world, people, seed, each, apart) for each in names}
+    return {name: test(data, world, people, seed, name, tuned) for name in names}
 
 
 def _labels(panel: Panel) -> str:
     return "published" if "published" in panel.options else "right"
 
 
-def set_apart(data: PairwiseDataset) -> tuple[PairwiseDataset, PairwiseDataset]:
+def hold_out_people(data: PairwiseDataset) -> tuple[PairwiseDataset, PairwiseDataset]:
     """Return (`data` without 100 random people, the data of these people, for tuning); features of people are
     standardised over all of them."""
     spread = data.people.std(axis=0)
     data = data._replace(people=(data.people - data.people.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
     order = np.random.default_rng([0, 14]).permutation(len(data.first))
-    some, rest = order[:OTHERS], np.sort(order[OTHERS:])
-    return tuple(data._replace(people=data.people[at], first=data.first[at]) for at in (rest, some))  # type: ignore[return-value]
+    chosen, rest = order[:OTHERS], np.sort(order[OTHERS:])
+    return tuple(data._replace(people=data.people[people], first=data.first[people]) for people in (rest, chosen))  # type: ignore[return-value]
 
 
-def _tune(name: str, others: PairwiseDataset, panel: Panel, few: bool, kept: dict[Any, Any]) -> Any:
-    """Return what the model `name` tunes on the people `others`, once for each data set, cached in `kept`; `few`: with
+def _tune(name: str, others: PairwiseDataset, panel: Panel, few: bool, cache: dict[Any, Any]) -> Any:
+    """Return what the model `name` tunes on the people `others`, once for each data set, cached in `cache`; `few`: with
     less effort."""
     key = (panel.world, _labels(panel), "apart", few, name)
-    if key not in kept:
+    if key not in cache:
         parts = split(others, OTHERS, 0, TRAINING[panel.world])
-        kept[key] = tune_on_others(name, others.features, parts.problem.people, parts.rows(parts.train), few)
-    return kept[key]
+        cache[key] = tune_on_others(name, others.features, parts.problem.people, parts.rows(parts.train), few)
+    return cache[key]
 
 
 def _line_result(panel: Panel, line: Line, runs: LearnerRuns) -> LineResult:
@@ -212,13 +212,11 @@ def _line_result(panel: Panel, line: Line, runs: LearnerRuns) -> LineResult:
 # ---------------------------------------------------------------------------- runs
 
 
-def _test(data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, object]) -> Trial:
-    """Fit the model `name` to the training answers of `people` people of `data`, in the split of `seed`; return its
-    test error (1,) and the time of the fit. `world` is the key of the data set, `apart` what was tuned on other
-    people."""
-    parts = split(data, people, seed, TRAINING[world], apart=apart)
-    fitted, seconds = _fit(model(name), parts, parts.train, None)
-    return Trial(np.array([parts.error(fitted)]), seconds)
+def _test(data: PairwiseDataset, world: str, people: int, seed: int, name: str, tuned: Mapping[str, object]) -> Trial:
+    """Return the test error (1,) of the model `name` in the split of `seed`, and the time of its fit."""
+    parts = split(data, people, seed, TRAINING[world], tuned=tuned)
+    fit, seconds = _fit(model(name), parts, parts.train, None)
+    return Trial(np.array([parts.error(fit)]), seconds)
 
 
 def _ask(
@@ -229,34 +227,30 @@ def _ask(
     name: str,
     first: tuple[PreferenceModel, float] | None = None,
 ) -> Trial:
-    """Return the test error after the first fit and after each of ten questions to each person (11,), and the time of
-    all fits, for `people` people of `data`, in the split of `seed`.
-
-    `world` is the key of the data set; `name`: `MODEL by RULE`, where RULE is bald, mes or random; `first`: the first
-    fit and its seconds, if already done.
-    """
+    """Return the test error after the first fit and after each of ten questions (11,), and the time of all fits, of
+    `MODEL by RULE`, the `name`."""
     fit, rule = model(name.partition(" by ")[0]), name.partition(" by ")[2]
     parts = split(data, people, seed, *QUESTION_PAIRS[world])
     rng = np.random.default_rng([seed, 13])
     users = np.arange(len(parts.first))
-    learned, pool = parts.train, parts.pool
-    fitted, errors, took = None, [], 0.0
+    answered, pool = parts.train, parts.pool
+    latest, errors, total = None, [], 0.0
     for query in range(QUERIES + 1):
-        fitted, seconds = _fit(fit, parts, learned, fitted) if first is None or query else first
-        took += seconds
-        errors.append(parts.error(fitted))
+        latest, seconds = _fit(fit, parts, answered, latest) if first is None or query else first
+        total += seconds
+        errors.append(parts.error(latest))
         if query == QUERIES:
             break
         if rule == "random":
             scores = rng.random(pool.shape)
         else:
-            scores = (bald if rule == "bald" else mes)(*parts.gap(fitted, pool))
-        at = scores.argmax(axis=1)
-        learned = np.column_stack([learned, pool[users, at]])
+            scores = (bald if rule == "bald" else mes)(*parts.gap(latest, pool))
+        asked = scores.argmax(axis=1)
+        answered = np.column_stack([answered, pool[users, asked]])
         rest = np.ones(pool.shape, bool)
-        rest[users, at] = False
+        rest[users, asked] = False
         pool = pool[rest].reshape(len(pool), -1)
-    return Trial(np.array(errors), took)
+    return Trial(np.array(errors), total)
 
 
 def _ask_by_rules(data: PairwiseDataset, world: str, people: int, seed: int, names: Sequence[str]) -> dict[str, Trial]:
@@ -267,17 +261,17 @@ def _ask_by_rules(data: PairwiseDataset, world: str, people: int, seed: int, nam
     return {name: _ask(data, world, people, seed, name, first) for name in names}
 
 
-def _fit(fit: Fit, parts: Split, learned: Ints, earlier: PreferenceModel | None) -> tuple[PreferenceModel, float]:
-    """Fit a model with the function `fit` to the answers to n pairs of each of U people, `learned` (U x n indices),
+def _fit(fit: Fit, parts: Split, answered: Ints, earlier: PreferenceModel | None) -> tuple[PreferenceModel, float]:
+    """Fit a model with the function `fit` to the answers to n pairs of each of U people, `answered` (U x n indices),
     given its `earlier` fit; return the fit and its processor time in seconds."""
-    rows = parts.rows(learned)
+    rows = parts.rows(answered)
     began = time.thread_time()
-    fitted = fit(parts.problem, rows, earlier)
-    return fitted, time.thread_time() - began
+    result = fit(parts.problem, rows, earlier)
+    return result, time.thread_time() - began
 
 
 def _test_scales(
-    data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, object]
+    data: PairwiseDataset, world: str, people: int, seed: int, name: str, tuned: Mapping[str, object]
 ) -> Trial:
     """Return for each of the s length-scales SCALES (s x 3) the log evidence and the test log-likelihood per answer, in
     nats, and the test error of the model `name`; and the time. The other arguments are those of `_test`."""
@@ -285,6 +279,6 @@ def _test_scales(
     rows = parts.rows(parts.train)
     values, began = [], time.thread_time()
     for times in SCALES:
-        fitted = model(f"{name}:times={times!r}")(parts.problem, rows, None)
-        values.append((fitted.log_evidence / rows.size, parts.log_likelihood(fitted), parts.error(fitted)))
+        fit = model(f"{name}:times={times!r}")(parts.problem, rows, None)
+        values.append((fit.log_evidence / rows.size, parts.log_likelihood(fit), parts.error(fit)))
     return Trial(np.array(values), time.thread_time() - began)

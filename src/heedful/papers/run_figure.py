@@ -62,7 +62,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Sources:
-    """The data of the experiments, each read at its first use, and the cache of runs, `kept`.
+    """The data of the experiments, each read at its first use, and the cache of runs, `cache`.
 
     `data`: a folder with the data sets in sub-folders, or with the files of one; `letor`: files for web search to use
     in place of those in the folder. Methods raise the ValueError and OSError of the loaders if files are damaged.
@@ -78,7 +78,7 @@ class Sources:
         self._people: dict[int, People] = {}
         self._tables: dict[str, RatingTable] = {}
         self._choices: dict[tuple[str, str], PairwiseDataset] = {}
-        self.kept: dict[Any, Any] = {}
+        self.cache: dict[Any, Any] = {}
 
     def lacks(self, panel: Panel) -> str:
         """Return in words why the plot `panel` cannot be run (files or a package are missing); empty if it can."""
@@ -86,8 +86,8 @@ class Sources:
         machines = {"ranking-svm": "the ranking SVM", "svm": "the multiclass SVM", "svr": "the SVR"}
         if find_spec("sklearn") is None:
             for machine in {machine for line in panel.lines for machine in line.learners} & machines.keys():
-                told = "needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
-                return f"{machines[machine]} {told}"
+                missing = "needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
+                return f"{machines[machine]} {missing}"
         if world in (LOWER, SYNTHETIC, SEPARABLE, TOY, *MADE) or (world == WEB and self._letor) or self._files(world):
             return ""
         return missing_files(world, self._data)
@@ -187,11 +187,11 @@ def run(
         part("begins", 0.0)
         size = panel.quick if quick else panel.full
         if panel.world in GRADED:
-            outcome[panel.key] = run_ordinal(panel, size, sources.people, sources.kept, workers, part)
+            outcome[panel.key] = run_ordinal(panel, size, sources.people, sources.cache, workers, part)
         elif panel.world in CHOICES:
-            outcome[panel.key] = run_panel(panel, size, sources.choices, sources.kept, workers, part)
+            outcome[panel.key] = run_panel(panel, size, sources.choices, sources.cache, workers, part)
         elif panel.world in RATED:
-            outcome[panel.key] = run_ratings(panel, size, sources.table, sources.kept, workers, part)
+            outcome[panel.key] = run_ratings(panel, size, sources.table, sources.cache, workers, part)
         elif panel.kind == "distribution":
             outcome[panel.key] = distribution(panel, sources)
         elif panel.kind == "horizons":
@@ -206,17 +206,17 @@ def _curves(panel: Panel, size: Size, sources: Sources, workers: Workers, tell: 
     same number of rounds.
     """
     users = list(dict.fromkeys(line.user for line in panel.lines))
-    ran = {}
+    results = {}
     for i, user in enumerate(users):
         lines = [line for line in panel.lines if line.user == user]
         specs = [spec for line in lines for spec in line.learners]
         setting = sources.setting(panel.world, make_user(user), size.runs)
         group = _group(panel, size, user, specs, setting)
-        found = run_group(group, size.rounds, sources.kept, workers, part_of(tell, i, len(users)))
+        runs = run_group(group, size.rounds, sources.cache, workers, part_of(tell, i, len(users)))
         for line in lines:
-            ran[line.label] = _best(line, found, panel, size, setting)
-    T = min(one.regrets.shape[1] for one in ran.values())
-    return {line.label: first(ran[line.label], T) for line in panel.lines}
+            results[line.label] = _best(line, runs, panel, size, setting)
+    T = min(result.regrets.shape[1] for result in results.values())
+    return {line.label: first(results[line.label], T) for line in panel.lines}
 
 
 def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: Setting) -> Group:
@@ -230,13 +230,13 @@ def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: S
     return Group((panel.world, user, size, plain), specs, [setting], make, len(setting.scenes), user, plain)
 
 
-def _best(line: Line, found: dict[str, LearnerRuns], panel: Panel, size: Size, setting: Setting) -> LineResult:
+def _best(line: Line, runs: dict[str, LearnerRuns], panel: Panel, size: Size, setting: Setting) -> LineResult:
     """Return the results of a curve: those of its learner with the lowest average regret on the rounds by which claims
     are judged, with the theoretical bound on its regret.
     """
     judged = _judged_rounds(panel.world, size, setting)
-    spec = best_of(line, found, judged)
-    regrets, seconds = found[spec]
+    spec = best_of(line, runs, judged)
+    regrets, seconds = runs[spec]
     name, user = _complete_spec(spec, panel.world, size, setting), make_user(line.user)
     T = regrets.shape[1]
     once = judged if judged < T else 0
@@ -278,19 +278,19 @@ def distribution(panel: Panel, sources: Sources) -> dict[str, LineResult]:
 
     chains = sources.chains()
     person = fit_clicks(chains)
-    found: dict[str, tuple[Array, Array]] = {}
+    curves: dict[str, tuple[Array, Array]] = {}
     for line in panel.lines:
         condition = line.learners[0]
         if condition == "all":
-            parts = list(found.values())
-            found[line.label] = np.column_stack([d for d, _ in parts]), np.column_stack([same for _, same in parts])
+            parts = list(curves.values())
+            curves[line.label] = np.column_stack([d for d, _ in parts]), np.column_stack([same for _, same in parts])
         else:
             clicks = "documents" if condition == "normal" else person
-            asked = study(chains, condition, clicks=clicks, clicked_only=False)
-            found[line.label] = asked.differences, asked.same.astype(np.float64)
+            answers = study(chains, condition, clicks=clicks, clicked_only=False)
+            curves[line.label] = answers.differences, answers.same.astype(np.float64)
     return {
         line.label: LineResult(line, line.learners[0], differences.reshape(len(same), -1), same)
-        for line, (differences, same) in ((line, found[line.label]) for line in panel.lines)
+        for line, (differences, same) in ((line, curves[line.label]) for line in panel.lines)
     }
 
 
@@ -300,7 +300,7 @@ def horizons(panel: Panel, size: Size) -> dict[str, LineResult]:
 
     Each curve has the average regret (1 x lengths) of single runs of different lengths T: about 30 lengths, up to
     `size.rounds`. The feedback is that of the stream in the proof of the lemma."""
-    ran = {}
+    result = {}
     for line in panel.lines:
         lengths = log_spaced(size.rounds, 30)
         ends = []
@@ -309,7 +309,7 @@ def horizons(panel: Panel, size: Size) -> dict[str, LineResult]:
             ends.append(float(trace(learner, unlearnable(T), T, 0, interpreted=True).mean()))
         marks = lengths.astype(np.float64)
         bound = np.array([lower_bound(T) for T in lengths.tolist()])
-        ran[line.label] = LineResult(
+        result[line.label] = LineResult(
             line, line.learners[0], np.array([ends]), np.ones(1), marks=marks, bound=bound, theorem="2 / sqrt T"
         )
-    return ran
+    return result

@@ -73,11 +73,11 @@ def people_who_rated(ratings: Ratings, least: int) -> People:
     """Return the people who gave at least `least` of the `ratings`, with their ratings as features and ranks."""
     counts = np.bincount(ratings.users, minlength=ratings.user_ids.size)
     column = np.full(counts.size, -1)
-    often = np.flatnonzero(counts >= least)
-    column[often] = np.arange(often.size)
-    mine = column[ratings.users] >= 0
-    ranks = np.zeros((ratings.movie_ids.size, often.size), np.int8)
-    ranks[ratings.movies[mine], column[ratings.users[mine]]] = ratings.values[mine].astype(np.int8)
+    active = np.flatnonzero(counts >= least)
+    column[active] = np.arange(active.size)
+    selected = column[ratings.users] >= 0
+    ranks = np.zeros((ratings.movie_ids.size, active.size), np.int8)
+    ranks[ratings.movies[selected], column[ratings.users[selected]]] = ratings.values[selected].astype(np.int8)
     return People(np.where(ranks > 0, (ranks.astype(np.float32) - 3.0) / 4.0, 0.0).astype(np.float32), ranks)
 
 
@@ -163,12 +163,12 @@ def separable(rounds: int, seed: int, margin: float) -> tuple[InstanceStream, fl
     w = rng.standard_normal(N)
     w /= np.linalg.norm(w)
     norm = math.sqrt(1.0 + float(b @ b))
-    kept: list[Array] = []
-    while sum(map(len, kept)) < rounds:
+    blocks: list[Array] = []
+    while sum(map(len, blocks)) < rounds:
         x = rng.standard_normal((rounds, N))
         x *= (rng.random((rounds, 1)) ** (1.0 / N)) / np.linalg.norm(x, axis=1, keepdims=True)
-        kept.append(x[(np.abs((x @ w)[:, None] - b).min(axis=1) / norm) >= margin])
-    X = np.concatenate(kept)[:rounds]
+        blocks.append(x[(np.abs((x @ w)[:, None] - b).min(axis=1) / norm) >= margin])
+    X = np.concatenate(blocks)[:rounds]
     s = X @ w
     least = float(np.abs(s[:, None] - b).min() / norm)
     stream = instance_stream(X, 1 + np.searchsorted(b, s, side="right"), n_ranks=RANKS)
@@ -179,23 +179,23 @@ def separable(rounds: int, seed: int, margin: float) -> tuple[InstanceStream, fl
 
 
 def run_ordinal(
-    panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], workers: Workers, tell: Tell
+    panel: Panel, size: Size, people: Callable[[int], People], cache: dict[Any, Any], workers: Workers, tell: Tell
 ) -> dict[str, LineResult]:
     """Run a plot of [P01], and return the results of its curves by label.
 
-    `people` is a function from the least number of ratings to the people with as many; `kept` is a cache of runs, which
-    is read and added to; `workers` run them; `tell` is called to report progress.
+    `people` is a function from the least number of ratings to the people with as many; `cache` is a cache of runs,
+    which is read and added to; `workers` run them; `tell` is called to report progress.
     """
     if panel.kind == "bars":
-        found = _run_batch_learners(panel, size, people(RATERS[panel.world]), kept, workers, tell)
+        losses = _run_batch_learners(panel, size, people(RATERS[panel.world]), cache, workers, tell)
         return {
-            line.label: _line_result(line, line.learners[0], panel.measure.of(found[line.learners[0]], np.ones(1)))
+            line.label: _line_result(line, line.learners[0], panel.measure.of(losses[line.learners[0]], np.ones(1)))
             for line in panel.lines
         }
     if panel.world == STREAMS:
-        return _run_threshold_gaps(panel, size, people, kept, workers, tell)
+        return _run_threshold_gaps(panel, size, people, cache, workers, tell)
     if panel.world == SEPARABLE:
-        return _run_mistake_bound(panel, size, kept, workers, tell)
+        return _run_mistake_bound(panel, size, cache, workers, tell)
     batch = synthetic_batch(size)
     if panel.world != SYNTHETIC:
         batch = ratings_batch(people(RATERS[panel.world]), size, panel.options)
@@ -206,7 +206,7 @@ def run_ordinal(
         return setting.learner(specs[spec])
 
     group = Group((panel.world, panel.options, size), list(specs), batch.parts, make, size.runs, "grades")
-    runs = run_group(group, size.rounds, kept, workers, tell)
+    runs = run_group(group, size.rounds, cache, workers, tell)
     bests = {line: best_of(line, runs) for line in panel.lines}
     return {line.label: _line_result(line, specs[best], *runs[best]) for line, best in bests.items()}
 
@@ -219,21 +219,21 @@ def _line_result(line: Line, learner: str, regrets: Array, seconds: Array = NOTH
 
 
 def _run_threshold_gaps(
-    panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], workers: Workers, tell: Tell
+    panel: Panel, size: Size, people: Callable[[int], People], cache: dict[Any, Any], workers: Workers, tell: Tell
 ) -> dict[str, LineResult]:
     """Return the results of the curves of a plot whose values are the smallest gap b_{r+1} - b_r between PRank's
     thresholds after each of T rounds (runs x T), on each stream.
     """
-    ran = {}
+    results = {}
     for i, line in enumerate(panel.lines):
         least = RATERS.get(line.user, 0)
         batch = ratings_batch(people(least), Size(least, size.runs)) if least else synthetic_batch(size)
         folds = [(setting, scene) for setting in batch.parts for scene in setting.scenes]
         measure = partial(_least_gaps, folds)
         trials = Trials((panel.world, "gaps", line.user, size), line.learners, measure, len(folds), line.label)
-        runs = run_trials(trials, kept, workers.apart, part_of(tell, i, len(panel.lines)))
-        ran[line.label] = _line_result(line, line.learners[0], runs[line.learners[0]].regrets)
-    return ran
+        runs = run_trials(trials, cache, workers.apart, part_of(tell, i, len(panel.lines)))
+        results[line.label] = _line_result(line, line.learners[0], runs[line.learners[0]].regrets)
+    return results
 
 
 def _least_gaps(folds: Sequence[tuple[Setting, Scene]], run: int, specs: Sequence[str]) -> dict[str, Trial]:
@@ -251,50 +251,52 @@ def _least_gaps(folds: Sequence[tuple[Setting, Scene]], run: int, specs: Sequenc
 
 
 def _run_mistake_bound(
-    panel: Panel, size: Size, kept: dict[Any, Any], workers: Workers, tell: Tell
+    panel: Panel, size: Size, cache: dict[Any, Any], workers: Workers, tell: Tell
 ) -> dict[str, LineResult]:
     """Return the results of the curves of a plot of PRank's loss, with the bound (k - 1)(R^2 + 1) / gamma^2 where the
     margin gamma of the stream is known.
     """
-    ran = {}
+    results = {}
     marks = log_spaced(size.rounds).astype(np.float64)
     for i, line in enumerate(panel.lines):
         margin, limits = float(line.user), []
         parts = synthetic_batch(size).parts
         if margin > 0.0:
-            made = [separable(size.rounds, seed, margin) for seed in range(size.runs)]
-            limits = [(RANKS - 1) * (R2 + 1.0) / gamma**2 for _, R2, gamma in made]
-            parts = iter([_setting(DIMENSIONS, math.nan, math.nan, size.rounds, [stream for stream, _, _ in made])])
+            streams = [separable(size.rounds, seed, margin) for seed in range(size.runs)]
+            limits = [(RANKS - 1) * (R2 + 1.0) / gamma**2 for _, R2, gamma in streams]
+            parts = iter([_setting(DIMENSIONS, math.nan, math.nan, size.rounds, [stream for stream, _, _ in streams])])
         group = Group(
             (panel.world, line.user, size),
             line.learners,
             parts,
-            lambda spec, at: at.learner(spec),
+            lambda spec, setting: setting.learner(spec),
             size.runs,
             line.label,
         )
-        runs = run_group(group, size.rounds, kept, workers, part_of(tell, i, len(panel.lines)))
-        one = _line_result(line, line.learners[0], runs[line.learners[0]].regrets)._replace(theorem="the mistake bound")
+        runs = run_group(group, size.rounds, cache, workers, part_of(tell, i, len(panel.lines)))
+        result = _line_result(line, line.learners[0], runs[line.learners[0]].regrets)._replace(
+            theorem="the mistake bound"
+        )
         if limits:
-            one = one._replace(marks=marks, bound=np.full(marks.size, np.mean(limits)))
+            result = result._replace(marks=marks, bound=np.full(marks.size, np.mean(limits)))
         else:
-            one = one._replace(lacking=NOISE)
-        ran[line.label] = one
-    return ran
+            result = result._replace(lacking=NOISE)
+        results[line.label] = result
+    return results
 
 
 # ---------------------------------------------------------------------------- batch learners
 
 
 def _run_batch_learners(
-    panel: Panel, size: Size, people: People, kept: dict[Any, Any], workers: Workers, tell: Tell
+    panel: Panel, size: Size, people: People, cache: dict[Any, Any], workers: Workers, tell: Tell
 ) -> dict[str, Array]:
     """Return (rank loss, accuracy) on the test movies of each person (runs x 2), by learner."""
-    chosen = draw_people(people, size.runs)
-    learn = partial(_test_batch_learners, people, chosen, size.rounds)
+    sample = draw_people(people, size.runs)
+    learn = partial(_test_batch_learners, people, sample, size.rounds)
     specs = [line.learners[0] for line in panel.lines]
-    trials = Trials((panel.world, "batch", size), specs, learn, len(chosen), "batch learners")
-    return {spec: runs.regrets for spec, runs in run_trials(trials, kept, workers.apart, tell).items()}
+    trials = Trials((panel.world, "batch", size), specs, learn, len(sample), "batch learners")
+    return {spec: runs.regrets for spec, runs in run_trials(trials, cache, workers.apart, tell).items()}
 
 
 def _test_batch_learners(
@@ -345,11 +347,8 @@ def _cross_validate(spec: str, C: float, X: Array, ranks: Ints) -> float:
 
 
 def _machine(spec: str, C: float, X: Array, ranks: Ints, unseen: Array) -> Ints:
-    """Train a linear machine of scikit-learn with cost `C` on n instances `X` (n x N) of N features with `ranks` (n,);
-    return its ranks (m,) for m others, `unseen` (m x N).
-
-    `spec` is svm, Crammer & Singer's multiclass SVM, or svr, regression with epsilon 0.1, rounded to the nearest rank.
-    """
+    """Return the ranks (m,) of `unseen` (m x N) by a linear SVM (svm: Crammer & Singer's; svr: regression, rounded)
+    with cost `C`."""
     import warnings
 
     from sklearn.svm import SVR, LinearSVC

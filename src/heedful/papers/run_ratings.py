@@ -49,29 +49,30 @@ TUNING = 1000
 
 
 def run_ratings(
-    panel: Panel, size: Size, tables: Tables, kept: dict[Any, Any], workers: Workers, tell: Tell
+    panel: Panel, size: Size, tables: Tables, cache: dict[Any, Any], workers: Workers, tell: Tell
 ) -> dict[str, LineResult]:
     """Run a plot of [A18], and return the results of its curves by label.
 
-    `tables` is a function that loads the ratings of the data set of a key; `kept` is a cache of runs, which is read and
-    added to; `workers` run them, one at a time here if processor time is measured; `tell` is called to report progress.
+    `tables` is a function that loads the ratings of the data set of a key; `cache` is a cache of runs, which is read
+    and added to; `workers` run them, one at a time here if processor time is measured; `tell` is called to report
+    progress.
     """
     timed = "seconds" in panel.options
-    found: dict[str, LearnerRuns] = {}
+    runs: dict[str, LearnerRuns] = {}
     by_options: dict[tuple[Option, ...], list[str]] = {}
     for spec in (spec for line in panel.lines for spec in line.learners):
         by_options.setdefault(_options(spec, panel), []).append(spec)
-    for i, (options, some) in enumerate(by_options.items()):
-        group = _group(panel._replace(options=options), size, some, tables)
-        found |= run_group(group, size.rounds, kept, HERE if timed else workers, part_of(tell, i, len(by_options)))
-    ran = {}
+    for i, (options, group) in enumerate(by_options.items()):
+        job = _group(panel._replace(options=options), size, group, tables)
+        runs |= run_group(job, size.rounds, cache, HERE if timed else workers, part_of(tell, i, len(by_options)))
+    results = {}
     for line in panel.lines:
-        best = best_of(line, found)
-        regrets, seconds = found[best]
-        ended = regrets.sum(axis=1, keepdims=True) if panel.kind == "bars" else regrets
-        held = seconds[:, None] if timed else ended
-        ran[line.label] = LineResult(line, best, held, np.ones(len(held)), seconds)
-    return ran
+        best = best_of(line, runs)
+        regrets, seconds = runs[best]
+        values = regrets.sum(axis=1, keepdims=True) if panel.kind == "bars" else regrets
+        points = seconds[:, None] if timed else values
+        results[line.label] = LineResult(line, best, points, np.ones(len(points)), seconds)
+    return results
 
 
 def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
@@ -99,12 +100,12 @@ def learner(spec: str, panel: Panel) -> Any:
     one that shows one item or, for NDCG, a ranking of five items.
     """
     low, high = RANGES.get(panel.world, (-1e50, 1e50))
-    one, best = (
+    single, ranking = (
         Setting(0, Slate(n, low, high), math.nan, math.nan, math.nan, 0, (), RATING).learner(spec) for n in (1, DEPTH)
     )
     if "factors" in panel.options:
-        return RankByPrediction(one)
-    return best if "scores" in panel.options else one
+        return RankByPrediction(single)
+    return ranking if "scores" in panel.options else single
 
 
 def _options(spec: str, panel: Panel) -> tuple[Option, ...]:

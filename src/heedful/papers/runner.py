@@ -54,7 +54,7 @@ def part_of(tell: Tell, i: int, parts: int, title: str = "") -> Tell:
     """Return a function that reports the progress of part `i` (from 0) of a task of `parts` equal parts to `tell`: the
     share of the whole task, with `title` before the words that describe it.
     """
-    return lambda what, share: tell(f"{title}{what}", (i + share) / parts)
+    return lambda words, share: tell(f"{title}{words}", (i + share) / parts)
 
 
 class LearnerRuns(NamedTuple):
@@ -112,8 +112,8 @@ class Trials(NamedTuple):
     """what is run, in words, for progress"""
 
 
-def run_group(group: Group, rounds: int, kept: dict[Any, Any], workers: Workers, tell: Tell) -> dict[str, LearnerRuns]:
-    """Return the runs of each learner of `group`, of up to `rounds` rounds, by name: those in the cache `kept`; the
+def run_group(group: Group, rounds: int, cache: dict[Any, Any], workers: Workers, tell: Tell) -> dict[str, LearnerRuns]:
+    """Return the runs of each learner of `group`, of up to `rounds` rounds, by name: those in the cache `cache`; the
     others are played by `workers`, and added to it. `tell` is called to report progress.
     """
 
@@ -140,27 +140,27 @@ def run_group(group: Group, rounds: int, kept: dict[Any, Any], workers: Workers,
                     warnings.warn(f"{event.learner} with {group.what} runs interpreted: {event.reason}", stacklevel=4)
         return {spec: _collect(runs[spec], group.sums) for spec in missing}
 
-    return _run_missing(group.key, group.learners, play, kept)
+    return _run_missing(group.key, group.learners, play, cache)
 
 
-def run_trials(trials: Trials, kept: dict[Any, Any], workers: Workers, tell: Tell) -> dict[str, LearnerRuns]:
-    """Return the runs of each model of `trials`, by name: those in the cache `kept`; the others are run by `workers`,
+def run_trials(trials: Trials, cache: dict[Any, Any], workers: Workers, tell: Tell) -> dict[str, LearnerRuns]:
+    """Return the runs of each model of `trials`, by name: those in the cache `cache`; the others are run by `workers`,
     and added to it. `tell` is called to report progress.
     """
 
     def repeat(missing: Sequence[str]) -> dict[str, LearnerRuns]:
         tell(trials.what, 0.0)
-        found: dict[int, Mapping[str, Trial]] = {}
-        for i, each in _repeat(trials, missing, workers):
-            found[i] = each
-            tell(trials.what, len(found) / trials.runs)
-        by_model = {name: [found[i][name] for i in range(trials.runs)] for name in missing}
+        by_run: dict[int, Mapping[str, Trial]] = {}
+        for i, trial in _repeat(trials, missing, workers):
+            by_run[i] = trial
+            tell(trials.what, len(by_run) / trials.runs)
+        by_model = {name: [by_run[i][name] for i in range(trials.runs)] for name in missing}
         return {
-            name: LearnerRuns(np.array([one.values for one in many]), np.array([one.seconds for one in many]))
+            name: LearnerRuns(np.array([trial.values for trial in many]), np.array([trial.seconds for trial in many]))
             for name, many in by_model.items()
         }
 
-    return _run_missing(trials.key, trials.models, repeat, kept)
+    return _run_missing(trials.key, trials.models, repeat, cache)
 
 
 def _repeat(trials: Trials, names: Sequence[str], workers: Workers) -> Iterator[tuple[int, Mapping[str, Trial]]]:
@@ -178,10 +178,10 @@ def _repeat(trials: Trials, names: Sequence[str], workers: Workers) -> Iterator[
         names=[f"{trials.what}, run {i}" for i in range(trials.runs)],
         tell=workers.note,
     )
-    for i, each, error in outcomes:
+    for i, trials_of_run, error in outcomes:
         if error is not None:
             raise error.__cause__ or error
-        yield i, each
+        yield i, trials_of_run
 
 
 def _repeat_once(
@@ -191,32 +191,38 @@ def _repeat_once(
 
 
 def _run_missing(
-    key: tuple[object, ...],
+    prefix: tuple[object, ...],
     names: Sequence[str],
     run: Callable[[Sequence[str]], dict[str, LearnerRuns]],
-    kept: dict[Any, Any],
+    cache: dict[Any, Any],
 ) -> dict[str, LearnerRuns]:
-    """Return the runs of `names`, from the cache `kept` under (*key, name); those that are not there are run by `run`
+    """Return the runs of `names`, from the cache `cache` under (*key, name); those that are not there are run by `run`
     and added to it.
 
     Runs of other keys leave the cache, the oldest first, while it holds more than KEPT bytes.
     """
-    keys = {name: (*key, name) for name in names}
-    missing = [name for name, at in keys.items() if at not in kept]
+    keys = {name: (*prefix, name) for name in names}
+    missing = [name for name, key in keys.items() if key not in cache]
     if missing:
-        kept.update({keys[name]: many for name, many in run(missing).items()})
-    found = {name: kept[at] for name, at in keys.items()}
-    others = [at for at, many in kept.items() if isinstance(many, LearnerRuns) and at not in keys.values()]
-    while others and sum(many.regrets.nbytes for many in kept.values() if isinstance(many, LearnerRuns)) > KEPT:
-        del kept[others.pop(0)]
-    return found
+        cache.update({keys[name]: learner_runs for name, learner_runs in run(missing).items()})
+    runs = {name: cache[key] for name, key in keys.items()}
+    others = [
+        key for key, learner_runs in cache.items() if isinstance(learner_runs, LearnerRuns) and key not in keys.values()
+    ]
+    while (
+        others
+        and sum(learner_runs.regrets.nbytes for learner_runs in cache.values() if isinstance(learner_runs, LearnerRuns))
+        > KEPT
+    ):
+        del cache[others.pop(0)]
+    return runs
 
 
-def best_of(line: Line, found: dict[str, LearnerRuns], judged: int | None = None) -> str:
+def best_of(line: Line, runs: dict[str, LearnerRuns], judged: int | None = None) -> str:
     """Return the name of the learner to draw as the curve `line`: of those it may be, the best in hindsight, with the
-    lowest average regret over the first `judged` rounds (None: all). `found` has the runs of each learner, by name.
+    lowest average regret over the first `judged` rounds (None: all). `runs` has the runs of each learner, by name.
     """
-    return min(line.learners, key=lambda spec: float(found[spec].regrets[:, :judged].mean()))
+    return min(line.learners, key=lambda spec: float(runs[spec].regrets[:, :judged].mean()))
 
 
 def _collect(runs: Sequence[Run], sums: bool) -> LearnerRuns:

@@ -34,54 +34,51 @@ class Series(NamedTuple):
     """(n,) its standard error; NaN with one run"""
 
 
-def over_rounds(panel: Panel, ran: LineResult, t: Ints) -> Series:
-    """Return the points of a curve with the results `ran` at the rounds `t` (n,), from 1 on: the quantity that the plot
-    `panel` draws.
-    """
-    samples = panel.measure.of(ran.regrets, ran.M)[:, t - 1]
+def over_rounds(panel: Panel, result: LineResult, t: Ints) -> Series:
+    """Return the points of a curve with the results `result` at the rounds `t` (n,), from 1 on: the quantity that the
+    plot `panel` draws."""
+    samples = panel.measure.of(result.regrets, result.M)[:, t - 1]
     return Series(t, samples.mean(axis=0), standard_error(samples))
 
 
-def rounds_to_draw(ran: LineResult) -> Ints:
-    """Return the rounds at which the curve of the results `ran` is drawn, in order: at most 300 on a logarithmic scale,
-    those that have a theoretical bound, and the last round on which claims are judged."""
-    T = ran.regrets.shape[1]
-    marks = np.concatenate((np.geomspace(1, T, POINTS).round(), ran.marks, [ran.once or T]))
+def rounds_to_draw(result: LineResult) -> Ints:
+    """Return the rounds at which the curve of the results `result` is drawn, in order: at most 300 on a logarithmic
+    scale, those that have a theoretical bound, and the last round on which claims are judged."""
+    T = result.regrets.shape[1]
+    marks = np.concatenate((np.geomspace(1, T, POINTS).round(), result.marks, [result.once or T]))
     return np.unique(marks.astype(np.int64))
 
 
-def swept_rounds(panel: Panel, ran: LineResult) -> Ints:
-    """Return the rounds after which the plot `panel` draws regret by hyperparameter, for results like `ran`: those that
-    the plot names, and the last one on which claims are judged.
-    """
-    T = ran.regrets.shape[1]
-    return np.unique([min(at or T, T) for at in panel.at] + [ran.once or T])
+def swept_rounds(panel: Panel, result: LineResult) -> Ints:
+    """Return the rounds after which the plot `panel` draws regret by hyperparameter, for results like `result`: those
+    that the plot names, and the last one on which claims are judged."""
+    T = result.regrets.shape[1]
+    return np.unique([min(round_ or T, T) for round_ in panel.at_rounds] + [result.once or T])
 
 
-def share_below(ran: LineResult) -> Series:
-    """Return the empirical distribution function of all values in the results `ran` of a curve: at each distinct value
-    the share of values at or below it.
-    """
-    values, counts = np.unique(ran.regrets, return_counts=True)
-    return Series(values, np.cumsum(counts) / ran.regrets.size, np.full(values.size, np.nan))
+def share_below(result: LineResult) -> Series:
+    """Return the empirical distribution function of all values in the results `result` of a curve: at each distinct
+    value the share of values at or below it."""
+    values, counts = np.unique(result.regrets, return_counts=True)
+    return Series(values, np.cumsum(counts) / result.regrets.size, np.full(values.size, np.nan))
 
 
-def _series(panel: Panel, ran: LineResult) -> tuple[str, Series]:
-    """Return the name of the x axis and the points of a curve with the results `ran`."""
+def _series(panel: Panel, result: LineResult) -> tuple[str, Series]:
+    """Return the name of the x axis and the points of a curve with the results `result`."""
     kind = panel.kind
     if kind in ("curves", "growth"):
-        return "round", over_rounds(panel, ran, rounds_to_draw(ran))
+        return "round", over_rounds(panel, result, rounds_to_draw(result))
     if kind == "sweep":
-        return "round", over_rounds(panel, ran, swept_rounds(panel, ran))
+        return "round", over_rounds(panel, result, swept_rounds(panel, result))
     if kind == "distribution":
-        return "difference", share_below(ran)
+        return "difference", share_below(result)
     if kind in ("bars", "cells"):
-        held = panel.measure.of(ran.regrets, ran.M)[:, -1:]
+        held = panel.measure.of(result.regrets, result.M)[:, -1:]
         return "", Series(np.array([np.nan]), held.mean(axis=0), standard_error(held))
-    mean, stderr = ran.regrets.mean(axis=0), standard_error(ran.regrets)
+    mean, stderr = result.regrets.mean(axis=0), standard_error(result.regrets)
     if kind == "questions":
         return "questions", Series(np.arange(mean.size), mean, stderr)
-    places = ran.marks if ran.marks.size else np.full(mean.size, np.nan)
+    places = result.marks if result.marks.size else np.full(mean.size, np.nan)
     if kind == "horizons":
         return "rounds of the run", Series(places.astype(np.int64), mean, stderr)
     return {"scales": "length-scale", "toy": "input"}[kind], Series(places, mean, stderr)
@@ -92,12 +89,12 @@ def rows(figure: Figure, outcome: Outcome) -> Iterator[tuple[object, ...]]:
     panel, line, ..., x, value, stderr, bound).
     """
     for panel in figure.panels:
-        for label, ran in outcome.get(panel.key, {}).items():
-            across, series = _series(panel, ran)
-            bounds = dict(zip(ran.marks.tolist(), ran.bound.tolist()))
-            who = figure.id, panel.key, label, ran.learner, ran.line.user, len(ran.regrets), across
+        for label, result in outcome.get(panel.key, {}).items():
+            across, series = _series(panel, result)
+            bounds = dict(zip(result.marks.tolist(), result.bound.tolist()))
+            labels = figure.id, panel.key, label, result.learner, result.line.user, len(result.regrets), across
             for x, mean, stderr in zip(*(column.tolist() for column in series)):
-                yield *who, _cell(x), mean, _cell(stderr), bounds.get(x, "")
+                yield *labels, _cell(x), mean, _cell(stderr), bounds.get(x, "")
 
 
 def _cell(number: float) -> float | str:

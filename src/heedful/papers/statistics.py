@@ -57,22 +57,22 @@ def t_test(difference: float, error: float, pairs: int, freedom: float) -> Paire
     return PairedTest(difference, error, t, float(2.0 * stdtr(freedom, -abs(t))), pairs, freedom)
 
 
-def reach(found: PairedTest, level: float = SIGNIFICANT) -> float:
-    """Return half the width of the confidence interval of the difference `found`, at 1 - `level` (95 % for 0.05);
+def reach(test: PairedTest, level: float = SIGNIFICANT) -> float:
+    """Return half the width of the confidence interval of the difference `test`, at 1 - `level` (95 % for 0.05);
     infinite with one run."""
-    if math.isnan(found.stderr):
+    if math.isnan(test.stderr):
         return math.inf
-    if found.stderr == 0.0:
+    if test.stderr == 0.0:
         return 0.0
     from scipy.special import stdtrit
 
-    return float(-stdtrit(found.freedom, level / 2.0) * found.stderr)
+    return float(-stdtrit(test.freedom, level / 2.0) * test.stderr)
 
 
 class Part(NamedTuple):
     """A part of a claim: a difference, and the interval (`low`, `high`) in which it lies if the claim is right."""
 
-    found: PairedTest
+    test: PairedTest
     """the difference with its test"""
     low: float = -math.inf
     """the lower end of the interval"""
@@ -86,10 +86,10 @@ class Part(NamedTuple):
         If the part is one of several `tests` of which any may fail the claim, failing needs the interval of level 0.05
         / tests.
         """
-        at, inner, outer = self.found.difference, reach(self.found), reach(self.found, SIGNIFICANT / tests)
-        if self.low < at - inner and at + inner < self.high:
+        difference, inner, outer = self.test.difference, reach(self.test), reach(self.test, SIGNIFICANT / tests)
+        if self.low < difference - inner and difference + inner < self.high:
             return HOLDS
-        return FAILS if at + outer <= self.low or at - outer >= self.high else OPEN
+        return FAILS if difference + outer <= self.low or difference - outer >= self.high else OPEN
 
 
 def below(a: Array, b: Array) -> Part:
@@ -100,8 +100,8 @@ def below(a: Array, b: Array) -> Part:
 def all_hold(parts: Sequence[Part]) -> Conclusion:
     """Return the conclusion of a claim whose parts all have to hold: FAILS if one part fails, at the level 0.05 /
     number of parts; HOLDS if all hold; else OPEN."""
-    found = [part.conclusion(len(parts)) for part in parts]
-    return FAILS if FAILS in found else HOLDS if found == [HOLDS] * len(found) else OPEN
+    conclusions = [part.conclusion(len(parts)) for part in parts]
+    return FAILS if FAILS in conclusions else HOLDS if conclusions == [HOLDS] * len(conclusions) else OPEN
 
 
 def one_holds(parts: Sequence[Part]) -> Conclusion:
@@ -118,7 +118,7 @@ def _contradict(part: Part) -> Part:
     a `low`."""
     if part.low > -math.inf:
         raise ValueError(f"low: expected none, got {part.low!r}")
-    return Part(part.found, low=part.high)
+    return Part(part.test, low=part.high)
 
 
 def weakest(parts: Mapping[str, Part]) -> tuple[PairedTest, str]:
@@ -129,13 +129,13 @@ def weakest(parts: Mapping[str, Part]) -> tuple[PairedTest, str]:
     such as "a less b"."""
 
     def within(part: Part) -> tuple[float, float]:
-        room = min(part.high - part.found.difference, part.found.difference - part.low)
-        error = part.found.stderr
+        room = min(part.high - part.test.difference, part.test.difference - part.low)
+        error = part.test.stderr
         return (room / error if error > 0.0 else math.copysign(math.inf, room), room)
 
     name = min(parts, key=lambda name: within(parts[name]))
-    found = parts[name].found
-    return found, f"{'the least certain, ' if len(parts) > 1 else ''}{name}: {describe(found)}"
+    test = parts[name].test
+    return test, f"{'the least certain, ' if len(parts) > 1 else ''}{name}: {describe(test)}"
 
 
 def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) -> Verdict:
@@ -146,11 +146,11 @@ def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) 
     """
     parts = {f"{names[best]} less {names[key]}": below(ends[best], end) for key, end in ends.items() if key != best}
     least = min(ends, key=lambda value: ends[value].mean())
-    found, told = weakest(parts)
+    test, detail = weakest(parts)
     words = f"lowest at {names[least]} with {ends[least].mean():{form}}"
     if best != least:
         words += f"; {names[best]} has {ends[best].mean():{form}}"
-    return Verdict(all_hold(list(parts.values())), f"{words}; {told}", found)
+    return Verdict(all_hold(list(parts.values())), f"{words}; {detail}", test)
 
 
 def fact(holds: bool) -> Conclusion:
@@ -160,12 +160,12 @@ def fact(holds: bool) -> Conclusion:
     return HOLDS if holds else FAILS
 
 
-def describe(found: PairedTest) -> str:
-    """Return the difference, standard error, p-value and number of pairs of the test `found` as text."""
-    if math.isnan(found.p):
-        return f"difference {found.difference:+.3g}, no test of {found.pairs} pair{'s' * (found.pairs != 1)}"
-    p = "p < 0.0001" if found.p < 1e-4 else f"p = {found.p:.2g}"
-    return f"difference {found.difference:+.3g} ± {found.stderr:.2g}, {p}, {found.pairs} pairs"
+def describe(test: PairedTest) -> str:
+    """Return the difference, standard error, p-value and number of pairs of the test `test` as text."""
+    if math.isnan(test.p):
+        return f"difference {test.difference:+.3g}, no test of {test.pairs} pair{'s' * (test.pairs != 1)}"
+    p = "p < 0.0001" if test.p < 1e-4 else f"p = {test.p:.2g}"
+    return f"difference {test.difference:+.3g} ± {test.stderr:.2g}, {p}, {test.pairs} pairs"
 
 
 def percentage(part: float, form: str = ".0f") -> str:
@@ -176,11 +176,11 @@ def percentage(part: float, form: str = ".0f") -> str:
 def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g", after: str = "") -> str:
     """Return the 95 % interval of the difference that a part of a claim is about, in units of `unit`, in the number
     format `form` with `after` after each number, and the p-value of its equivalence test, as text."""
-    found, wide = part.found, reach(part.found)
-    pairs = f"{found.pairs} pair{'s' * (found.pairs != 1)}"
-    if math.isinf(wide):
+    test, half_width = part.test, reach(part.test)
+    pairs = f"{test.pairs} pair{'s' * (test.pairs != 1)}"
+    if math.isinf(half_width):
         return f"no interval of {pairs}"
-    ends = (found.difference - wide) / unit, (found.difference + wide) / unit
+    ends = (test.difference - half_width) / unit, (test.difference + half_width) / unit
     p = equivalence(part)
     words = "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
     return f"95 % interval {ends[0]:{form}}{after} to {ends[1]:{form}}{after}, {words}, {pairs}"
@@ -189,17 +189,17 @@ def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g", after: 
 def equivalence(part: Part) -> float:
     """Return the p-value of the equivalence test that the difference of a part of a claim lies in its (low, high): the
     lowest level at which the confidence interval lies within; 1 if the difference itself does not, NaN with one run."""
-    found = part.found
-    room = min(part.high - found.difference, found.difference - part.low)
-    if math.isnan(found.stderr):
+    test = part.test
+    room = min(part.high - test.difference, test.difference - part.low)
+    if math.isnan(test.stderr):
         return math.nan
     if room <= 0.0:
         return 1.0
-    if found.stderr == 0.0:
+    if test.stderr == 0.0:
         return 0.0
     from scipy.special import stdtr
 
-    return float(2.0 * stdtr(found.freedom, -room / found.stderr))
+    return float(2.0 * stdtr(test.freedom, -room / test.stderr))
 
 
 def log_spaced(T: int, n: int = 60) -> npt.NDArray[np.int64]:

@@ -22,9 +22,8 @@ are a wide range."""
 
 
 def best_value(panel: str, values: Sequence[float], best: float) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the sweep of the panel `panel` over
-    `values`, the value `best` has a lower average regret than each other value.
-    """
+    """Check that in the sweep of the panel `panel` over `values`, the value `best` has a lower average regret than each
+    other value."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = _ends(outcome, panel, values)
@@ -34,9 +33,8 @@ def best_value(panel: str, values: Sequence[float], best: float) -> Check:
 
 
 def good_values(panel: str, values: Sequence[float]) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in the sweep of the panel `panel` over
-    `values`, those with less than twice the lowest regret span at least a factor of 100, and exclude both extremes.
-    """
+    """Check that in the sweep of the panel `panel` over `values`, those with less than twice the lowest regret span at
+    least a factor of 100, and exclude both extremes."""
 
     def check(outcome: Outcome) -> Verdict:
         sure, possible = good_ranges(outcome, panel, values)
@@ -55,9 +53,8 @@ def good_values(panel: str, values: Sequence[float]) -> Check:
 
 
 def broader(wide: str, narrow: str, values: Sequence[float]) -> Check:
-    """Return a function from a figure's results to the verdict on this claim: in sweeps over `values`, those with less
-    than twice the lowest regret span a greater factor in the panel `wide` than in the panel `narrow`.
-    """
+    """Check that in sweeps over `values`, those with less than twice the lowest regret span a greater factor in the
+    panel `wide` than in the panel `narrow`."""
 
     def check(outcome: Outcome) -> Verdict:
         (sure, possible), (sure_there, possible_there) = (
@@ -82,10 +79,10 @@ def good_ranges(outcome: Outcome, panel: str, values: Sequence[float]) -> tuple[
     """
     ends = _ends(outcome, panel, values)
     least = min(ends, key=lambda value: ends[value].mean())
-    found = {value: below(end, TWICE * ends[least]).conclusion(len(values)) for value, end in ends.items()}
-    found[least] = HOLDS
-    return _around(least, values, [v for v in values if found[v] == HOLDS]), _around(
-        least, values, [v for v in values if found[v] != FAILS]
+    conclusions = {value: below(end, TWICE * ends[least]).conclusion(len(values)) for value, end in ends.items()}
+    conclusions[least] = HOLDS
+    return _around(least, values, [v for v in values if conclusions[v] == HOLDS]), _around(
+        least, values, [v for v in values if conclusions[v] != FAILS]
     )
 
 
@@ -109,4 +106,4 @@ def _describe_alphas(sure: Sequence[float], possible: Sequence[float]) -> str:
 
 
 def _ends(outcome: Outcome, panel: str, values: Sequence[float]) -> dict[float, Array]:
-    return {value: ran.regrets.mean(axis=1) for value, ran in zip(values, outcome[panel].values())}
+    return {value: result.regrets.mean(axis=1) for value, result in zip(values, outcome[panel].values())}

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.fold import play
-from heedful.diagnostics import Bound, Facts, bounds, known_utilities, slacks
+from heedful.diagnostics import Bound, Facts, bounds, slacks, true_utilities
 from heedful.experiments.setting import Setting
 from heedful.papers.figure import AVERAGE, QUADRATIC, Measure
 from heedful.worlds.users import ExpectedAlpha, StrictAlpha
@@ -47,18 +47,18 @@ def guaranteed_regret(learner: Any, user: object, setting: Setting, measure: Mea
     """
     if not isinstance(user, StrictAlpha | ExpectedAlpha):
         return NONE
-    T, total, known, theorem = int(marks[-1]), np.zeros(marks.size), dict[bytes, Array](), ""
+    T, total, by_weights, theorem = int(marks[-1]), np.zeros(marks.size), dict[bytes, Array](), ""
     for scene in setting.scenes:
         facts = Facts(scene.w_star, setting.R, setting.S, user.alpha, np.zeros(T), isinstance(user, ExpectedAlpha))
         key = scene.w_star.tobytes()
-        if key not in known:
-            found = _of(learner, facts, measure)
-            if found is None:
+        if key not in by_weights:
+            bound = _of(learner, facts, measure)
+            if bound is None:
                 return NONE
-            if not found.holds:
-                return NONE._replace(theorem=found.theorem, lacking="; ".join(found.lacking))
-            theorem, known[key] = found.theorem, found.values[marks.astype(int) - 1]
-        total += known[key]
+            if not bound.holds:
+                return NONE._replace(theorem=bound.theorem, lacking="; ".join(bound.lacking))
+            theorem, by_weights[key] = bound.theorem, bound.values[marks.astype(int) - 1]
+        total += by_weights[key]
     rounds = 1.0 if measure == AVERAGE else marks  # what adds up is bounded by t times the average's bound
     return Guarantee(theorem, marks, total / len(setting.scenes) * rounds)
 
@@ -74,14 +74,14 @@ def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, a
     values, theorem = np.zeros(marks.size), ""
     for scene in setting.scenes[:runs]:
         facts = Facts(scene.w_star, setting.R, setting.S, alpha, np.zeros(int(marks[-1])))
-        found = _of(learner, facts, measure)
-        if found is None:
+        bound = _of(learner, facts, measure)
+        if bound is None:
             return NONE
-        if not found.holds:
-            return NONE._replace(theorem=found.theorem, lacking="; ".join(found.lacking))
+        if not bound.holds:
+            return NONE._replace(theorem=bound.theorem, lacking="; ".join(bound.lacking))
         log = (played for played, _ in play(learner, scene.world, int(marks[-1]), scene.draw))
-        xi = slacks(known_utilities(log, setting.space, scene.w_star), alpha)
-        slackened = _of(learner, facts._replace(slack=xi), measure) or found
+        xi = slacks(true_utilities(log, setting.space, scene.w_star), alpha)
+        slackened = _of(learner, facts._replace(slack=xi), measure) or bound
         theorem = slackened.theorem
         values += slackened.values[marks.astype(int) - 1] / runs
     rounds = 1.0 if measure == AVERAGE else marks
@@ -90,4 +90,4 @@ def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, a
 
 def _of(learner: Any, facts: Facts, measure: Measure) -> Bound | None:
     expected = "CREG" if measure == QUADRATIC else "REG"
-    return next((found for found in bounds(learner, facts) if found.measure == expected), None)
+    return next((bound for bound in bounds(learner, facts) if bound.measure == expected), None)

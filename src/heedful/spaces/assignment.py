@@ -26,30 +26,15 @@ class Assignment(NamedTuple):
     slots: int
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y) (N,), the sum over slots s of x[y[s], s].
-
-        `x` (m x slots x N): the N features of each of m people in each slot; `y` (slots,): y[s] is the index of the
-        person in slot s.
-        """
         out = np.zeros(x.shape[2])
         self.add_objects(out, x, y, y, 1.0, 0.0)
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the assignment y (slots,) of greatest utility w . phi(x, y): y[s] is the index of the person in slot
-        s.
-
-        `w` (N,): a weight for each feature; `x` (m x slots x N): the N features of each of m people in each slot.
-        """
         m, slots, n = x.shape
         return best_assignment(scores(x.reshape(m * slots, n), w).reshape(m, slots))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place.
-
-        `x` (m x slots x N): the N features of each of m people in each slot; `ybar`, `y` (slots,): two assignments,
-        whose entry s is the index of the person in slot s.
-        """
         self.add_objects(out, x, ybar, y, scale, -scale)
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
@@ -69,13 +54,7 @@ class Assignment(NamedTuple):
         return out
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place the gradient in `w` (N,) of log sigma(w . (phi(x, ybar) - phi(x, y))), with sigma
-        the logistic function: one pair, in which the corrected assignment `ybar` beats the assignment `y` that was
-        shown.
-
-        `x` (m x slots x N): the N features of each of m people in each slot; entry s of `ybar` and `y` (slots,) is the
-        index of the person in slot s.
-        """
+        """One pair is implied: the corrected assignment beats the one shown."""
         m, slots, n = x.shape
         s = scores(x.reshape(m * slots, n), w)
         gap = 0.0
@@ -98,12 +77,9 @@ class Assignment(NamedTuple):
         add_rows(out, x.reshape(m * slots, n), coef, 1.0)
 
     def check(self) -> None:
-        """Raise ValueError unless `slots` is a positive whole number."""
         check_count("slots", self.slots)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return `x` as a C-contiguous float array (m, slots, n_features). Raise ValueError if it has another shape,
-        fewer people m than slots, or a number that is not finite."""
         array = finite_array("x", x, 3, n_features)
         if array.shape[1] != self.slots or array.shape[0] < self.slots:
             raise ValueError(
@@ -112,8 +88,6 @@ class Assignment(NamedTuple):
         return array
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return `y` as an int64 array with the person of each slot (slots,). Raise ValueError, beginning with `name`,
-        if a person does not exist or occurs twice, or the number of slots is wrong."""
         people = indices(name, y, x.shape[0], "a person for every slot")
         if people.size != self.slots:
             raise ValueError(f"{name}: expected {self.slots} people, one a slot, got {people.size}")

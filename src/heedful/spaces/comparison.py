@@ -35,9 +35,7 @@ to k positions, best first."""
 
 
 class ComparisonPool(NamedTuple):
-    """The context of a comparison: the index of the `user`, and the candidate questions `pairs` (p x k), each row the
-    indices of the k items to compare (k = 2 for pairs), in the order in which they are shown.
-    """
+    """The context of a comparison: a user, and p candidate questions of k items each (k = 2 for pairs)."""
 
     user: int
     """the index of the user"""
@@ -48,10 +46,6 @@ class ComparisonPool(NamedTuple):
 class Choice(NamedTuple):
     """The space of comparisons: a learner picks one question, a row of a `ComparisonPool`, and the k items in it are
     shown.
-
-    - `n_items`: the number of items.
-    - `equal`: whether "equally good" is a possible answer.
-    - `features` (n_items x d): d features of each item; (0, 0) if items have none.
 
     A proposal is the indices (k,) of the items shown. The answer is one of: the position of the best item, 0 to k - 1;
     EQUAL (-1), equally good; UNSURE (-2), cannot judge; or an array of positions, best first, where positions left out
@@ -108,30 +102,25 @@ class Choice(NamedTuple):
         else, and for "equal" if the space does not allow it.
         """
         k = x.pairs.shape[1]
-        said = {word: place for word, place in WORDS.items() if place < 0 and (self.equal or place != EQUAL)}
+        allowed = {word: place for word, place in WORDS.items() if place < 0 and (self.equal or place != EQUAL)}
         if k == 2:
-            said = {word: place for word, place in WORDS.items() if self.equal or place != EQUAL}
-        if isinstance(y, str) and y in said:
-            return said[y]
-        if is_number(y, int, np.integer) and (0 <= y < k or y in said.values()):
+            allowed = {word: place for word, place in WORDS.items() if self.equal or place != EQUAL}
+        if isinstance(y, str) and y in allowed:
+            return allowed[y]
+        if is_number(y, int, np.integer) and (0 <= y < k or y in allowed.values()):
             return int(y)
         order = _order(y, k)
         if order is not None:
             return order
-        expected = ", ".join(f"{place} ({word})" for word, place in said.items())
+        expected = ", ".join(f"{place} ({word})" for word, place in allowed.items())
         places = "" if k == 2 else f"the place of the best, 0 to {k - 1}, "
         raise ValueError(f"{name}: expected {places}{expected}, or places from the best on, got {describe(y)}")
 
     def another_context(self, x: ComparisonPool) -> ComparisonPool:
-        """Return a valid context other than `x`, for the tests of `heedful.core.conformance`: the next user, with only
-        the last candidate question.
-        """
+        """The next user, with only the last candidate question."""
         return ComparisonPool(x.user + 1, x.pairs[-1:])
 
     def invalid_contexts(self, x: ComparisonPool) -> list[object]:
-        """Return contexts made from the valid pool `x`, each of which `check_context` must reject, for the tests of
-        `heedful.core.conformance`.
-        """
         user, pairs = x
         last = pairs[-1:]
         wrong: list[object] = [pairs[:0], pairs[0], pairs[:, :1], pairs + 0.5, pairs[None], "text", None, [[0], [0, 1]]]
@@ -143,9 +132,6 @@ class Choice(NamedTuple):
         return [*spoiled, user, pairs, (user, pairs, pairs), "text", None]
 
     def invalid_objects(self, x: ComparisonPool, y: Ints) -> list[object]:
-        """Return answers to a question about the items `y` (k,), each of which `check_object` must reject, for the
-        tests of `heedful.core.conformance`.
-        """
         k = y.size
         wrong: list[object] = [k, -3, 0.5, np.nan, True, "left", "", None, 1j, 10**400, np.array(0)]
         wrong += [[k], [-1], [0, 0], [0.0], [[0, 1]], np.arange(k + 1), np.empty(0, np.int64), [True, False]]

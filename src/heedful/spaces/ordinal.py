@@ -25,14 +25,9 @@ class Ranks(NamedTuple):
         check_count("n_ranks", self.k, least=2, most=MOST_RANKS)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return `x` as a C-contiguous float array with shape (n_features,). Raise ValueError if it has another shape
-        or a number that is not finite."""
         return finite_array("x", x, 1, n_features)
 
     def check_object(self, name: str, x: Floats, y: object) -> int:
-        """Return `y`, a rank given by a caller, as an int. Raise ValueError, beginning with `name`, if it is not a
-        whole number from 1 to k. The instance `x` is ignored.
-        """
         number: object = y
         if isinstance(y, np.generic | np.ndarray) and y.ndim == 0 and y.dtype.kind in "iuf" and not hasattr(y, "mask"):
             number = y.item()

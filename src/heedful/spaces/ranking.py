@@ -50,8 +50,6 @@ class Ranking(NamedTuple):
     k: int = 5
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y) (N,): the rows of `x` (m x N; m candidates, N features) in the order `y`, discounted by 1 /
-        log2(i + 1) at position i, summed over the first k positions."""
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         add_discounts(coef, y, self.k, 1.0)
@@ -59,51 +57,31 @@ class Ranking(NamedTuple):
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the candidate indices by descending score w . x_j, for weights `w` (N,) and m candidates `x` (m x N)
-        of N features; ties to the lowest index. With k = 1 only the first is returned."""
+        """With k = 1 only the first candidate is returned; ties go to the lowest index."""
         m = x.shape[0]
         return top(scores(x, w), m if self.k > 1 else min(m, 1))
 
     def scores(self, w: Array, x: Floats) -> Array:
-        """Return the scores w . x_j (m,) for weights `w` (N,) and m candidates `x` (m x N) of N features."""
         return scores(x, w)
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place.
-
-        `x` (m x N): the N features of each of m candidates; `ybar`, `y`: two orders of candidate indices, best first.
-        Only rows of x whose coefficients differ between the two are read, each once.
-        """
+        """Only rows of `x` whose coefficients differ between the two are read, each once."""
         coef = np.zeros(x.shape[0])
         add_discounts(coef, ybar, self.k, 1.0)
         add_discounts(coef, y, self.k, -1.0)
         add_rows(out, x, coef, scale)
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place the gradient in `w` (N,) of sum log sigma(w . (x_a - x_b)), with sigma the
-        logistic function, over the pairs "candidate a is better than b" that follow from correcting the order `y` to
-        `ybar`.
-
-        `x` (m x N): the N features of each of m candidates; `y`, `ybar`: candidate indices, best first. The first k of
-        ybar count as chosen. Each chosen candidate beats every candidate that the person looked at and did not choose,
-        and every other chosen one that it overtook (see `add_implied_pairs`).
-        """
+        """The first k of `ybar` count as chosen. Each beats every candidate that the person looked at and did not
+        choose, and every other chosen one that it overtook (see `add_implied_pairs`)."""
         self.add_implied(out, self.scores(w, x), x, ybar, y)
 
     def add_implied(self, out: Array, s: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place what `add_pair_gradient` adds for a correction of `y` to `ybar`, given the scores
-        `s` (m,) of the m candidates `x` (m x N), N features each."""
         coef = np.zeros(x.shape[0])
         add_implied_pairs(coef, s, ybar, y, self.k)
         add_rows(out, x, coef, 1.0)
 
     def add_pairs(self, out: Array, s: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """Add to `out` (N,) in place the gradient in the weights w (N,) of sum_i weights[i] log sigma(w . (x[better[i]]
-        - x[worse[i]])), with sigma the logistic function.
-
-        `s` (m,): the scores of the m candidates; `x` (m x N): their N features; `better`, `worse` (p,): the candidate
-        indices of p pairs; `weights` (p,): how much each pair counts.
-        """
         coef = np.zeros(x.shape[0])
         for p in range(better.size):
             g = weights[p] * logistic(s[worse[p]] - s[better[p]])
@@ -112,27 +90,18 @@ class Ranking(NamedTuple):
         add_rows(out, x, coef, 1.0)
 
     def positions(self) -> int:
-        """Return k: only the first k positions of a ranking have an effect on its utility."""
         return self.k
 
     def check(self) -> None:
-        """Raise ValueError unless k is a whole number from 1 to 1024."""
         check_count("k", self.k, most=DISCOUNTS.size)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return `x` as a C-contiguous float array of m candidates, (m, n_features). Raise ValueError if it has another
-        shape, no row, or a number that is not finite."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] == 0:
             raise ValueError("x: expected at least one candidate, got an empty list (0 rows)")
         return array
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return `y` as an int64 array of indices of the m candidates of `x` (m x N), best first.
-
-        Raise ValueError, beginning with `name`, if an index is invalid or occurs twice, or if there are fewer than
-        min(k, m) and k > 1.
-        """
         m = x.shape[0]
         order = indices(name, y, m, "candidate indices, best first")
         if 1 < self.k and order.size < min(self.k, m):
@@ -163,99 +132,56 @@ class WithBaseScore(NamedTuple):
         return k
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y) (N,), the feature vector of the object `y` in the context `x`, as the wrapped `space`
-        computes it.
-
-        Its last entry comes from the caller's score, which is the last feature of each candidate.
-        """
         phi: Array = self.space.phi(x, y)
         return phi
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the object y of the wrapped `space` with the greatest (w + e_N) . phi(x, y) for the context `x`.
-
-        `w` (N,): the learned weights. e_N, the last unit vector, adds 1 to the weight of the last feature, the caller's
-        score.
-        """
         y: Ints = self.space.argmax(with_base_weight(w, self.adjusted), x)
         return y
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place: the direction in which weights are updated when
-        the object `y` of the context `x` is corrected to `ybar`.
-
-        If not `adjusted`, out[-1] stays as it is, and with it the weight of the caller's score.
-        """
         last = out[-1]
         self.space.add_difference(out, x, ybar, y, scale)
         if not self.adjusted:
             out[-1] = last
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place what `add_pair_gradient` of the wrapped `space` adds for a correction of the
-        object `y` to `ybar` in the context `x`, with w + e_N as weights.
-
-        `w` (N,): the learned weights. e_N, the last unit vector, adds 1 to the weight of the caller's score. If not
-        `adjusted`, out[-1] stays as it is.
-        """
         last = out[-1]
         self.space.add_pair_gradient(out, with_base_weight(w, self.adjusted), x, ybar, y)
         if not self.adjusted:
             out[-1] = last
 
     def scores(self, w: Array, x: Floats) -> Array:
-        """Return the scores (w + e_N) . x_j (m,) of m candidates `x` (m x N) of N features, as the wrapped `space`, a
-        ranking, computes them.
-
-        `w` (N,): the learned weights. e_N, the last unit vector, adds 1 to the weight of the caller's score."""
         s: Array = self.space.scores(with_base_weight(w, self.adjusted), x)
         return s
 
     def add_implied(self, out: Array, s: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place what `add_implied` of the wrapped `space`, a ranking, adds for a correction of `y`
-        to `ybar`, given the scores `s` (m,) of the m candidates `x` (m x N), N features each.
-
-        If not `adjusted`, out[-1] stays as it is.
-        """
         last = out[-1]
         self.space.add_implied(out, s, x, ybar, y)
         if not self.adjusted:
             out[-1] = last
 
     def add_pairs(self, out: Array, s: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """Add to `out` (N,) in place what `add_pairs` of the wrapped `space`, a ranking, adds.
-
-        `s` (m,): the scores of m candidates; `x` (m x N): their N features; `better`, `worse` (p,): the candidate
-        indices of p pairs; `weights` (p,): how much each pair counts. If not `adjusted`, out[-1] stays as it is.
-        """
         last = out[-1]
         self.space.add_pairs(out, s, x, better, worse, weights)
         if not self.adjusted:
             out[-1] = last
 
     def positions(self) -> int:
-        """Return how many of the first positions of a ranking have an effect on its utility: `positions()` of the
-        wrapped `space`, which is a ranking."""
         positions: int = self.space.positions()
         return positions
 
     def check(self) -> None:
-        """Raise ValueError if the wrapped `space` is no valid space or a WithBaseScore itself, or if `adjusted` is not
-        a bool."""
         if isinstance(self.space, WithBaseScore):
             raise ValueError(f"space: expected one without the caller's score, got {self.space!r}")
         check_space(self.space)
         check_flag("adjusted", self.adjusted)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return the context `x` as a float array, checked by the wrapped `space`; the last of its `n_features`
-        features is the caller's score. Raise ValueError if it is not valid."""
         checked: Floats = self.space.check_context(x, n_features)
         return checked
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return the object `y` of the context `x` as an int64 array of indices, checked by the wrapped `space`. Raise
-        ValueError, beginning with `name`, if it is no object of that space."""
         checked: Ints = self.space.check_object(name, x, y)
         return checked
 
@@ -336,17 +262,17 @@ def add_implied_pairs(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> Non
     beats b if a is before b in ybar but after it in y. For each pair, sigma(s_b - s_a) is added to coef[a] and
     subtracted from coef[b]; sigma is the logistic function.
     """
-    total, value, seen, chosen = coef.tolist(), s.tolist(), y.tolist(), ybar[:k].tolist()  # lists are faster here
-    place_of = dict(zip(seen, range(len(seen))))
-    picked, last = set(chosen), len(seen)
+    total, value, order, chosen = coef.tolist(), s.tolist(), y.tolist(), ybar[:k].tolist()  # lists are faster here
+    place_of = dict(zip(order, range(len(order))))
+    chosen_set, last = set(chosen), len(order)
     depth = min(k, last)
     for a in chosen:
         depth = max(depth, place_of.get(a, -1) + 1)
-    others = [b for b in seen[:depth] if b not in picked]
+    unchosen = [b for b in order[:depth] if b not in chosen_set]
     for i, a in enumerate(chosen):
-        place, own, gained = place_of.get(a, last), value[a], total[a]
-        for b in others + [b for b in chosen[i + 1 :] if place > place_of.get(b, last)]:
-            g = logistic(value[b] - own)
+        place, score, gained = place_of.get(a, last), value[a], total[a]
+        for b in unchosen + [b for b in chosen[i + 1 :] if place > place_of.get(b, last)]:
+            g = logistic(value[b] - score)
             gained += g
             total[b] -= g
         total[a] = gained

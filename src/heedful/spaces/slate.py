@@ -20,9 +20,7 @@ MOST_WEIGHT = 1e6
 
 
 class SlateContext(NamedTuple):
-    """The context in which a user is shown items to rate: the index of the `user`, and the indices of the available
-    `items` (c,), ascending.
-    """
+    """The context in which a user is shown some of c available items to rate."""
 
     user: int
     """the index of the user"""
@@ -131,13 +129,9 @@ class Slate(NamedTuple):
         return WeightedRatings(items, ratings, weights)
 
     def another_context(self, x: SlateContext) -> SlateContext:
-        """Return a valid context other than `x` for `heedful.core.conformance`: of another user, with only the last
-        item."""
         return SlateContext(x.user + 1, x.items[-1:])
 
     def invalid_contexts(self, x: SlateContext) -> list[object]:
-        """Return contexts made from the valid context `x`, each of which `check_context` must reject; for
-        `heedful.core.conformance`."""
         user, items = x
         numbers = [np.append(items, items[0]), np.append(items, -1), np.append(items, MOST), items[:0], items + 0.5]
         spoiled: list[object] = [(user, wrong) for wrong in [*numbers, items[None], "text", None, [0, "a"]]]
@@ -145,8 +139,6 @@ class Slate(NamedTuple):
         return [*spoiled, *[(wrong, items) for wrong in strange], user, items, (user, items, items), "text", None]
 
     def invalid_objects(self, x: SlateContext, y: Ints) -> list[object]:
-        """Return feedback on the shown items `y` (indices) in the context `x`, each of which `check_object` must
-        reject; for `heedful.core.conformance`."""
         ratings = np.full(y.size, min(max(0.0, self.low), self.high))
         wrong = [np.nan, np.inf, -np.inf, np.nextafter(self.high, np.inf), np.nextafter(self.low, -np.inf)]
         spoiled: list[object] = [(y, np.append(ratings[1:], number)) for number in wrong]

@@ -34,10 +34,6 @@ class Path(NamedTuple):
     heads: Ints  # E
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y) (N,): the sum of the features of the edges of a path.
-
-        `x` (E x N): the N features of each of E edges; `y`: the indices of the path's edges, first to last.
-        """
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         for e in y:
@@ -46,17 +42,9 @@ class Path(NamedTuple):
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the path of greatest utility w . phi(x, y): the indices of its edges, first to last.
-
-        `w` (N,): a weight for each feature; `x` (E x N): the N features of each of E edges.
-        """
         return best_path(scores(x, w), self.tails, self.heads)
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two paths `ybar` and `y` (edge indices).
-
-        `x` (E x N): the N features of each of E edges; rows of edges that are in both paths are not read.
-        """
         coef = np.zeros(x.shape[0])
         for e in ybar:
             coef[e] += 1.0
@@ -86,11 +74,7 @@ class Path(NamedTuple):
         return y.copy()
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place the gradient in `w` (N,) of log sigma(w . (phi(x, ybar) - phi(x, y))), with sigma
-        the logistic function: one pair, in which the corrected path `ybar` beats the path `y` that was shown.
-
-        `x` (E x N): the N features of each of E edges; `ybar`, `y`: edge indices, first to last.
-        """
+        """One pair is implied: the corrected path beats the one shown."""
         s = scores(x, w)
         gap = 0.0
         for e in ybar:
@@ -103,8 +87,8 @@ class Path(NamedTuple):
         """Raise ValueError, naming the field, unless tails and heads are int64 arrays (E,) of E >= 1 edges, sorted by
         tails, with each head above its tail, and some path leads from the first node to the last."""
         for name, nodes in (("tails", self.tails), ("heads", self.heads)):
-            whole = isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype == np.int64
-            if not whole or nodes.size == 0 or nodes.min() < 0:
+            well_formed = isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype == np.int64
+            if not well_formed or nodes.size == 0 or nodes.min() < 0:
                 raise ValueError(f"{name}: expected the node of each edge, an int64 array (E,), got {describe(nodes)}")
         if self.tails.shape != self.heads.shape:
             raise ValueError(f"heads: expected {self.tails.size}, one an edge, got {self.heads.size}")
@@ -123,27 +107,23 @@ class Path(NamedTuple):
             raise ValueError(f"heads: expected a path from {self.tails[0]} to {self.heads.max()}, got none")
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return `x` as a C-contiguous float array (E, n_features), a row for each edge. Raise ValueError if it has
-        another shape or a number that is not finite."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] != self.tails.size:
             raise ValueError(f"x: expected {self.tails.size} rows, one an edge, got {array.shape[0]}")
         return array
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return `y` as the edge indices of a path from the first node to the last, in order (int64). Raise ValueError,
-        beginning with `name`, if it is no such path."""
         edges = indices(name, y, self.tails.size, "the edges of a path, first to last")
-        here = int(self.tails[0])
+        node = int(self.tails[0])
         for e in edges.tolist():
-            if self.tails[e] != here:
+            if self.tails[e] != node:
                 raise ValueError(
-                    f"{name}: expected an edge that leaves node {here}, got {e}, which leaves {self.tails[e]}"
+                    f"{name}: expected an edge that leaves node {node}, got {e}, which leaves {self.tails[e]}"
                 )
-            here = int(self.heads[e])
-        if here != self.heads.max():
+            node = int(self.heads[e])
+        if node != self.heads.max():
             raise ValueError(
-                f"{name}: expected a path that leads to node {self.heads.max()}, got one that ends at {here}"
+                f"{name}: expected a path that leads to node {self.heads.max()}, got one that ends at {node}"
             )
         return edges
 
@@ -221,10 +201,6 @@ class Subset(NamedTuple):
     k: int = 5
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y) (N,): for each feature, the square root of its sum over the candidates in the set `y`.
-
-        `x` (m x N): the N features of each of m candidates; `y`: candidate indices, in any order.
-        """
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         for j in y:
@@ -233,19 +209,9 @@ class Subset(NamedTuple):
         return np.sqrt(out)
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the indices of min(k, m) of m candidates, chosen greedily to increase w . phi(x, y), in the order in
-        which they were chosen.
-
-        `w` (N,): a weight for each feature; `x` (m x N): the N features of each candidate.
-        """
         return greedy(w, x, min(self.k, x.shape[0]))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two sets `ybar` and `y` of candidate
-        indices.
-
-        `x` (m x N): the N features of each of m candidates.
-        """
         out += scale * (self.phi(x, ybar) - self.phi(x, y))
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
@@ -262,21 +228,14 @@ class Subset(NamedTuple):
         return out
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add to `out` (N,) in place the gradient in `w` (N,) of log sigma(w . (phi(x, ybar) - phi(x, y))), with sigma
-        the logistic function: one pair, in which the corrected set `ybar` beats the set `y` that was shown.
-
-        `x` (m x N): the N features of each of m candidates; `ybar`, `y`: candidate indices in any order.
-        """
+        """One pair is implied: the corrected set beats the one shown."""
         D = self.phi(x, ybar) - self.phi(x, y)
         out += logistic(-scores(D.reshape(1, -1), w)[0]) * D
 
     def check(self) -> None:
-        """Raise ValueError unless k is a positive whole number."""
         check_count("k", self.k)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return `x` as a C-contiguous float array of m > 0 candidates, (m, n_features). Raise ValueError if it has
-        another shape, no row, or a number that is negative or not finite."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] == 0:
             raise ValueError("x: expected at least one candidate, got an empty list (0 rows)")
@@ -285,8 +244,6 @@ class Subset(NamedTuple):
         return array
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return `y` as an int64 array of min(k, m) different candidate indices of `x` (m x N). Raise ValueError,
-        beginning with `name`, if it is not one."""
         chosen = indices(name, y, x.shape[0], "candidate indices, in any order")
         size = min(self.k, x.shape[0])
         if chosen.size != size:

@@ -44,20 +44,20 @@ def move_to_front(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
     for i in range(size):
         out[i] = chosen[i]
         picked[chosen[i]] = 1
-    at = size
+    position = size
     for i in range(shown.size):
-        out[at] = shown[i]
-        at += 1 - picked[shown[i]]
+        out[position] = shown[i]
+        position += 1 - picked[shown[i]]
     return out[: shown.size]
 
 
 @kernel
-def nth(values: Array, wanted: float, n: int) -> int:
-    """Return the index of the `n`-th (from 0) entry of `values` (m,) that equals `wanted`; -1 if fewer than n + 1
+def nth(values: Array, value: float, n: int) -> int:
+    """Return the index of the `n`-th (from 0) entry of `values` (m,) that equals `value`; -1 if fewer than n + 1
     entries do.
     """
     for j in range(values.size):
-        if values[j] == wanted:
+        if values[j] == value:
             if n == 0:
                 return j
             n -= 1
@@ -65,11 +65,11 @@ def nth(values: Array, wanted: float, n: int) -> int:
 
 
 def _least_gaining_loop(utilities: Array, y: int, needed: float) -> int:
-    found, least = y, np.inf
+    best, least = y, np.inf
     for j in range(utilities.size):
         if utilities[j] - utilities[y] >= needed and utilities[j] < least:
-            found, least = j, utilities[j]
-    return found
+            best, least = j, utilities[j]
+    return best
 
 
 @primitive(_least_gaining_loop)
@@ -77,16 +77,16 @@ def least_gaining(utilities: Array, y: int, needed: float) -> int:
     """Return the index of the item of least utility among those with at least `needed` more utility than item `y`, ties
     to the lowest index; y if there is none. `utilities` (m,)."""
     enough = np.where(utilities - utilities[y] >= needed, utilities, np.inf)
-    found = int(enough.argmin())
-    return found if enough[found] < np.inf else y
+    best = int(enough.argmin())
+    return best if enough[best] < np.inf else y
 
 
 def _next_above_loop(ratings: Array, rating: float) -> float:
-    wanted = np.inf
+    nearest = np.inf
     for j in range(ratings.size):
-        if rating < ratings[j] < wanted:
-            wanted = ratings[j]
-    return wanted
+        if rating < ratings[j] < nearest:
+            nearest = ratings[j]
+    return nearest
 
 
 @primitive(_next_above_loop)

@@ -16,11 +16,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, finite_array
-from heedful.jit.kernel import Floats, Ints, top
-from heedful.worlds.answers import move_to_front
+from heedful.core.validation import check_count
+from heedful.jit.kernel import Ints
 from heedful.worlds.clicks import Cascade, PositionBiased, attraction
-from heedful.worlds.queries import StreamState
 from heedful.worlds.users import utility
 
 Array = npt.NDArray[np.float64]
@@ -179,94 +177,13 @@ def fit_clicks(chains: Iterable[QueryChain]) -> PositionBiased:
         raise ValueError("chains: expected at least one click, got none")
     best, likeliest = PositionBiased(), -np.inf
     for eta in np.arange(0.0, 3.01, 0.1):
-        looked = np.arange(1.0, deepest + 1.0) ** -float(eta)
+        examination = np.arange(1.0, deepest + 1.0) ** -float(eta)
         for noise in np.arange(0.02, 0.99, 0.02):
             for highest in np.arange(1.0, 8.1, 0.25):
                 attractive = np.array([noise, attraction(1.0, float(highest), float(noise))])
-                P = np.clip(np.outer(attractive, looked), 1e-9, 1.0 - 1e-9)
+                P = np.clip(np.outer(attractive, examination), 1e-9, 1.0 - 1e-9)
                 likelihood = float((clicked * np.log(P) + (shown - clicked) * np.log1p(-P)).sum())
                 if likelihood > likeliest:
                     best = PositionBiased(round(float(eta), 1), round(float(noise), 2), True, float(highest))
                     likeliest = likelihood
     return best
-
-
-# ---------------------------------------------------------------------------- a world
-
-
-class ChainStream(NamedTuple):
-    """A simulated environment that presents Q query chains (search sessions) in random order: the learner ranks the
-    documents of a chain, and the user clicks the documents that were clicked in the data, wherever they are shown.
-
-    - `X` (rows x N): the N features of the documents of all chains, one chain after the other.
-    - `r` (rows,): the relevance of these documents.
-    - `offsets` (Q + 1,): chain q has the rows offsets[q]:offsets[q + 1].
-    - `clicked`: the documents clicked in each chain, as indices within the chain, in the order of their first clicks;
-      one chain after the other.
-    - `starts` (Q + 1,): chain q has the clicks clicked[starts[q]:starts[q + 1]].
-    - `best` (Q,): the DCG@10 of the best ranking of each chain.
-
-    Regret is `best` minus the DCG@10 of the ranking shown, which need not be linear in the features. After the last
-    chain the first comes again. Made by `chain_stream`.
-    """
-
-    X: Floats
-    r: Array
-    offsets: Ints
-    clicked: Ints
-    starts: Ints
-    best: Array
-
-    def init(self, rng: np.random.Generator) -> StreamState:
-        return StreamState(rng.permutation(self.best.size), 0)
-
-    def over(self, state: StreamState, t: int) -> bool:
-        return False
-
-    def context(self, state: StreamState, t: int, rng: np.random.Generator) -> Floats:
-        q = state.order[t % state.order.size]
-        return self.X[self.offsets[q] : self.offsets[q + 1]]
-
-    def respond(self, state: StreamState, x: Floats, shown: Ints, rng: np.random.Generator) -> Ints:
-        q = state.order[state.t % state.order.size]
-        hits = self.clicked[self.starts[q] : self.starts[q + 1]]
-        return move_to_front(hits, hits.size, shown, x.shape[0])
-
-    def regret(self, state: StreamState, x: Floats, shown: Ints) -> float:
-        q = state.order[state.t % state.order.size]
-        u = utility(self.r[self.offsets[q] : self.offsets[q + 1]], shown, K)
-        return self.best[q] - u  # type: ignore[no-any-return]
-
-    def advance(self, state: StreamState, x: Floats, shown: Ints, feedback: Ints) -> StreamState:
-        return StreamState(state.order, state.t + 1)
-
-
-def chain_stream(chains: Iterable[QueryChain], features: Sequence[Floats], *, shuffle: int = 0) -> ChainStream:
-    """Return a simulated world made from logged query chains; chains without any click are left out.
-
-    `features` has one array (m x N) for each chain, with a row for each of its m documents and N columns of features.
-    Documents come in the order of their ranks, so those of each chain are shuffled, with the seed `shuffle`. Raise
-    ValueError if features and chains do not fit together, or no chain has a click.
-    """
-    check_count("shuffle", shuffle, least=0)
-    rng = np.random.default_rng(shuffle)
-    X, r, clicked, best = [], [], [], []
-    n_features = features[0].shape[1] if len(features) and np.ndim(features[0]) == 2 else 1
-    for chain, rows in zip(chains, features, strict=True):
-        rows = finite_array("features", rows, 2, n_features)
-        m = chain.grades.size
-        if rows.shape[0] != m:
-            raise ValueError(f"features: expected a row for each of the {m} documents, got {rows.shape[0]}")
-        hits = chain_feedback(np.empty(0, np.int64), chain.clicks)
-        if hits.size:
-            order = rng.permutation(m)
-            X.append(rows[order].astype(np.float64))
-            r.append(np.maximum(chain.grades[order], 0) * 1.25)
-            clicked.append(np.argsort(order)[hits])
-            best.append(utility(r[-1], top(r[-1], m), K))
-    if not X:
-        raise ValueError("chains: expected at least one with a click, got none")
-    offsets, starts = (np.cumsum([0, *map(len, parts)]).astype(np.int64) for parts in (X, clicked))
-    return ChainStream(
-        np.concatenate(X), np.concatenate(r), offsets, np.concatenate(clicked).astype(np.int64), starts, np.array(best)
-    )

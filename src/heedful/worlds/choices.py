@@ -1,5 +1,4 @@
-"""Simulated people who choose between two or more items; their utilities come from a Gaussian process or from given
-orders of the items.
+"""Simulated people who choose between two or more items; their utilities come from a Gaussian process.
 
 [H12]: Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS
 2012.
@@ -14,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_between, check_count, check_flag, describe, finite_table, numbers
+from heedful.core.validation import check_between, check_count, check_flag, finite_table
 from heedful.jit.kernel import Ints, kernel
 from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
 from heedful.worlds.answers import without_user
@@ -28,14 +27,14 @@ MOST_SETS = 10**8
 class ChooserState(NamedTuple):
     """The state of `Choosers`: which of the p questions (pairs or sets of items) each of U users has not answered yet.
 
-    - `pairs` (U x p): row u has indices of questions, of which the first left[u] are not answered yet.
-    - `left` (U,): the number of questions that each user has not answered yet.
+    - `pairs` (U x p): row u has indices of questions, of which the first remaining[u] are not answered yet.
+    - `remaining` (U,): the number of questions that each user has not answered yet.
     - `users` (U,): indices of users; the first `n` are those with questions left.
     - `n`: the number of users with questions left.
     """
 
     pairs: Ints
-    left: Ints
+    remaining: Ints
     users: Ints
     n: int
 
@@ -57,7 +56,7 @@ class Choosers(NamedTuple):
       simulation ends when all are answered.
 
     In each round a random user is asked. Regret is the utility of the user's best item minus that of the best item
-    shown. Made by `gaussian_choosers` and `choosers_from_orders`.
+    shown. Made by `gaussian_choosers`.
     """
 
     utilities: Array
@@ -84,7 +83,7 @@ class Choosers(NamedTuple):
         user = state.users[int(rng.random() * state.n)]
         if self.repeats:
             return ComparisonPool(int(user), self.pairs)
-        return ComparisonPool(int(user), self.pairs[state.pairs[user, : state.left[user]]])
+        return ComparisonPool(int(user), self.pairs[state.pairs[user, : state.remaining[user]]])
 
     def respond(self, state: ChooserState, x: ComparisonPool, shown: Ints, rng: np.random.Generator) -> int:
         return answer(self, x.user, shown, rng)
@@ -101,17 +100,17 @@ class Choosers(NamedTuple):
         if self.repeats:
             return state
         user, kept = x.user, 0
-        for i in range(state.left[user]):
-            there = 0
+        for i in range(state.remaining[user]):
+            matches = 0
             for item in self.pairs[state.pairs[user, i]]:
-                for one in shown:
-                    there += item == one
-            if there < shown.size:
+                for shown_item in shown:
+                    matches += item == shown_item
+            if matches < shown.size:
                 state.pairs[user, kept] = state.pairs[user, i]
                 kept += 1
-        state.left[user] = kept
+        state.remaining[user] = kept
         n = without_user(state.users, state.n, user) if kept == 0 else state.n
-        return ChooserState(state.pairs, state.left, state.users, n)
+        return ChooserState(state.pairs, state.remaining, state.users, n)
 
 
 @kernel
@@ -185,10 +184,17 @@ def gaussian_choosers(
     check_count("seed", seed, least=0)
     for name, value, least, most in (("length", length, 1e-50, 1e50), ("amplitude", amplitude, 0.0, 1e50)):
         check_between(name, value, least, most)
-    check_between("shared", shared, 0.0, 1.0)
+    check_between("noise", noise, 0.0, 1e50)
+    check_between("tie", tie, 0.0, 1e50)
+    for name, value in (("shared", shared), ("unsure", unsure), ("lapse", lapse), ("first", first)):
+        check_between(name, value, 0.0, 1.0)
+    check_flag("repeats", repeats)
+    check_count("shown", shown, least=2, most=n_items)
+    if (sets := math.comb(n_items, shown)) > MOST_SETS:
+        raise ValueError(f"shown: expected at most {MOST_SETS} sets of items, got {sets} of {shown}")
     rng = np.random.default_rng(seed)
-    own, common = rng.standard_normal((n_users, n_items)), rng.standard_normal(n_items)
-    Z = math.sqrt(1.0 - shared) * own + math.sqrt(shared) * common
+    individual, common = rng.standard_normal((n_users, n_items)), rng.standard_normal(n_items)
+    Z = math.sqrt(1.0 - shared) * individual + math.sqrt(shared) * common
     if features is not None:
         X = finite_table("features", features).astype(np.float64)
         if X.shape[0] != n_items or X.shape[1] < 1:
@@ -196,52 +202,6 @@ def gaussian_choosers(
         squares = ((X[:, None] - X) ** 2).sum(axis=2)
         values, vectors = np.linalg.eigh(np.exp(-0.5 * squares / (length * length)))
         Z = Z @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    return _choosers(amplitude * Z, noise, tie, unsure, lapse, first, repeats, shown)
-
-
-def choosers_from_orders(
-    orders: npt.ArrayLike,
-    *,
-    noise: float = 0.0,
-    tie: float = 0.0,
-    unsure: float = 0.0,
-    lapse: float = 0.0,
-    first: float = 0.5,
-    repeats: bool = True,
-    shown: int = 2,
-) -> Choosers:
-    """Return a simulated environment of U users who choose by `orders` (U x n): row u has the indices of all n items in
-    the order of user u, best first.
-
-    The utility of an item is the number of items that it is better than. A question shows `shown` items. The perceived
-    difference in utility of two items has noise of standard deviation `noise` (0: no errors). The answer is "equally
-    good" if the two items perceived best differ by less than `tie`, "cannot judge" with probability `unsure`, and
-    random with probability `lapse`; a random answer is the first item with probability `first`. With `repeats`, users
-    may be asked the same question again. Raise ValueError, naming the argument, if one is not valid.
-    """
-    array = numbers("orders", orders, "whole numbers, a row for each person")
-    n = array.shape[1] if array.ndim == 2 else 0
-    if array.dtype.kind not in "iu" or n < 2 or not (np.sort(array, axis=1) == np.arange(n)).all() or not array.size:
-        raise ValueError(f"orders: expected rows with each of 0 to n - 1 once, n at least 2, got {describe(array)}")
-    utilities = np.empty(array.shape)
-    np.put_along_axis(utilities, array.astype(np.int64), np.arange(n - 1.0, -1.0, -1.0)[None], axis=1)
-    return _choosers(utilities, noise, tie, unsure, lapse, first, repeats, shown)
-
-
-def _choosers(
-    utilities: Array, noise: float, tie: float, unsure: float, lapse: float, first: float, repeats: bool, shown: int
-) -> Choosers:
-    check_between("noise", noise, 0.0, 1e50)
-    check_between("tie", tie, 0.0, 1e50)
-    for name, value in (("unsure", unsure), ("lapse", lapse), ("first", first)):
-        check_between(name, value, 0.0, 1.0)
-    check_flag("repeats", repeats)
-    users, n = utilities.shape
-    check_count("shown", shown, least=2, most=n)
-    if math.comb(n, shown) > MOST_SETS:
-        raise ValueError(f"shown: expected at most {MOST_SETS} sets of items, got {math.comb(n, shown)} of {shown}")
-    pairs = np.stack(np.triu_indices(n, 1), axis=1)
-    if shown > 2:
-        pairs = np.array(list(combinations(range(n), shown)), np.int64)
-    lapses, firsts = np.full(users, float(lapse)), np.full(users, float(first))
-    return Choosers(utilities, pairs, float(noise), float(tie), float(unsure), lapses, firsts, repeats)
+    pairs = np.array(list(combinations(range(n_items), shown)), np.int64)
+    lapses, firsts = np.full(n_users, float(lapse)), np.full(n_users, float(first))
+    return Choosers(amplitude * Z, pairs, float(noise), float(tie), float(unsure), lapses, firsts, repeats)

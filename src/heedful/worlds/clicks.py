@@ -55,17 +55,11 @@ class PositionBiased(NamedTuple):
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the documents of the list `shown` (indices, best first) that the person clicks, from the top down,
-        followed by the rest as shown unless `clicks_only`.
-
-        `labels` (m,): the grade of each of m documents. Clicks are drawn from `rng`; `k`, `utilities` and `best` are
-        not used.
-        """
         clicked = np.empty(shown.size, np.int64)
         size = 0
         for i in range(shown.size):
-            looked = math.exp(-self.eta * math.log(i + 1.0))
-            if rng.random() < looked * attraction(labels[shown[i]], self.highest, self.noise):
+            examination = math.exp(-self.eta * math.log(i + 1.0))
+            if rng.random() < examination * attraction(labels[shown[i]], self.highest, self.noise):
                 clicked[size] = shown[i]
                 size += 1
         return clicked[:size] if self.clicks_only else move_to_front(clicked, size, shown, labels.size)
@@ -92,12 +86,6 @@ class Cascade(NamedTuple):
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the documents of the list `shown` (indices, best first) that the person clicks, from the top down,
-        followed by the rest as shown unless `clicks_only`.
-
-        `labels` (m,): the grade of each of m documents. Clicks are drawn from `rng`; `k`, `utilities` and `best` are
-        not used.
-        """
         clicked = np.empty(shown.size, np.int64)
         size = 0
         for i in range(shown.size):

@@ -77,13 +77,13 @@ def instance_stream(
     features = finite_table("X", X)
     if features.shape[0] < 1 or features.shape[1] < 1:
         raise ValueError(f"X: expected at least one instance with at least one feature, got shape {features.shape}")
-    wanted = f"a whole number from 1 to {n_ranks} for each of the {features.shape[0]} instances"
-    grades = numbers("ranks", ranks, wanted)
+    expected = f"a whole number from 1 to {n_ranks} for each of the {features.shape[0]} instances"
+    grades = numbers("ranks", ranks, expected)
     if grades.shape != features.shape[:1] or grades.dtype.kind == "b":
-        raise ValueError(f"ranks: expected {wanted}, got {describe(grades)}")
+        raise ValueError(f"ranks: expected {expected}, got {describe(grades)}")
     wrong = np.flatnonzero(~((grades >= 1) & (grades <= n_ranks) & (grades % 1 == 0)))
     if wrong.size:
-        raise ValueError(f"ranks: expected {wanted}, got {grades[wrong[0]]} at [{wrong[0]}]")
+        raise ValueError(f"ranks: expected {expected}, got {grades[wrong[0]]} at [{wrong[0]}]")
     check_flag("fixed", fixed)
     # The indexing below copies X, so later changes of the caller's array do not reach a run.
     order: Ints = np.arange(grades.size)

@@ -19,41 +19,42 @@ Array = npt.NDArray[np.float64]
 
 
 class PoolState(NamedTuple):
-    """The items left in the pool of an `ItemPool` environment; of each array only the first `left` entries are in use.
+    """The items left in the pool of an `ItemPool` environment; of each array only the first `remaining` entries are in
+    use.
 
     - `rows` (m x N): the N features of each item.
     - `utilities` (m,): the true utility of each item.
     - `ratings` (m,): the person's rating of each item.
-    - `left`: the number of items left in the pool.
+    - `remaining`: the number of items left in the pool.
     """
 
     rows: Floats
     utilities: Array
     ratings: Array
-    left: int
+    remaining: int
 
 
-def _close_ranks_loop(rows: Floats, utilities: Array, ratings: Array, gone: npt.NDArray[np.bool_]) -> int:
-    left = 0
-    for j in range(gone.size):
-        if not gone[j]:
-            if left < j:
+def _close_ranks_loop(rows: Floats, utilities: Array, ratings: Array, dropped: npt.NDArray[np.bool_]) -> int:
+    kept = 0
+    for j in range(dropped.size):
+        if not dropped[j]:
+            if kept < j:
                 for i in range(rows.shape[1]):  # numba takes twice as long to copy a row that might overlap
-                    rows[left, i] = rows[j, i]
-                utilities[left] = utilities[j]
-                ratings[left] = ratings[j]
-            left += 1
-    return left
+                    rows[kept, i] = rows[j, i]
+                utilities[kept] = utilities[j]
+                ratings[kept] = ratings[j]
+            kept += 1
+    return kept
 
 
 @primitive(_close_ranks_loop)
-def close_ranks(rows: Floats, utilities: Array, ratings: Array, gone: npt.NDArray[np.bool_]) -> int:
-    """Move the entries that are not `gone` to the front of three arrays, in order and in place; return their number.
+def close_ranks(rows: Floats, utilities: Array, ratings: Array, dropped: npt.NDArray[np.bool_]) -> int:
+    """Move the entries that are not `dropped` to the front of three arrays, in order and in place; return their number.
 
     The arrays have an entry for each of m items: `rows` (m x N), N features, `utilities` (m,) and `ratings` (m,).
-    `gone` (m,) says for each item whether it is dropped.
+    `dropped` (m,) says for each item whether it is dropped.
     """
-    stay = np.flatnonzero(~gone)
+    stay = np.flatnonzero(~dropped)
     for values in (rows, utilities, ratings):
         values[: stay.size] = values[stay]
     return stay.size
@@ -80,13 +81,13 @@ class ItemPool(NamedTuple):
         return PoolState(self.X.copy(), self.utilities.copy(), self.ratings.copy(), self.utilities.size)
 
     def over(self, state: PoolState, t: int) -> bool:
-        return state.left == 0
+        return state.remaining == 0
 
     def context(self, state: PoolState, t: int, rng: np.random.Generator) -> Floats:
-        return state.rows[: state.left]
+        return state.rows[: state.remaining]
 
     def respond(self, state: PoolState, x: Floats, shown: Ints, rng: np.random.Generator) -> Ints:
-        u, r = state.utilities[: state.left], state.ratings[: state.left]
+        u, r = state.utilities[: state.remaining], state.ratings[: state.remaining]
         if shown.size == 1:
             out = np.empty(1, np.int64)
             out[0] = self.user.pick(u, r, shown[0], rng)
@@ -99,20 +100,20 @@ class ItemPool(NamedTuple):
         return shown.copy()
 
     def regret(self, state: PoolState, x: Floats, shown: Ints) -> float:
-        u = state.utilities[: state.left]
+        u = state.utilities[: state.remaining]
         mean = 0.0
         for j in shown:
             mean += u[j] / shown.size
         return u.max() - mean  # type: ignore[no-any-return]
 
     def advance(self, state: PoolState, x: Floats, shown: Ints, feedback: Ints) -> PoolState:
-        gone = np.zeros(state.left, np.bool_)
+        dropped = np.zeros(state.remaining, np.bool_)
         for j in shown:
-            gone[j] = True
+            dropped[j] = True
         for j in feedback:
-            gone[j] = True
-        left = close_ranks(state.rows, state.utilities, state.ratings, gone)
-        return PoolState(state.rows, state.utilities, state.ratings, left)
+            dropped[j] = True
+        remaining = close_ranks(state.rows, state.utilities, state.ratings, dropped)
+        return PoolState(state.rows, state.utilities, state.ratings, remaining)
 
 
 def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike | None = None) -> ItemPool:
@@ -126,15 +127,15 @@ def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike |
     check_user(user, "pick", "picks items")
     X = finite_table("X", X)
     utilities = scores(X, finite_array("w_star", w_star, 1, X.shape[1]))
-    known = np.full(utilities.size, np.nan)
+    observed = np.full(utilities.size, np.nan)
     if ratings is not None:
-        given = numbers("ratings", ratings, "a number for every item, NaN where there is none").astype(np.float64)
-        if given.shape != known.shape or np.isinf(given).any():
+        array = numbers("ratings", ratings, "a number for every item, NaN where there is none").astype(np.float64)
+        if array.shape != observed.shape or np.isinf(array).any():
             raise ValueError(
-                f"ratings: expected {known.size} of them, NaN where there is none, got {describe(ratings)}"
+                f"ratings: expected {observed.size} of them, NaN where there is none, got {describe(ratings)}"
             )
-        known = given
-    return ItemPool(X, utilities, np.where(np.isnan(known), rounded_ratings(utilities), known), user)
+        observed = array
+    return ItemPool(X, utilities, np.where(np.isnan(observed), rounded_ratings(utilities), observed), user)
 
 
 def taste(X: Floats, seed: int) -> tuple[Array, Array]:

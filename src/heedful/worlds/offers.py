@@ -61,7 +61,6 @@ class WarmStart(NamedTuple, Generic[W]):
         return self.world.advance(state, x, shown, feedback)
 
     def value(self, user: int, item: int) -> float:
-        """Return the true value of the item to the user (indices), in units of ratings."""
         return self.world.value(user, item)
 
 
@@ -89,17 +88,17 @@ class RankedList(NamedTuple, Generic[W]):
     regret.
 
     - `world`: the environment that gives the ratings.
-    - `taken`: the user consumes and rates so many items from the top of the list.
-    - `at`: the NDCG is that of so many items from the top.
+    - `consumed`: the user consumes and rates so many items from the top of the list.
+    - `depth`: the NDCG is that of so many items from the top.
     - `floor`: the value of an item, in units of ratings, that counts as no gain.
 
-    The method `regret` returns the NDCG: the sum over the first `at` items of (true value to the user - floor) /
+    The method `regret` returns the NDCG: the sum over the first `depth` items of (true value to the user - floor) /
     log2(position + 1), divided by that sum for the best list; 1 where no available item has a value above `floor`.
     """
 
     world: RatingWorld[W]
-    taken: int
-    at: int
+    consumed: int
+    depth: int
     floor: float
 
     def init(self, rng: np.random.Generator) -> W:
@@ -112,23 +111,23 @@ class RankedList(NamedTuple, Generic[W]):
         return self.world.context(state, t, rng)
 
     def respond(self, state: W, x: SlateContext, shown: Ints, rng: np.random.Generator) -> SlateRatings:
-        return self.world.respond(state, x, shown[: self.taken], rng)
+        return self.world.respond(state, x, shown[: self.consumed], rng)
 
     def regret(self, state: W, x: SlateContext, shown: Ints) -> float:
         n = x.items.size
         worth = np.empty(n)
         for j in range(n):
             worth[j] = self.world.value(x.user, x.items[j]) - self.floor
-        best = discounted_sum(np.sort(worth)[::-1], min(self.at, n))
+        best = discounted_sum(np.sort(worth)[::-1], min(self.depth, n))
         if best <= 0.0:
             return 1.0
-        here = np.empty(shown.size)
+        shown_worth = np.empty(shown.size)
         for r in range(shown.size):
-            here[r] = self.world.value(x.user, shown[r]) - self.floor
-        return discounted_sum(here, min(self.at, shown.size)) / best
+            shown_worth[r] = self.world.value(x.user, shown[r]) - self.floor
+        return discounted_sum(shown_worth, min(self.depth, shown.size)) / best
 
     def advance(self, state: W, x: SlateContext, shown: Ints, feedback: SlateRatings) -> W:
-        return self.world.advance(state, x, shown[: self.taken], feedback)
+        return self.world.advance(state, x, shown[: self.consumed], feedback)
 
 
 @kernel

@@ -81,7 +81,7 @@ class LowRank(NamedTuple):
         return LowRankState(state.t + 1)
 
     def value(self, user: int, item: int) -> float:
-        """Return the true value of the item to the user (indices): the expected rating."""
+        """The true value of an item is the expected rating."""
         return self.Y[user, item]  # type: ignore[no-any-return]
 
 
@@ -147,15 +147,15 @@ def _low_rank(A: Array, B: Array, noise: int, name: str, width: float) -> LowRan
 class ReplayState(NamedTuple):
     """The state of `Replay`: the items that each of U users has not consumed yet.
 
-    - `items` (n,): the items that each user rated, one user after the other; the first left[i] in the part of user i
-      are not consumed yet.
-    - `left` (U,): the number of items left for each user.
+    - `items` (n,): the items that each user rated, one user after the other; the first remaining[i] in the part of
+      user i are not consumed yet.
+    - `remaining` (U,): the number of items left for each user.
     - `users` (U,): indices of users; the first `n` are those with items left.
     - `n`: the number of users with items left.
     """
 
     items: Ints
-    left: Ints
+    remaining: Ints
     users: Ints
     n: int
 
@@ -182,14 +182,14 @@ class Replay(NamedTuple):
 
     def init(self, rng: np.random.Generator) -> ReplayState:
         n = self.starts.size - 1
-        left, users = np.empty(n, np.int64), np.empty(n, np.int64)
+        remaining, users = np.empty(n, np.int64), np.empty(n, np.int64)
         size = 0
         for i in range(n):
-            left[i] = self.starts[i + 1] - self.starts[i]
-            if left[i] > 0:
+            remaining[i] = self.starts[i + 1] - self.starts[i]
+            if remaining[i] > 0:
                 users[size] = i
                 size += 1
-        return ReplayState(self.items.copy(), left, users, size)
+        return ReplayState(self.items.copy(), remaining, users, size)
 
     def over(self, state: ReplayState, t: int) -> bool:
         return state.n == 0
@@ -197,7 +197,7 @@ class Replay(NamedTuple):
     def context(self, state: ReplayState, t: int, rng: np.random.Generator) -> SlateContext:
         user = state.users[int(rng.random() * state.n)]
         start = self.starts[user]
-        return SlateContext(int(user), state.items[start : start + state.left[user]])
+        return SlateContext(int(user), state.items[start : start + state.remaining[user]])
 
     def respond(self, state: ReplayState, x: SlateContext, shown: Ints, rng: np.random.Generator) -> SlateRatings:
         ratings = np.empty(shown.size)
@@ -220,17 +220,17 @@ class Replay(NamedTuple):
             return state
         user, start = x.user, self.starts[x.user]
         kept = 0
-        for i in range(state.left[user]):
+        for i in range(state.remaining[user]):
             j = state.items[start + i]
             if not np.any(shown == j):
                 state.items[start + kept] = j
                 kept += 1
-        state.left[user] = kept
+        state.remaining[user] = kept
         n = without_user(state.users, state.n, user) if kept == 0 else state.n
-        return ReplayState(state.items, state.left, state.users, n)
+        return ReplayState(state.items, state.remaining, state.users, n)
 
     def value(self, user: int, item: int) -> float:
-        """Return the rating that `user` gave to `item` (both indices); the user must have rated it."""
+        """The true value of an item is its rating; the user must have rated it."""
         return rating_of(self, user, item)
 
 
@@ -256,23 +256,23 @@ def replay_ratings(
     With `repeats` an item may be shown to a user again, otherwise only once. Raise ValueError, naming the argument, if
     the three do not fit together.
     """
-    whose, what = _whole("users", users), _whole("items", items)
+    user_index, item_index = _whole("users", users), _whole("items", items)
     ratings = numbers("values", values, "numbers, one for each rating").astype(np.float64)
-    for name, column in (("items", what), ("values", ratings)):
-        if column.shape != whose.shape:
-            raise ValueError(f"{name}: expected {whose.size}, one for each rating, got shape {column.shape}")
+    for name, column in (("items", item_index), ("values", ratings)):
+        if column.shape != user_index.shape:
+            raise ValueError(f"{name}: expected {user_index.size}, one for each rating, got shape {column.shape}")
     wrong = np.flatnonzero(~(np.abs(ratings) <= MOST))
     if wrong.size:
         raise ValueError(f"values: expected finite numbers, got {ratings[wrong[0]]} at [{wrong[0]}]")
     check_flag("repeats", repeats)
-    order = np.lexsort((what, whose))
-    whose, what, ratings = whose[order], what[order], ratings[order]
-    twice = np.flatnonzero((np.diff(whose) == 0) & (np.diff(what) == 0))
+    order = np.lexsort((item_index, user_index))
+    user_index, item_index, ratings = user_index[order], item_index[order], ratings[order]
+    twice = np.flatnonzero((np.diff(user_index) == 0) & (np.diff(item_index) == 0))
     if twice.size:
         i = twice[0]
-        raise ValueError(f"items: expected each once for user {whose[i]}, got {what[i]} twice")
-    starts = np.searchsorted(whose, np.arange(whose[-1] + 2))
-    return Replay(starts, what, ratings, repeats)
+        raise ValueError(f"items: expected each once for user {user_index[i]}, got {item_index[i]} twice")
+    starts = np.searchsorted(user_index, np.arange(user_index[-1] + 2))
+    return Replay(starts, item_index, ratings, repeats)
 
 
 def _whole(name: str, value: npt.ArrayLike) -> Ints:

@@ -89,21 +89,21 @@ def make_shop(
     candidates: int = 12,
     size: int = 6,
     spread: float = 0.3,
-    known: float = 0.4,
+    correlation: float = 0.4,
     eta: float = 1.0,
 ) -> Shop:
     """Return a simulated shop with so many `items`, `people` and `features`, drawn from `seed`.
 
     A request has `candidates` candidates, and a list shows `size` items. A person's taste is a common taste plus a part
-    of their own, whose length is about `spread` times that of the common one. `known` is the approximate correlation of
-    the shop's scores with the mean taste. A person looks at position i with probability (1/i)^eta. Raise ValueError,
-    naming the field, for a number out of range.
+    of their own, whose length is about `spread` times that of the common one. `correlation` is the approximate
+    correlation of the shop's scores with the mean taste. A person looks at position i with probability (1/i)^eta. Raise
+    ValueError, naming the field, for a number out of range.
     """
     for name, count in (("items", items), ("people", people), ("features", features), ("candidates", candidates),
                         ("size", size)):  # fmt: skip
         check_count(name, count)
     check_between("spread", spread, 0.0, 100.0)
-    check_between("known", known, 0.0, 1.0)
+    check_between("correlation", correlation, 0.0, 1.0)
     if not size <= candidates <= items:
         raise ValueError(f"candidates: expected from size, {size}, to items, {items}, got {candidates}")
     clicker = PositionBiased(eta, 0.02, clicks_only=True, highest=1.0)
@@ -111,9 +111,9 @@ def make_shop(
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((items, features)).round(3)
     common = rng.standard_normal(features)
-    own = rng.standard_normal((people, features)) / math.sqrt(features)
-    tastes = common / np.linalg.norm(common) + spread * own
+    individual = rng.standard_normal((people, features)) / math.sqrt(features)
+    tastes = common / np.linalg.norm(common) + spread * individual
     grades = 1.0 / (1.0 + np.exp(4.0 - 4.0 * (tastes @ X.T)))
     liked = X @ tastes.mean(axis=0)
-    scores = known * liked / liked.std() + math.sqrt(1.0 - known**2) * rng.standard_normal(items)
+    scores = correlation * liked / liked.std() + math.sqrt(1.0 - correlation**2) * rng.standard_normal(items)
     return Shop(X, tastes, grades, scores.round(3), clicker, candidates, size)

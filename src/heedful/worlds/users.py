@@ -101,12 +101,10 @@ class StrictAlpha(NamedTuple):
             raise ValueError(f"alpha: expected a number above 0, at most 1, got {self.alpha!r}")
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the ranking `shown` with the k best of its first d candidates moved to the top. d is the least number,
-        from min(k, n) for n candidates shown, with which utility rises by at least alpha times the regret.
+        """The k best of the first d candidates shown move to the top; d is the least number, from min(k, n) for n
+        candidates shown, with which utility rises by at least alpha times the regret.
 
-        The utility U of a ranking is the DCG@`k` of `utilities` (m,); the regret is `best` - U(shown), where `best` is
-        the greatest U of any ranking. At alpha = 1, rounding may let every d gain too little: then all candidates are
-        sorted by utility. `labels` and `rng` are not used.
+        At alpha = 1, rounding may let every d gain too little: then all candidates are sorted by utility.
         """
         n = shown.size
         size = min(k, n)
@@ -120,29 +118,19 @@ class StrictAlpha(NamedTuple):
         return top(utilities, utilities.size)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return the index of the item that the person answers with when item `y` is shown: y if no item has a greater
-        utility, else the item of least utility that gains at least alpha times the regret, ties to the lowest index.
-
-        `utilities` (m,): the utility of each of m items; the regret is the greatest utility minus that of y. `ratings`
-        and `rng` are not used.
-        """
+        """Of the items that gain at least alpha times the regret, the one of least utility answers; ties go to the
+        lowest index."""
         best = utilities.max()
         if utilities[y] == best:
             return y
         return least_gaining(utilities, y, self.alpha * (best - utilities[y]))
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """Return by how much the utility of item `a` is above that of item `b` (indices), of `utilities` (m,);
-        `ratings` are not used."""
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
-        """Return a better object than `y`: y moved step by step (`space.step_towards`) towards the `best` object, until
-        its utility has risen by alpha times the regret.
-
-        `x` is a context of `space`; `w` (N,): the person's utility weights of N features. The regret is the utility of
-        `best` minus that of y.
-        """
+        """`y` moves step by step (`space.step_towards`) towards `best`, until its utility has risen by alpha times the
+        regret."""
         needed = self.alpha * gain(space, x, w, best, y)
         out = y.copy()
         for _ in range(best.size):
@@ -179,44 +167,29 @@ class ExpectedAlpha(NamedTuple):
         check_count("objects", self.objects, most=1000)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the answer of `StrictAlpha(strict)` to the ranking `shown` (candidate indices, best first) or, with
-        probability p, a ranking with random candidates in the first `k` positions.
-
-        p is as large as it can be with an expected gain of at least alpha times the regret. `utilities` (m,) are those
-        of the candidates, `best` is the greatest utility of a ranking; draws are from `rng`, and `labels` are not used.
-        """
         u = utility(utilities, shown, k)
-        sure = StrictAlpha(self.strict).rank(k, utilities, labels, best, shown, rng)
+        good = StrictAlpha(self.strict).rank(k, utilities, labels, best, shown, rng)
         size = min(k, shown.size)
-        drawn = np.empty((self.objects, shown.size), np.int64)
+        draws = np.empty((self.objects, shown.size), np.int64)
         gained = 0.0
         for i in range(self.objects):
-            drawn[i] = move_to_front(draw_to_front(shown, size, rng), size, shown, utilities.size)
-            gained += (utility(utilities, drawn[i], k) - u) / self.objects
-        p = random_share(utility(utilities, sure, k) - u, gained, self.alpha * (best - u))
-        return drawn[rng.integers(0, self.objects)].copy() if rng.random() < p else sure
+            draws[i] = move_to_front(draw_to_front(shown, size, rng), size, shown, utilities.size)
+            gained += (utility(utilities, draws[i], k) - u) / self.objects
+        p = random_share(utility(utilities, good, k) - u, gained, self.alpha * (best - u))
+        return draws[rng.integers(0, self.objects)].copy() if rng.random() < p else good
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return the index of the item that `StrictAlpha(strict)` answers with when item `y` is shown or, with
-        probability p, that of a random item.
-
-        p is as large as it can be with an expected gain of at least alpha times the regret. `utilities` (m,) are those
-        of the items; draws are from `rng`, and `ratings` are not used.
-        """
-        sure = StrictAlpha(self.strict).pick(utilities, ratings, y, rng)
-        drawn = np.empty(self.objects, np.int64)
+        good = StrictAlpha(self.strict).pick(utilities, ratings, y, rng)
+        draws = np.empty(self.objects, np.int64)
         gained = 0.0
         for i in range(self.objects):
-            drawn[i] = rng.integers(0, utilities.size)
-            gained += (utilities[drawn[i]] - utilities[y]) / self.objects
+            draws[i] = rng.integers(0, utilities.size)
+            gained += (utilities[draws[i]] - utilities[y]) / self.objects
         needed = self.alpha * (utilities.max() - utilities[y])
-        p = random_share(utilities[sure] - utilities[y], gained, needed)
-        return drawn[rng.integers(0, self.objects)] if rng.random() < p else sure
+        p = random_share(utilities[good] - utilities[y], gained, needed)
+        return draws[rng.integers(0, self.objects)] if rng.random() < p else good
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """Return by how much the utility of item `a` is above that of item `b` (indices), of `utilities` (m,); below 0
-        if it is lower. `ratings` are not used.
-        """
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
 
@@ -234,11 +207,6 @@ class Noisy(NamedTuple):
         check_count("depth", self.depth)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the ranking `shown` (candidate indices, best first) with k of its first `depth` candidates moved to
-        the top: those with the highest labels, by descending label.
-
-        `labels` (m,): the relevance label of each candidate; the other arguments are not used.
-        """
         n = min(self.depth, shown.size)
         chosen = np.empty(min(k, n) + 1, np.int64)
         size = 0
@@ -261,16 +229,11 @@ class Better(NamedTuple):
         check_flag("exact", self.exact)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return the index of an item with the smallest of `ratings` (m,) above that of item `y`, or exactly one above
-        it if `exact`; y if there is none. Ties are broken with `rng`; `utilities` are not used.
-        """
-        wanted = ratings[y] + 1.0 if self.exact else next_above(ratings, ratings[y])
-        ties = np.sum(ratings == wanted)
-        return nth(ratings, wanted, rng.integers(0, ties)) if ties > 0 else y
+        target = ratings[y] + 1.0 if self.exact else next_above(ratings, ratings[y])
+        ties = np.sum(ratings == target)
+        return nth(ratings, target, rng.integers(0, ties)) if ties > 0 else y
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """Return by how much the rating of item `a` is above that of item `b` (indices), of `ratings` (m,); `utilities`
-        are not used."""
         return ratings[a] - ratings[b]  # type: ignore[no-any-return]
 
 
@@ -288,17 +251,12 @@ class Best(NamedTuple):
         check_flag("ties", self.ties)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return the index of an item with the highest of `ratings` (m,), or `y` if it has the highest; ties are broken
-        with `rng`, or to the lowest index if `ties` is False. `utilities` are not used.
-        """
-        wanted = ratings.max()
-        if ratings[y] == wanted:
+        target = ratings.max()
+        if ratings[y] == target:
             return y
-        return nth(ratings, wanted, rng.integers(0, np.sum(ratings == wanted)) if self.ties else 0)
+        return nth(ratings, target, rng.integers(0, np.sum(ratings == target)) if self.ties else 0)
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """Return by how much the rating of item `a` is above that of item `b` (indices), of `ratings` (m,); `utilities`
-        are not used."""
         return ratings[a] - ratings[b]  # type: ignore[no-any-return]
 
 

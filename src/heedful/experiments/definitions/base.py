@@ -127,21 +127,19 @@ class GridExperiment(Experiment):
         """
 
     @abstractmethod
-    def blank(self, decided: Mapping[str, object]) -> Setting:
+    def blank(self, values: Mapping[str, object]) -> Setting:
         """Return a setting without simulated environments, in which learners can be made just to see whether their text
         is valid.
 
-        `decided` are the values that `check` returned.
+        `values` are the values that `check` returned.
         """
 
     @abstractmethod
-    def setting(
-        self, files: tuple[str, ...], decided: Mapping[str, object], user: str, seeds: Sequence[int]
-    ) -> Setting:
+    def setting(self, files: tuple[str, ...], values: Mapping[str, object], user: str, seeds: Sequence[int]) -> Setting:
         """Return the setting (the simulated environments and what they share) in which the learners of a grid run with
         one simulated user, given as text `user`, and these `seeds`.
 
-        `files` and `decided` are what `check` returned; `user` is ignored if grids of this experiment name no users.
+        `files` and `values` are what `check` returned; `user` is ignored if grids of this experiment name no users.
         Raise ValueError if the files cannot be used.
         """
 
@@ -171,18 +169,19 @@ def check_text(where: str, key: str, value: object) -> str:
     return value
 
 
-def matching_files(where: str, key: str, folder: Path, patterns: Iterable[object], *, one: bool) -> list[Path]:
-    """Return the files in `folder` that match the glob `patterns`; with `one`, a pattern has to match exactly one file.
+def matching_files(where: str, key: str, folder: Path, patterns: Iterable[object], *, single: bool) -> list[Path]:
+    """Return the files in `folder` that match the glob `patterns`; with `single`, a pattern has to match exactly one
+    file.
 
     Raise ValueError, naming the grid (`where`) and the `key` of the patterns, if a pattern matches no file.
     """
     files: list[Path] = []
     for pattern in patterns:
-        found = glob.glob(check_text(where, key, pattern), root_dir=folder)
-        if not found or (one and len(found) > 1):
-            expected = "one file" if one else "files"
-            raise ValueError(f"{where}: {key}: expected {expected}, got {len(found) or 'none'} that match {pattern!r}")
-        files += [folder / name for name in sorted(found)]
+        names = glob.glob(check_text(where, key, pattern), root_dir=folder)
+        if not names or (single and len(names) > 1):
+            expected = "one file" if single else "files"
+            raise ValueError(f"{where}: {key}: expected {expected}, got {len(names) or 'none'} that match {pattern!r}")
+        files += [folder / name for name in sorted(names)]
     if not files:
         raise ValueError(f"{where}: {key}: expected files, got an empty list")
     return files

@@ -51,9 +51,9 @@ class Items(GridExperiment):
         person, table = make_user(user), load_catalogue(items)
         dtype = "float32" if float32 else "float64"
         setting = catalogue_setting(table, person, people=people, seeds=seeds, dtype=dtype)
-        found = f"{items}: features are {', '.join(table.features)}; columns that are not numbers are left out"
+        note = f"{items}: features are {', '.join(table.features)}; columns that are not numbers are left out"
         title = f"{user}, {len(table.names):,} items, {people:,} people"
-        return PreparedExperiment(setting, title, {"user": user}, notes=(found,))
+        return PreparedExperiment(setting, title, {"user": user}, notes=(note,))
 
     def check(
         self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
@@ -61,19 +61,19 @@ class Items(GridExperiment):
         people = data.get("people", 20)
         if people < 1:
             raise ValueError(f"{where}: people: expected a whole number, 1 or more, got {people}")
-        files = matching_files(where, "catalogue", folder, [data["catalogue"]], one=True)
+        files = matching_files(where, "catalogue", folder, [data["catalogue"]], single=True)
         return tuple(map(str, files)), {"kind": "catalogue", "sha256": checksums(files), "people": people}
 
-    def blank(self, decided: Mapping[str, object]) -> Setting:
+    def blank(self, values: Mapping[str, object]) -> Setting:
         from heedful.experiments.coactive import COACTIVE
         from heedful.experiments.setting import blank_setting
         from heedful.spaces.ranking import Ranking
 
         return blank_setting(Ranking(1), COACTIVE)
 
-    def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
+    def setting(self, files: tuple[str, ...], values: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
         from heedful.data.catalogue import load_catalogue
         from heedful.experiments.coactive import catalogue_setting
         from heedful.learners.registry import make_user
 
-        return catalogue_setting(load_catalogue(files[0]), make_user(user), people=decided["people"], seeds=seeds)
+        return catalogue_setting(load_catalogue(files[0]), make_user(user), people=values["people"], seeds=seeds)

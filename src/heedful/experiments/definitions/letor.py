@@ -61,18 +61,18 @@ class Letor(GridExperiment):
     def check(
         self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, object]
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        files = matching_files(where, "letor", folder, data["letor"], one=False)
+        files = matching_files(where, "letor", folder, data["letor"], single=False)
         return tuple(map(str, files)), {"kind": "letor", "sha256": checksums(files), "k": grid.get("k", 5)}
 
-    def blank(self, decided: Mapping[str, Any]) -> Setting:
+    def blank(self, values: Mapping[str, Any]) -> Setting:
         from heedful.experiments.coactive import COACTIVE
         from heedful.experiments.setting import blank_setting
         from heedful.spaces.ranking import Ranking
 
-        return blank_setting(Ranking(decided["k"]), COACTIVE)
+        return blank_setting(Ranking(values["k"]), COACTIVE)
 
-    def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
-        return _setting(files, tuple(decided["sha256"]), user, decided["k"], tuple(seeds))
+    def setting(self, files: tuple[str, ...], values: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
+        return _setting(files, tuple(values["sha256"]), user, values["k"], tuple(seeds))
 
 
 @functools.lru_cache(maxsize=1)

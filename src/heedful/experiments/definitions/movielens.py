@@ -45,12 +45,12 @@ class MovieLens(Experiment):
         from heedful.learners.registry import make_user
 
         person, ratings = make_user(user), load_movielens(folder)
-        house = make_movie_world(
+        world = make_movie_world(
             ratings, split=split, dimension=dimension, regularisation=regularisation, penalty=penalty
         )
-        m, N = house.X.shape
-        found = f"{folder}: {m:,} movies with {N} features ({penalty} penalty {house.regularisation:g})"
+        m, N = world.X.shape
+        note = f"{folder}: {m:,} movies with {N} features ({penalty} penalty {world.regularisation:g})"
         dtype = "float32" if float32 else "float64"
-        setting = movie_setting(house, person, people=people, seeds=seeds, dtype=dtype)
-        title = f"{user}, {m:,} movies, {people or house.people.size:,} people"
-        return PreparedExperiment(setting, title, {"user": user}, notes=(f"{found}, from half the users",))
+        setting = movie_setting(world, person, people=people, seeds=seeds, dtype=dtype)
+        title = f"{user}, {m:,} movies, {people or world.people.size:,} people"
+        return PreparedExperiment(setting, title, {"user": user}, notes=(f"{note}, from half the users",))

@@ -128,46 +128,43 @@ class Ordinal(GridExperiment):
     def check(
         self, where: str, folder: Path, data: Mapping[str, object], grid: Mapping[str, object]
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        files = matching_files(where, "ordinal", folder, [data["ordinal"]], one=True)
-        decided = DEFAULTS | {key: data[key] for key in DEFAULTS if key in data}
+        files = matching_files(where, "ordinal", folder, [data["ordinal"]], single=True)
+        values = DEFAULTS | {key: data[key] for key in DEFAULTS if key in data}
         for key in ("order", "without"):
-            decided[key] = [check_text(where, key, value) for value in decided[key]]
+            values[key] = [check_text(where, key, value) for value in values[key]]
         if "columns" in data:
-            decided["columns"] = data["columns"]
-            check_keys(f"{where}: columns", decided["columns"], {"aside": str})
-        return tuple(map(str, files)), {"kind": "ordinal", "sha256": checksums(files)} | decided
+            values["columns"] = data["columns"]
+            check_keys(f"{where}: columns", values["columns"], {"aside": str})
+        return tuple(map(str, files)), {"kind": "ordinal", "sha256": checksums(files)} | values
 
-    def blank(self, decided: Mapping[str, object]) -> Setting:
+    def blank(self, values: Mapping[str, object]) -> Setting:
         from heedful.experiments.ordinal import ORDINAL
         from heedful.experiments.setting import blank_setting
         from heedful.spaces.ordinal import Ranks
 
         return blank_setting(Ranks(5), ORDINAL)
 
-    def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
+    def setting(self, files: tuple[str, ...], values: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
         from heedful.data.ordinal import load_ordinal
         from heedful.experiments.ordinal import ordinal_setting
 
-        how = {name: decided[name] for name in ("order", "without", "missing")}
-        columns = {role: [name] for role, name in decided.get("columns", {}).items()}
-        found = load_ordinal(files[0], decided["target"], columns=columns, **how)
-        features = decided["map"] or "as they are"
-        scale = decided["scale"]
-        return ordinal_setting(found.X, found.ranks, len(found.grades), scale=scale, features=features, seeds=seeds)
+        options = {name: values[name] for name in ("order", "without", "missing")}
+        columns = {role: [name] for role, name in values.get("columns", {}).items()}
+        table = load_ordinal(files[0], values["target"], columns=columns, **options)
+        features = values["map"] or "as they are"
+        scale = values["scale"]
+        return ordinal_setting(table.X, table.ranks, len(table.grades), scale=scale, features=features, seeds=seeds)
 
 
-def _missing(given: str) -> Literal["refuse", "mean"]:
-    if given in ("refuse", "mean"):
-        return "mean" if given == "mean" else "refuse"
-    raise BadOption(f"missing: expected refuse or mean, got {given!r}")
+def _missing(text: str) -> Literal["refuse", "mean"]:
+    if text in ("refuse", "mean"):
+        return "mean" if text == "mean" else "refuse"
+    raise BadOption(f"missing: expected refuse or mean, got {text!r}")
 
 
 def _notes(file: Path, data: OrdinalData, target: str) -> tuple[str, ...]:
     """Return sentences for the user: the ranks that the grades of `file` became, and columns that were left out or
-    filled.
-
-    `data` is what was read, and `target` the column of grades ("" in SVMlight files).
-    """
+    filled."""
     from heedful.data.ordinal import MOST_GRADES
 
     grades, k = data.grades, len(data.grades)

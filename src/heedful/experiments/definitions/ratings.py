@@ -149,41 +149,41 @@ class Ratings(GridExperiment):
         from heedful.experiments.ratings import is_drawn
 
         name = data["ratings"]
-        decided: dict[str, Any] = {"kind": "ratings", "slate": 1, "warm": 0}
+        values: dict[str, Any] = {"kind": "ratings", "slate": 1, "warm": 0}
         if not is_drawn(name):
-            decided |= {"repeats": False, "twice": "refuse", "densest": 0, "columns": {}}
+            values |= {"repeats": False, "twice": "refuse", "densest": 0, "columns": {}}
         for key in data:
-            if key != "ratings" and key not in decided:
+            if key != "ratings" and key not in values:
                 raise ValueError(f"{where}: {key}: expected none with {name}, which is drawn")
-        decided |= {key: data[key] for key in decided if key in data}
+        values |= {key: data[key] for key in values if key in data}
         check_keys(
-            f"{where}: columns", decided.get("columns", {}), dict.fromkeys(("person", "item", "rating", "aside"), str)
+            f"{where}: columns", values.get("columns", {}), dict.fromkeys(("person", "item", "rating", "aside"), str)
         )
         for key, least in {"slate": 1, "warm": 0, "densest": 1}.items():
             if key in data and data[key] < least:
                 raise ValueError(f"{where}: {key}: expected a whole number, {least} or more, got {data[key]}")
         if is_drawn(name):
-            return (), decided | {"world": name}
+            return (), values | {"world": name}
         place = folder / name
         files = sorted(file for file in place.iterdir() if file.is_file()) if place.is_dir() else [place]
-        return (str(place),), decided | {"sha256": checksums(files)}
+        return (str(place),), values | {"sha256": checksums(files)}
 
-    def blank(self, decided: Mapping[str, Any]) -> Setting:
+    def blank(self, values: Mapping[str, Any]) -> Setting:
         from heedful.experiments.ratings import RATING
         from heedful.experiments.setting import blank_setting
         from heedful.spaces.slate import Slate
 
-        return blank_setting(Slate(decided["slate"]), RATING)
+        return blank_setting(Slate(values["slate"]), RATING)
 
-    def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
+    def setting(self, files: tuple[str, ...], values: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
         from heedful.experiments.ratings import rating_setting
 
-        slate, warm = decided["slate"], decided["warm"]
-        if "world" in decided:
-            return rating_setting(decided["world"], slate=slate, warm=warm, seeds=seeds)
-        columns = tuple(decided["columns"].items())
-        table = _table(files[0], tuple(decided["sha256"]), columns, decided["twice"], decided["densest"])
-        return rating_setting(table, repeats=decided["repeats"], slate=slate, warm=warm, seeds=seeds)
+        slate, warm = values["slate"], values["warm"]
+        if "world" in values:
+            return rating_setting(values["world"], slate=slate, warm=warm, seeds=seeds)
+        columns = tuple(values["columns"].items())
+        table = _table(files[0], tuple(values["sha256"]), columns, values["twice"], values["densest"])
+        return rating_setting(table, repeats=values["repeats"], slate=slate, warm=warm, seeds=seeds)
 
 
 @functools.lru_cache(maxsize=1)
@@ -201,12 +201,12 @@ def _table(
     return densest(table, most, most) if most else table
 
 
-def _worths(given: Sequence[str]) -> dict[str, float]:
+def _worths(options: Sequence[str]) -> dict[str, float]:
     """Return what kinds of feedback are worth, KIND=R each. Raise BadOption for another form."""
     from heedful.data.files import is_number
 
-    pairs = [each.rpartition("=") for each in given]
-    wrong = next(("".join(each) for each in pairs if not each[0] or not is_number(each[2])), None)
+    pairs = [option.rpartition("=") for option in options]
+    wrong = next(("".join(pair) for pair in pairs if not pair[0] or not is_number(pair[2])), None)
     if wrong is not None:
         raise BadOption(f"worth: expected KIND=R, such as star=5, got {wrong!r}")
     return {kind: float(number) for kind, _, number in pairs}
@@ -214,30 +214,26 @@ def _worths(given: Sequence[str]) -> dict[str, float]:
 
 def _read(
     file: str,
-    named: Mapping[str, Sequence[str]],
+    columns: Mapping[str, Sequence[str]],
     twice: str,
     most: int | None,
     worths: Mapping[str, float],
     missing: Sequence[str],
 ) -> tuple[RatingTable, str]:
-    """Return (the ratings of a file, a sentence that describes them for the user).
-
-    `named`, `worths` and `missing` are the options of `open_ratings`; `most` keeps only so many of the
-    users and of the items with most ratings. Raise BadOption if `twice` or `most` makes no sense.
-    """
+    """Return (the ratings of a file, a sentence that describes them for the user)."""
     from heedful.data.rating_files import open_ratings
     from heedful.data.ratings import densest
 
     if twice not in ("refuse", "last", "mean"):
         raise BadOption(f"twice: expected refuse, last or mean, got {twice!r}")
-    table, told = open_ratings(file, named, twice=twice, words=worths, missing=missing)  # type: ignore[arg-type]
+    table, description = open_ratings(file, columns, twice=twice, words=worths, missing=missing)  # type: ignore[arg-type]
     if most is not None:
         try:
             table = densest(table, most, most)
         except ValueError as error:
             raise BadOption(f"densest: {error}") from None
-        told += f"; the {most:,} who rated most, the {most:,} rated most often"
+        description += f"; the {most:,} who rated most, the {most:,} rated most often"
     users, items = table.user_names.size, table.item_names.size
     low, high = table.values.min(), table.values.max()
     ratings = f"{table.values.size:,} ratings from {low:g} to {high:g}"
-    return table, f"{file}: {told}: {ratings}, {users:,} users, {items:,} items"
+    return table, f"{file}: {description}: {ratings}, {users:,} users, {items:,} items"

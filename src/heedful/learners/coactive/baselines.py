@@ -16,9 +16,7 @@ Array = npt.NDArray[np.float64]
 
 
 class OrderState(NamedTuple):
-    """The state of `FixedOrder` and `RandomOrder` for N features: utility weights `w` (N,) that stay 0, and the number
-    of rounds `t`.
-    """
+    """The state of `FixedOrder` and `RandomOrder` for N features, from which nothing is learned."""
 
     w: Array
     """utility weights, always 0 (N,)"""
@@ -50,7 +48,6 @@ class FixedOrder(NamedTuple):
         return OrderState(state.w, state.t + 1)
 
     def weights(self, state: OrderState) -> Array:
-        """Return the utility weights (N,) for N features, all 0."""
         return state.w
 
 
@@ -77,5 +74,4 @@ class RandomOrder(NamedTuple):
         return OrderState(state.w, state.t + 1)
 
     def weights(self, state: OrderState) -> Array:
-        """Return the utility weights (N,) for N features, all 0."""
         return state.w

@@ -34,26 +34,26 @@ def team_draft(first: Ints, second: Ints, size: int, rng: np.random.Generator) -
         m = max(m, j + 1)
     for j in second:
         m = max(m, j + 1)
-    taken = np.zeros(m, np.bool_)
+    drafted = np.zeros(m, np.bool_)
     size = min(size, first.size + second.size)
     out, teams = np.empty(size, np.int64), np.empty(size, np.int64)
     count = np.zeros(2, np.int64)
-    at = np.zeros(2, np.int64)  # the next position of each team in its ranking
+    position = np.zeros(2, np.int64)  # the next position of each team in its ranking
     filled = 0
     while filled < size:
-        while at[0] < first.size and taken[first[at[0]]]:
-            at[0] += 1
-        while at[1] < second.size and taken[second[at[1]]]:
-            at[1] += 1
-        if at[0] == first.size and at[1] == second.size:
+        while position[0] < first.size and drafted[first[position[0]]]:
+            position[0] += 1
+        while position[1] < second.size and drafted[second[position[1]]]:
+            position[1] += 1
+        if position[0] == first.size and position[1] == second.size:
             break
         team = 0
         if count[1] < count[0] or (count[0] == count[1] and rng.random() < 0.5):
             team = 1
-        if at[team] == (first.size if team == 0 else second.size):
+        if position[team] == (first.size if team == 0 else second.size):
             team = 1 - team
-        j = first[at[0]] if team == 0 else second[at[1]]
-        taken[j] = True
+        j = first[position[0]] if team == 0 else second[position[1]]
+        drafted[j] = True
         out[filled], teams[filled] = j, team
         count[team] += 1
         filled += 1
@@ -61,11 +61,8 @@ def team_draft(first: Ints, second: Ints, size: int, rng: np.random.Generator) -
 
 
 class Duel(NamedTuple):
-    """A proposal of `DuelingBandit`: two rankings interleaved into one list, with what `update` needs.
-
-    `shown` (n,) are the n candidate indices of the list, `teams` (n,) the ranking that each is from (0: that of the
-    weights w, 1: that of w + gamma u), and `u` (N,) is the random direction of length 1, for N features.
-    """
+    """A proposal of `DuelingBandit`: two rankings interleaved into one list of n candidates, with what `update` needs,
+    for N features."""
 
     shown: Ints
     """the interleaved list: candidate indices (n,)"""
@@ -76,9 +73,7 @@ class Duel(NamedTuple):
 
 
 class DuelingState(NamedTuple):
-    """The state of `DuelingBandit` for N features: the utility weights `w` (N,) and the number of rounds learned from,
-    `t`.
-    """
+    """The state of `DuelingBandit` for N features."""
 
     w: Array
     """the utility weights (N,)"""
@@ -133,5 +128,4 @@ class DuelingBandit(NamedTuple):
         return DuelingState(state.w, state.t + 1)
 
     def weights(self, state: DuelingState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w

@@ -41,9 +41,7 @@ class PerturbedRanking(NamedTuple):
 
 
 class FairPairsState(NamedTuple):
-    """The state of `FairPairs` for N features: the utility weights `w`, a buffer `g` for the gradient and the sum of
-    squared gradients `total`, which AdaGrad's step sizes need, (N,) each; and the number of rounds learned from, `t`.
-    """
+    """The state of `FairPairs` for N features."""
 
     w: Array
     """the utility weights (N,)"""
@@ -121,8 +119,6 @@ class FairPairs(NamedTuple):
         return D
 
     def step(self, state: FairPairsState, D: Array) -> FairPairsState:
-        """Return the state after an AdaGrad step along the gradient `D` (N,) in the N weights. It overwrites the arrays
-        of `state`."""
         adagrad_step(state.w, state.total, D, self.rate)
         return FairPairsState(state.w, state.g, state.total, state.t + 1)
 
@@ -157,7 +153,6 @@ class FairPairs(NamedTuple):
         return D
 
     def weights(self, state: FairPairsState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def plain(self, shown: Ints) -> PerturbedRanking:
@@ -182,23 +177,23 @@ class FairPairs(NamedTuple):
         """Return the probability that random swaps of `order`, the learner's own order of m candidates (m,), make a
         list that begins with `shown`, which may be shorter. Both are candidate indices, best first."""
         depth, size = self.depth(order.size), shown.size
-        learned, seen = order[: max(size, depth)].tolist(), shown.tolist()  # lists are faster here
+        ranking, prefix = order[: max(size, depth)].tolist(), shown.tolist()  # lists are faster here
         if self.swap == 0.0 or depth < 2:
-            return float(learned[:size] == seen)
+            return float(ranking[:size] == prefix)
         total, swap, stay, last = 0.0, self.swap, 1.0 - self.swap, min(depth - 1, size)
         for start in (0, 1):
             p, end = 0.5, start
-            if seen[:start] == learned[:start]:
+            if prefix[:start] == ranking[:start]:
                 for i in range(start, last, 2):
-                    upper, lower, alone = learned[i], learned[i + 1], i + 1 == size  # alone: only the first was seen
-                    if seen[i] == lower and (alone or seen[i + 1] == upper):
+                    upper, lower, alone = ranking[i], ranking[i + 1], i + 1 == size  # alone: only the first was seen
+                    if prefix[i] == lower and (alone or prefix[i + 1] == upper):
                         p *= swap
-                    elif seen[i] == upper and (alone or seen[i + 1] == lower):
+                    elif prefix[i] == upper and (alone or prefix[i + 1] == lower):
                         p *= stay
                     else:
                         break
                     end = i + 2
-                total += p if seen[end:] == learned[end:size] else 0.0
+                total += p if prefix[end:] == ranking[end:size] else 0.0
         return total
 
     def order(self, y: PerturbedRanking) -> Ints:
@@ -261,13 +256,13 @@ def fair_pairs(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: fl
 
 
 def _swap_probability_loop(swapped: Bools, start: int, depth: int, swap: float) -> float:
-    this, other, any_swapped = 0.5, 0.5, False
+    this_start, other_start, any_swapped = 0.5, 0.5, False
     for p in range(swapped.size):
-        this *= swap if swapped[p] else 1.0 - swap
+        this_start *= swap if swapped[p] else 1.0 - swap
         any_swapped = any_swapped or swapped[p]
     for _ in range((depth - (1 - start)) // 2):
-        other *= 1.0 - swap
-    return this if any_swapped else this + other
+        other_start *= 1.0 - swap
+    return this_start if any_swapped else this_start + other_start
 
 
 @primitive(_swap_probability_loop)
@@ -279,12 +274,12 @@ def swap_probability(swapped: Bools, start: int, depth: int, swap: float) -> flo
     order shown they began at `start`, and `swapped` says which were swapped. If none was, both starts make the same
     order, and their probabilities are added.
     """
-    these, this = swapped.tolist(), 0.5
-    for each in these:
-        this *= swap if each else 1.0 - swap
-    if True in these:
-        return this
-    other = 0.5
+    flags, this_start = swapped.tolist(), 0.5
+    for flag in flags:
+        this_start *= swap if flag else 1.0 - swap
+    if True in flags:
+        return this_start
+    other_start = 0.5
     for _ in range((depth - (1 - start)) // 2):
-        other *= 1.0 - swap
-    return this + other
+        other_start *= 1.0 - swap
+    return this_start + other_start

@@ -45,9 +45,7 @@ class Rule(Protocol[S]):
 
 
 class AdaGradState(NamedTuple):
-    """The state of `AdaGrad` for n weights: the weights `w`, and `total`, the sum of squared update directions, (n,)
-    each.
-    """
+    """The state of `AdaGrad` for n weights."""
 
     w: Array
     """the weights (n,)"""
@@ -69,8 +67,6 @@ class AdaGrad(NamedTuple):
         return AdaGradState(np.zeros(n), np.zeros(n))
 
     def step(self, state: AdaGradState, D: Array) -> AdaGradState:
-        """Return the state after an AdaGrad step along `D` (n,), the difference of the n features of the feedback
-        object and the object shown. It overwrites the arrays of `state`."""
         state.total[:] += D * D
         state.w[:] += self.rate * D / np.sqrt(state.total + 1e-20)  # where the total is 0, D is 0 too
         return state
@@ -113,12 +109,9 @@ class OnlineConvex(NamedTuple):
         return self.rule.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RuleState, D: Array) -> RuleState:
-        """Return the state after the rule's update in direction `D` (N,), the N joint features of the feedback object
-        less those of the object shown. It may overwrite the arrays of `state`."""
         return self.rule.step(state, D)
 
     def weights(self, state: RuleState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         w: Array = state.w
         return w
 

@@ -38,10 +38,7 @@ def adagrad_step(w: Array, total: Array, g: Array, rate: float) -> None:
 
 
 class PairwiseLogisticState(NamedTuple):
-    """The state of `PairwiseLogistic` for N features: the utility weights `w`, a buffer `g` for the gradient and the
-    sum of squared gradients `total`, which AdaGrad's step sizes need, (N,) each; and the number of rounds learned from,
-    `t`.
-    """
+    """The state of `PairwiseLogistic` for N features."""
 
     w: Array
     """the utility weights (N,)"""
@@ -90,11 +87,8 @@ class PairwiseLogistic(NamedTuple):
         return D
 
     def step(self, state: PairwiseLogisticState, D: Array) -> PairwiseLogisticState:
-        """Return the state after an AdaGrad step along the gradient `D` (N,) in the N weights. It overwrites the arrays
-        of `state`."""
         adagrad_step(state.w, state.total, D, self.rate)
         return PairwiseLogisticState(state.w, state.g, state.total, state.t + 1)
 
     def weights(self, state: PairwiseLogisticState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w

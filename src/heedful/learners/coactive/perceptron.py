@@ -25,9 +25,7 @@ Array = npt.NDArray[np.float64]
 
 
 class PerceptronState(NamedTuple):
-    """The state of `PreferencePerceptron` for N features: the utility weights `w` (N,), `pending` (N,), the sum of the
-    update directions of the unfinished batch, and the number of rounds learned from, `t`.
-    """
+    """The state of `PreferencePerceptron` for N features."""
 
     w: Array
     """the utility weights (N,)"""
@@ -75,8 +73,6 @@ class PreferencePerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: PerceptronState, D: Array) -> PerceptronState:
-        """Return the state after an update in direction `D` (N,), the N joint features of the feedback object less
-        those of the object shown. It overwrites the arrays of `state`."""
         into = state.w if self.batch == 1 else state.pending
         into += D
         return self.finish_round(state)
@@ -103,7 +99,6 @@ class PreferencePerceptron(NamedTuple):
         return PerceptronState(state.w, state.pending, state.t + rounds)
 
     def weights(self, state: PerceptronState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
@@ -159,15 +154,12 @@ def _simplex_weights_loop(theta: Array, w: Array) -> None:
 def simplex_weights(theta: Array, w: Array) -> None:
     """Write into `w` the softmax w_i = e^theta_i / sum_j e^theta_j; `theta` and `w` are (N,), for N features. exp is
     libm's, as in `signed_weights`, so that results are the same on all processors."""
-    each = np.array([math.exp(v) for v in (theta - theta.max()).tolist()])
-    w[:] = each / np.add.accumulate(each)[-1]
+    powers = np.array([math.exp(v) for v in (theta - theta.max()).tolist()])
+    w[:] = powers / np.add.accumulate(powers)[-1]
 
 
 class ExponentiatedState(NamedTuple):
-    """The state of `ExponentiatedPerceptron` for N features: `theta` (N,), the sum of learning rate times update
-    direction over all rounds, the utility weights `w` (N,) that follow from it, and the number of rounds learned from,
-    `t`.
-    """
+    """The state of `ExponentiatedPerceptron` for N features."""
 
     theta: Array
     """the sum of eta_t D_t over the rounds t, learning rate times update direction (N,)"""
@@ -222,8 +214,6 @@ class ExponentiatedPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ExponentiatedState, D: Array) -> ExponentiatedState:
-        """Return the state after an update in direction `D` (N,), the N joint features of the feedback object less
-        those of the object shown. It overwrites the arrays of `state`."""
         state.theta[:] += self.rate(state.t + 1) * D
         return self.finish_round(state)
 
@@ -246,7 +236,6 @@ class ExponentiatedPerceptron(NamedTuple):
         return ExponentiatedState(state.theta, state.w, state.t + 1)
 
     def weights(self, state: ExponentiatedState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
@@ -267,9 +256,7 @@ class ExponentiatedPerceptron(NamedTuple):
 
 
 class ConvexState(NamedTuple):
-    """The state of `ConvexPerceptron` for N features: the utility weights `w` (N,) and the number of rounds learned
-    from, `t`.
-    """
+    """The state of `ConvexPerceptron` for N features."""
 
     w: Array
     """the utility weights (N,)"""
@@ -309,8 +296,6 @@ class ConvexPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ConvexState, D: Array) -> ConvexState:
-        """Return the state after an update in direction `D` (N,), the N joint features of the feedback object less
-        those of the object shown. It overwrites the arrays of `state`."""
         state.w[:] += 1.0 / math.sqrt(float(state.t + 1)) * D
         return self.finish_round(state)
 
@@ -324,7 +309,6 @@ class ConvexPerceptron(NamedTuple):
         return ConvexState(state.w, state.t + 1)
 
     def weights(self, state: ConvexState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:

@@ -22,9 +22,7 @@ Array = npt.NDArray[np.float64]
 
 
 class PerturbedState(NamedTuple):
-    """The state of `PerturbedPerceptron` for N features: the utility weights `w` (N,) and the number of rounds learned
-    from, `t`.
-    """
+    """The state of `PerturbedPerceptron` for N features."""
 
     w: Array
     """the utility weights (N,)"""
@@ -114,31 +112,20 @@ class PerturbedPerceptron(NamedTuple):
         return difference(self.space, self.n_features, x, self.correction(x, y, feedback), y.shown)
 
     def step(self, state: PerturbedState, D: Array) -> PerturbedState:
-        """Return the state after an update in direction `D` (N,), the N joint features of the corrected order less
-        those of the order shown. It overwrites the arrays of `state`."""
         state.w[:] += D
         return PerturbedState(state.w, state.t + 1)
 
     def weights(self, state: PerturbedState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def plain(self, shown: Ints) -> PerturbedRanking:
-        """Return the proposal that shows the order `shown` (candidate indices) without random swaps: feedback on it
-        counts as an explicit correction."""
         return self.pairs().plain(shown)
 
     def truncate(self, y: PerturbedRanking, size: int) -> PerturbedRanking:
-        """Return the proposal `y` cut to its first `size` entries, which the person saw, with only the pairs that lie
-        completely in them."""
         return self.pairs().truncate(y, size)
 
     def chance(self, order: Ints, shown: Ints) -> float:
-        """Return the probability that random swaps of `order`, the learner's own order of m candidates (m,), make a
-        list that begins with `shown`, which may be shorter. Both are candidate indices, best first."""
         return self.pairs().chance(order, shown)
 
     def order(self, y: PerturbedRanking) -> Ints:
-        """Return the proposal `y` with its random swaps undone: the learner's own order, indices of the m candidates,
-        best first (m,)."""
         return self.pairs().order(y)

@@ -37,12 +37,7 @@ _TURN = threading.Lock()
 
 
 class RankingSVMState(NamedTuple):
-    """The state of `RankingSVM` for N features: the utility weights `w` (N,), and the training data `pairs` (capacity x
-    N), the latest difference vectors.
-
-    `n` is the number of difference vectors so far, `trained` what it was at the last training (0 before the first), `C`
-    the C of that training, and `t` the number of rounds learned from.
-    """
+    """The state of `RankingSVM` for N features, with the latest difference vectors as training data."""
 
     w: Array
     """the utility weights (N,)"""
@@ -91,8 +86,8 @@ class RankingSVM(NamedTuple):
         try:
             import sklearn  # noqa: F401
         except ModuleNotFoundError:
-            told = "RankingSVM needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
-            raise ModuleNotFoundError(told, name="sklearn") from None
+            message = "RankingSVM needs scikit-learn, which is not installed: pip install 'heedful[sklearn]'"
+            raise ModuleNotFoundError(message, name="sklearn") from None
         N = self.n_features
         return RankingSVMState(np.zeros(N), np.zeros((self.capacity, N)), 0, 0, FIRST_C, 0)
 
@@ -103,11 +98,7 @@ class RankingSVM(NamedTuple):
         return self.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RankingSVMState, D: Array) -> RankingSVMState:
-        """Return the state with one more training vector `D` (N,), the N joint features of the feedback object less
-        those of the object shown; the SVM is trained again if there are enough new ones.
-
-        A `D` of zeros only counts the round. The arrays of `state` may be overwritten.
-        """
+        """The SVM is trained again if there are enough new vectors; a `D` of zeros only counts the round."""
         if not D.any():
             return state._replace(t=state.t + 1)
         state.pairs[state.n % self.capacity] = D
@@ -120,7 +111,6 @@ class RankingSVM(NamedTuple):
         return state._replace(trained=state.n, C=C)
 
     def weights(self, state: RankingSVMState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w
 
 

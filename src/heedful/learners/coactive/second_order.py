@@ -21,11 +21,7 @@ Array = npt.NDArray[np.float64]
 
 
 class SecondOrderState(NamedTuple):
-    """The state of `SecondOrderPerceptron` for N features: the utility weights `w` (N,), and `A_inv` (N x N), the
-    inverse of A = epsilon I + gamma sum D D' over the update directions D, of which only the lower triangle is used.
-
-    `D` and `v` (N,) are buffers; `t` is the number of rounds learned from.
-    """
+    """The state of `SecondOrderPerceptron` for N features."""
 
     w: Array
     """the utility weights (N,)"""
@@ -76,8 +72,6 @@ class SecondOrderPerceptron(NamedTuple):
         return self.step(state, state.D)
 
     def step(self, state: SecondOrderState, D: Array) -> SecondOrderState:
-        """Return the state after an update in direction `D` (N,), the N joint features of the feedback object less
-        those of the object shown. It overwrites the arrays of `state`."""
         w, A_inv, v = state.w, state.A_inv, state.v
         symmetric_times(A_inv, D, v)
         along = scores(D.reshape(1, -1), v)[0]  # D^T A_{t-1}^-1 D, 0 only where D is
@@ -91,7 +85,6 @@ class SecondOrderPerceptron(NamedTuple):
         return SecondOrderState(w, A_inv, state.D, v, state.t + 1)
 
     def weights(self, state: SecondOrderState) -> Array:
-        """Return the utility weights w (N,) for N features."""
         return state.w
 
 

@@ -34,9 +34,7 @@ def rank_at(score: float, thresholds: Array) -> int:
 
 
 class PRankState(NamedTuple):
-    """The state of `PRank` for N features and k ranks: the direction `w` (N,) that instances are projected on, the
-    ascending thresholds `b` (k-1,), and the number of rounds learned from, `t`.
-    """
+    """The state of `PRank` for N features and k ranks."""
 
     w: Array
     """the direction (N,) on which instances are projected"""
@@ -64,7 +62,6 @@ class PRank(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> PRankState:
@@ -114,12 +111,8 @@ def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
 
 
 class AveragedState(NamedTuple):
-    """The state of `AveragedPRank` for N features and k ranks: PRank's own direction `w` (N,) and thresholds `b`
-    (k-1,), and two sums from which their averages follow.
-
-    `drift` (N,) is the sum over rounds t of (t - 1) times the change of w, `summed` (k-1,) the sum of b over all
-    rounds, and `t` the number of rounds learned from.
-    """
+    """The state of `AveragedPRank` for N features and k ranks: PRank's own direction and thresholds, and two sums from
+    which their averages follow."""
 
     w: Array
     """PRank's own direction (N,), not averaged"""
@@ -147,7 +140,6 @@ class AveragedPRank(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> AveragedState:
@@ -178,9 +170,7 @@ class AveragedPRank(NamedTuple):
 
 
 class MulticlassState(NamedTuple):
-    """The state of `MulticlassPerceptron` for N features and k ranks: `W` (k x N), a direction for every rank, and the
-    number of rounds learned from, `t`.
-    """
+    """The state of `MulticlassPerceptron` for N features and k ranks."""
 
     W: Array
     """a direction for each rank, k x N"""
@@ -202,7 +192,6 @@ class MulticlassPerceptron(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> MulticlassState:
@@ -233,9 +222,7 @@ def best_row(W: Array, x: Floats) -> int:
 
 
 class WidrowHoffState(NamedTuple):
-    """The state of `WidrowHoff` for N features: the regression weights `w` (N,) and the number of rounds learned from,
-    `t`.
-    """
+    """The state of `WidrowHoff` for N features."""
 
     w: Array
     """the weights of the regression (N,)"""
@@ -259,7 +246,6 @@ class WidrowHoff(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> WidrowHoffState:
@@ -283,9 +269,7 @@ class WidrowHoff(NamedTuple):
 
 
 class ConstantState(NamedTuple):
-    """The state of `ConstantRank` for k ranks: `counts` (k,), how often each rank was the true one, and the number of
-    rounds learned from, `t`.
-    """
+    """The state of `ConstantRank` for k ranks."""
 
     counts: Ints
     """how often each rank was the true one (k,)"""
@@ -307,7 +291,6 @@ class ConstantRank(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> ConstantState:

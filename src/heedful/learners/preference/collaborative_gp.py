@@ -43,13 +43,8 @@ ROUNDS = 12
 
 @declare(grows=True)
 class CollaborativeGPState(NamedTuple):
-    """The state of `CollaborativeGP` for n items with d features, p people with answers and D shared utility functions.
-
-    `X` (n x d) are the features, `said` the answers. `mean` (D x n) and `cov` (D x n x n) are the posterior of the
-    shared functions at the items; `mw` and `vw` (p x D) are posterior means and variances of the weights of the people
-    with the indices `people` (p,), ascending. `learned` is the number of comparisons when the functions were last
-    learned, `t` the number of rounds learned from.
-    """
+    """The state of `CollaborativeGP` for n items with d features, p people with answers and D shared utility
+    functions."""
 
     X: Array
     """the features of the items, n x d"""
@@ -116,12 +111,12 @@ class CollaborativeGP(NamedTuple):
 
     def propose(self, state: CollaborativeGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
         if self.rule == "random":
-            at = int(rng.integers(len(x.pairs)))
+            best = int(rng.integers(len(x.pairs)))
         else:
             items, local = np.unique(x.pairs, return_inverse=True)
             posterior = self.posterior(state, x.user, items)
-            at = int(subset_scores(posterior, self.rule, local.reshape(x.pairs.shape)).argmax())
-        row: Ints = x.pairs[at].copy()
+            best = int(subset_scores(posterior, self.rule, local.reshape(x.pairs.shape)).argmax())
+        row: Ints = x.pairs[best].copy()
         return row
 
     def update(self, state: CollaborativeGPState, x: ComparisonPool, y: Ints, feedback: Answer) -> CollaborativeGPState:
@@ -129,25 +124,27 @@ class CollaborativeGP(NamedTuple):
         if isinstance(feedback, int) and feedback == UNSURE:
             return state
         order = order_of(feedback, y.size)
-        said = state.said
+        answers = state.said
         for row in order_comparisons(y, order) if isinstance(order, np.ndarray) else tie_comparisons(y):  # each alone
-            said = append_answer(said, x.user, row[None], not isinstance(order, np.ndarray), self._width, self.lapse)
-        state = state._replace(said=said)
-        if said.n >= state.learned + max(self.every, state.learned // 10):
+            answers = append_answer(
+                answers, x.user, row[None], not isinstance(order, np.ndarray), self._width, self.lapse
+            )
+        state = state._replace(said=answers)
+        if answers.n >= state.learned + max(self.every, state.learned // 10):
             return self.relearn(state)
         return self._with_weights(state, x.user)
 
     def relearn(self, state: CollaborativeGPState) -> CollaborativeGPState:
         """Return the state with the shared functions and all people's weights learned from all answers, starting from
         the prior."""
-        said = state.said
-        if not said.n:
-            return self._prior_state(state.X, said, state.t)
-        people, user = np.unique(said.user[: said.n], return_inverse=True)
-        rows = said.rows(slice(0, said.n))._replace(user=user)
-        got = fit(prior_covariance(self, state.X), people.size, rows, D=self.D, width=self._width, lapse=self.lapse)
-        mean, cov, _ = got.functions
-        return state._replace(mean=mean, cov=cov, people=people, mw=got.mw, vw=got.vw, learned=said.n)
+        answers = state.said
+        if not answers.n:
+            return self._prior_state(state.X, answers, state.t)
+        people, user = np.unique(answers.user[: answers.n], return_inverse=True)
+        rows = answers.rows(slice(0, answers.n))._replace(user=user)
+        model = fit(prior_covariance(self, state.X), people.size, rows, D=self.D, width=self._width, lapse=self.lapse)
+        mean, cov, _ = model.functions
+        return state._replace(mean=mean, cov=cov, people=people, mw=model.mw, vw=model.vw, learned=answers.n)
 
     def question(
         self,
@@ -158,69 +155,60 @@ class CollaborativeGP(NamedTuple):
         rng: np.random.Generator | None = None,
         skip: npt.ArrayLike = (),
     ) -> Ints:
-        """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
-
-        It is the set with the highest value of the acquisition function `rule`, a pair extended one item at a time,
-        that is not among the rows of item indices in `skip` (q x size), the q sets asked before. `rng` is for the rule
-        "random". Raise ValueError if nothing is left to ask.
-        """
         offered = np.unique(items)
         rows = np.asarray(skip, np.int64).reshape(-1, size)
         rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
         return offered[next_set(self.posterior(state, user, offered), self.rule, size, skip=rows, rng=rng)]
 
     def posterior(self, state: CollaborativeGPState, user: int = 0, items: Ints | None = None) -> Posterior:
-        """Return the posterior of the utilities that the person `user` has for `items` (distinct indices), or for all
-        items; for a person without answers, the prior of their weights is used."""
+        """For a person without answers, the prior of their weights is used."""
         every = np.arange(state.mean.shape[1]) if items is None else np.asarray(items, np.int64)
         part = Functions(state.mean[:, every], state.cov[:, every[:, None], every], None)
-        at = int(np.searchsorted(state.people, user))
-        if at < state.people.size and state.people[at] == user:
-            return utilities(part, state.mw[at], state.vw[at])
+        place = int(np.searchsorted(state.people, user))
+        if place < state.people.size and state.people[place] == user:
+            return utilities(part, state.mw[place], state.vw[place])
         return utilities(part, np.zeros(self.D), np.ones(self.D))
 
     def with_items(self, state: CollaborativeGPState, features: npt.ArrayLike) -> CollaborativeGPState:
-        """Return the state with q more items, given by their `features` (q x d); d = 0 where items have none.
-
-        After n items their indices are n, n + 1, ... Everything is learned again. Raise ValueError, naming what is
-        wrong, if the features do not fit.
-        """
+        """Everything is learned again."""
         _, X = with_new_items(self, state.X, features)
         return self.relearn(state._replace(X=X))
 
     def utility_gradient(self, state: CollaborativeGPState, user: int, item: int) -> Array:
-        """Return the gradient (d,) of the posterior mean utility that the person `user` has for the item of index
-        `item`, with respect to the item's d features."""
         return utility_gradient(self, state.X, self.posterior(state, user).mean, item)
 
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:
         """Return the state without the answers to questions that showed the item of index `item`. Functions and weights
         are learned again from the other answers; the item itself stays."""
-        said = state.said
-        return self.relearn(state._replace(said=drop_rows(said, rows_about(said, item))))
+        answers = state.said
+        return self.relearn(state._replace(said=drop_rows(answers, rows_about(answers, item))))
 
     @property
     def _width(self) -> float:
         return float(self.width) if self.space.equal else 0.0
 
-    def _prior_state(self, X: Array, said: AnswerBuffer, t: int) -> CollaborativeGPState:
-        """Return the state before any answer, with the d features of the n items, `X` (n x d), the empty buffer `said`
-        and the number of rounds `t`."""
+    def _prior_state(self, X: Array, answers: AnswerBuffer, t: int) -> CollaborativeGPState:
+        """Return the state before any answer, with the d features of the n items, `X` (n x d), the empty buffer
+        `answers` and the number of rounds `t`."""
         n = len(X)
         cov = np.repeat(prior_covariance(self, X)[None], self.D, axis=0)
         none = np.zeros((0, self.D))
-        return CollaborativeGPState(X, said, np.zeros((self.D, n)), cov, np.zeros(0, np.int64), none, none.copy(), 0, t)
+        return CollaborativeGPState(
+            X, answers, np.zeros((self.D, n)), cov, np.zeros(0, np.int64), none, none.copy(), 0, t
+        )
 
     def _with_weights(self, state: CollaborativeGPState, user: int) -> CollaborativeGPState:
         """Return the state with the weights of the person `user` computed from their answers; the shared functions stay
         as they are."""
-        at = state.said.of(user)
-        items, inverse = np.unique(state.said.pairs[at], return_inverse=True)
-        rows: PairRows = state.said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
-        of = cells(rows, 1, items.size)
+        indices = state.said.of(user)
+        items, inverse = np.unique(state.said.pairs[indices], return_inverse=True)
+        rows: PairRows = state.said.rows(indices)._replace(
+            pairs=inverse.reshape(-1, 2), user=np.zeros(indices.size, np.int64)
+        )
+        sparse = cells(rows, 1, items.size)
         part = Functions(state.mean[:, items], state.cov[:, items[:, None], items], None)
-        h = part.at(of.first, of.second)
-        mw, vw, _ = user_weights(of, *h, rows, self._width, self.lapse, rounds=ROUNDS)
+        h = part.at(sparse.first, sparse.second)
+        mw, vw, _ = user_weights(sparse, *h, rows, self._width, self.lapse, rounds=ROUNDS)
         place = int(np.searchsorted(state.people, user))
         if place < state.people.size and state.people[place] == user:
             state.mw[place], state.vw[place] = mw[0], vw[0]

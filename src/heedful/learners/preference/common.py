@@ -96,12 +96,7 @@ class GPHyperparameters(Hyperparameters, Protocol):
 @declare(grows=True)
 class PreferenceGPState(NamedTuple):
     """The state of `PreferenceGP` and `HierarchicalGP` for n items with d features: the prior of a person's utilities,
-    `mean` (n,) and `cov` (n x n), the features `X` (n x d), and all answers, `said`.
-
-    Answers are stored as comparisons of two items with their sites, the Gaussian factors that stand for them in
-    expectation propagation (EP). `learned` is the number of comparisons when the prior was last learned (0 if never),
-    `t` the number of rounds learned from.
-    """
+    and all answers."""
 
     mean: Array
     """the prior mean of a person's utilities (n,)"""
@@ -131,8 +126,8 @@ def initial_state(learner: Hyperparameters) -> PreferenceGPState:
         check_between(name, getattr(learner, name), 0.0, most)
     least = NARROW * max(1.0, float(learner.amplitude))
     if learner.space.equal and not learner.width >= least:
-        told = "where 'equally good' is on offer (Choice(n, equal=False) where it is not)"
-        raise ValueError(f"width: expected {least:g} or more {told}, got {learner.width:g}")
+        condition = "where 'equally good' is on offer (Choice(n, equal=False) where it is not)"
+        raise ValueError(f"width: expected {least:g} or more {condition}, got {learner.width:g}")
     if learner.rule not in RULES:
         raise ValueError(f"rule: expected {', '.join(RULES)}, got {describe(learner.rule)}")
     check_count("every", learner.every)
@@ -154,15 +149,15 @@ def noise_prior(learner: Hyperparameters) -> NoisePrior:
     return NoisePrior(width=float(learner.width)) if learner.space.equal else NoisePrior()
 
 
-def answer_noise(learner: GPHyperparameters, said: AnswerBuffer, user: int) -> tuple[float, float]:
+def answer_noise(learner: GPHyperparameters, answers: AnswerBuffer, user: int) -> tuple[float, float]:
     """Return the tie width and the lapse rate assumed of the person `user`: as last learned from their answers in
-    `said`; for a new person the values that `learner` starts from."""
-    at = said.of(user)
-    if at.size:
-        return float(said.width[at[-1]]), float(said.lapse[at[-1]])
+    `answers`; for a new person the values that `learner` starts from."""
+    rows = answers.of(user)
+    if rows.size:
+        return float(answers.width[rows[-1]]), float(answers.lapse[rows[-1]])
     lapse = noise_prior(learner).lapse if learner.learn_noise and learner.lapse == 0.0 else learner.lapse
-    if learner.one_width and said.n:
-        return float(said.width[said.n - 1]), float(lapse)
+    if learner.one_width and answers.n:
+        return float(answers.width[answers.n - 1]), float(lapse)
     return float(learner.width) if learner.space.equal else 0.0, float(lapse)
 
 
@@ -175,11 +170,11 @@ def with_answer(
     The new sites, the answer's Gaussian factors in expectation propagation (EP), are still 0. It may overwrite the
     arrays of `state`.
     """
-    said = state.said
-    width, lapse = answer_noise(learner, said, x.user)
+    answers = state.said
+    width, lapse = answer_noise(learner, answers, x.user)
     order = order_of(feedback, y.size)
     rows = order_comparisons(y, order) if isinstance(order, np.ndarray) else tie_comparisons(y)
-    return state._replace(said=append_answer(said, x.user, rows, not isinstance(order, np.ndarray), width, lapse))
+    return state._replace(said=append_answer(answers, x.user, rows, not isinstance(order, np.ndarray), width, lapse))
 
 
 def refine_sites(
@@ -198,12 +193,15 @@ def refine_sites(
     With `learn_noise`, the person's tie width and lapse rate are updated too, in turn with the sites: `rounds` times,
     or until they move by less than `moves`. At the end EP makes at most `sweeps` sweeps over the answers.
     """
-    said = state.said
-    at = said.of(user)
-    items, inverse = np.unique(said.pairs[at], return_inverse=True)
-    rows = said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
+    answers = state.said
+    indices = answers.of(user)
+    items, inverse = np.unique(answers.pairs[indices], return_inverse=True)
+    rows = answers.rows(indices)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(indices.size, np.int64))
     cov, mean = state.cov[np.ix_(items, items)], state.mean[items]
-    noise, sites = ResponseNoise(said.width[at[-1:]], said.lapse[at[-1:]], np.zeros(1)), said.sites(at)
+    noise, sites = (
+        ResponseNoise(answers.width[indices[-1:]], answers.lapse[indices[-1:]], np.zeros(1)),
+        answers.sites(indices),
+    )
     for _ in range(rounds if learn_noise else 0):
         many = infer_users(cov, mean, 1, rows, sites, width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=5)
         sites = many.sites
@@ -213,7 +211,12 @@ def refine_sites(
     sites = infer_users(
         cov, mean, 1, rows, sites, width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=sweeps
     ).sites
-    said.tau[at], said.nu[at], said.width[at], said.lapse[at] = sites.tau, sites.nu, noise.width, noise.lapse
+    answers.tau[indices], answers.nu[indices], answers.width[indices], answers.lapse[indices] = (
+        sites.tau,
+        sites.nu,
+        noise.width,
+        noise.lapse,
+    )
 
 
 def update_state(
@@ -245,12 +248,12 @@ def propose(learner: GPHyperparameters, state: PreferenceGPState, x: ComparisonP
 
     Of equal values the first row wins. For the rule "random" it is a row drawn with `rng`.
     """
-    at = int(rng.integers(len(x.pairs))) if learner.rule == "random" else 0
+    best = int(rng.integers(len(x.pairs))) if learner.rule == "random" else 0
     if learner.rule != "random" and len(x.pairs) > 1:
         items, local = np.unique(x.pairs, return_inverse=True)
         posterior = item_posterior(state.cov, state.mean, state.said, x.user, items)
-        at = int(subset_scores(posterior, learner.rule, local.reshape(x.pairs.shape)).argmax())
-    row: Ints = x.pairs[at].copy()
+        best = int(subset_scores(posterior, learner.rule, local.reshape(x.pairs.shape)).argmax())
+    row: Ints = x.pairs[best].copy()
     return row
 
 
@@ -270,20 +273,15 @@ def question(
     rng: np.random.Generator | None,
     skip: npt.ArrayLike,
 ) -> Ints:
-    """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
-
-    For two items, it is the pair with the highest value of the learner's acquisition function; for more, further items
-    are added to this pair one at a time. The sets in `skip` (q x size), q sets of item indices, are never returned.
-    `rng` is for the rule "random". Raise ValueError if nothing is left to ask.
-    """
+    """Return the question as `PreferenceGP.question` does."""
     offered = np.unique(items)
     rows = np.asarray(skip, np.int64).reshape(-1, size)
     rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
     if size == 2:
         part = low_rank_posterior(state.cov, state.mean, state.said, user, offered)
         return offered[list(next_question(part, learner.rule, skip=rows, rng=rng)[:2])]
-    whole = item_posterior(state.cov, state.mean, state.said, user, offered)
-    return offered[next_set(whole, learner.rule, size, skip=rows, rng=rng)]
+    posterior = item_posterior(state.cov, state.mean, state.said, user, offered)
+    return offered[next_set(posterior, learner.rule, size, skip=rows, rng=rng)]
 
 
 def group_posterior(
@@ -291,14 +289,13 @@ def group_posterior(
 ) -> Posterior | Mixture:
     """Return the posterior of the mean utility of each item over the people with the indices `users` (u,).
 
-    The kernel and the noise are inferred from the answers too, so their uncertainty is included. The answers of people
-    who are not in `users` are used as well, with one exception: for a single person and `pooled` False, only that
-    person's.
+    The answers of people who are not in `users` are used as well, with one exception: for a single person and `pooled`
+    False, only that person's.
     """
-    said = state.said
-    at = np.arange(said.n) if pooled or users.size > 1 else said.of(int(users[0]))
-    every = np.union1d(said.user[at], users)
-    rows = said.rows(at)
+    answers = state.said
+    indices = np.arange(answers.n) if pooled or users.size > 1 else answers.of(int(users[0]))
+    every = np.union1d(answers.user[indices], users)
+    rows = answers.rows(indices)
     if not rows.size:
         return Posterior(state.mean, state.cov)
     belief = infer_utilities(state.X, every.size, rows._replace(user=np.searchsorted(every, rows.user)))
@@ -307,33 +304,32 @@ def group_posterior(
 
 
 def answers_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> AnswerSites:
-    """Return the answers of the person `user`, with their sites of expectation propagation (EP), tie width and lapse
-    rate, in the form that `inference.gp.stopping` needs."""
-    at = state.said.of(user)
-    rows = state.said.rows(at)._replace(user=np.zeros(at.size, np.int64))
-    return AnswerSites(rows, state.said.sites(at), *answer_noise(learner, state.said, user))
+    """Return the answers of the person `user` with their sites, as `PreferenceGP.answers_of` does."""
+    indices = state.said.of(user)
+    rows = state.said.rows(indices)._replace(user=np.zeros(indices.size, np.int64))
+    return AnswerSites(rows, state.said.sites(indices), *answer_noise(learner, state.said, user))
 
 
 def trust_in(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> EPDiagnostics:
-    """Return diagnostics of how accurate the posterior of the person `user` is, which expectation propagation (EP)
-    approximates."""
-    told = answers_of(learner, state, user)
-    items = np.unique(told.rows.pairs)
-    told = told._replace(rows=told.rows._replace(pairs=np.searchsorted(items, told.rows.pairs)))
+    """Return how accurate the posterior of the person `user` is, as `PreferenceGP.trust` does."""
+    answers = answers_of(learner, state, user)
+    items = np.unique(answers.rows.pairs)
+    answers = answers._replace(rows=answers.rows._replace(pairs=np.searchsorted(items, answers.rows.pairs)))
     before = Posterior(state.mean[items], state.cov[np.ix_(items, items)])
-    return diagnose_ep(before, user_posterior(state, user, items), told)
+    return diagnose_ep(before, user_posterior(state, user, items), answers)
 
 
 def noise_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> UserNoise:
-    """Return how noisily the person `user` answers: their tie width, lapse rate, and the probability that all their
-    answers are random."""
-    told, prior = answers_of(learner, state, user), noise_prior(learner)
-    items, inverse = np.unique(told.rows.pairs, return_inverse=True)
-    rows = told.rows._replace(pairs=inverse.reshape(-1, 2))
+    """Return how noisily the person `user` answers, as `PreferenceGP.noise` does."""
+    answers, prior = answers_of(learner, state, user), noise_prior(learner)
+    items, inverse = np.unique(answers.rows.pairs, return_inverse=True)
+    rows = answers.rows._replace(pairs=inverse.reshape(-1, 2))
     cov, mean = state.cov[np.ix_(items, items)], state.mean[items]
-    many = infer_users(cov, mean, 1, rows, told.sites, width=told.width, lapse=told.lapse, tolerance=SETTLED)
-    noise = ResponseNoise(np.array([told.width]), np.array([told.lapse]), np.zeros(1))
-    return UserNoise(told.width, told.lapse, float(random_probabilities(rows, many.log_evidence, noise, prior)[0]))
+    many = infer_users(cov, mean, 1, rows, answers.sites, width=answers.width, lapse=answers.lapse, tolerance=SETTLED)
+    noise = ResponseNoise(np.array([answers.width]), np.array([answers.lapse]), np.zeros(1))
+    return UserNoise(
+        answers.width, answers.lapse, float(random_probabilities(rows, many.log_evidence, noise, prior)[0])
+    )
 
 
 def utility_gradient(learner: Hyperparameters, X: Array, mean: Array, item: int) -> Array:
@@ -350,8 +346,8 @@ def utility_gradient(learner: Hyperparameters, X: Array, mean: Array, item: int)
     kept = values > SINGULAR * values[-1]
     alpha = vectors[:, kept] @ ((vectors[:, kept].T @ mean) / values[kept])
     unit = kernel.scale * kernel.lengthscale
-    apart = (X - X[item]) / unit / unit
-    return np.asarray((K[item] * alpha) @ apart, np.float64)
+    differences = (X - X[item]) / unit / unit
+    return np.asarray((K[item] * alpha) @ differences, np.float64)
 
 
 def with_new_items(learner: Hyperparameters, X: Array, features: npt.ArrayLike) -> tuple[Array, Array]:

@@ -160,10 +160,10 @@ class PreferenceGP(NamedTuple):
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
         """Return the state without the answers to questions that showed the item of index `item`, as if they had never
         been given; the item itself stays."""
-        said = state.said
-        gone = rows_about(said, item)
-        state = state._replace(said=drop_rows(said, gone))
-        for user in np.unique(said.user[gone]).tolist():
+        answers = state.said
+        removed = rows_about(answers, item)
+        state = state._replace(said=drop_rows(answers, removed))
+        for user in np.unique(answers.user[removed]).tolist():
             if state.said.of(user).size:
                 # until it converges: after a new answer EP starts close to its solution, here it may start far from it
                 refine_sites(self, state, user, 200, self.learn_noise, rounds=30, moves=MOVES)
@@ -203,7 +203,6 @@ class HierarchicalGP(NamedTuple):
 
     @property
     def one_width(self) -> bool:
-        """True: all people share one tie width (how small a perceived difference must be to be called equally good)."""
         return True
 
     def init(self, rng: np.random.Generator) -> PreferenceGPState:
@@ -227,18 +226,18 @@ class HierarchicalGP(NamedTuple):
     def relearn(self, state: PreferenceGPState, steps: int = 10) -> PreferenceGPState:
         """Return the state with the population's mean and covariance (with `learn_noise`, also the width and the lapse
         rates) learned from all answers, in `steps` steps of EM from their present values."""
-        said = state.said
-        people, last, user = _people(said)
-        got = fit(
-            prior_covariance(self, state.X), people.size, said.rows(slice(0, said.n))._replace(user=user),
+        answers = state.said
+        people, last, user = _people(answers)
+        model = fit(
+            prior_covariance(self, state.X), people.size, answers.rows(slice(0, answers.n))._replace(user=user),
             nu0=None if self.nu0 < 0.0 else self.nu0, kappa0=self.kappa0, start=Population(state.mean, state.cov),
-            sites=said.sites(slice(0, said.n)), width=said.width[last], lapse=said.lapse[last],
+            sites=answers.sites(slice(0, answers.n)), width=answers.width[last], lapse=answers.lapse[last],
             noise=noise_prior(self) if self.learn_noise else None, steps=steps,
         )  # fmt: skip
-        said.tau[: said.n], said.nu[: said.n] = got.people.sites.tau, got.people.sites.nu
-        said.width[: said.n], said.lapse[: said.n] = got.noise.width[user], got.noise.lapse[user]
-        mean, cov = got.population
-        return state._replace(mean=mean, cov=cov, learned=said.n)
+        answers.tau[: answers.n], answers.nu[: answers.n] = model.people.sites.tau, model.people.sites.nu
+        answers.width[: answers.n], answers.lapse[: answers.n] = model.noise.width[user], model.noise.lapse[user]
+        mean, cov = model.population
+        return state._replace(mean=mean, cov=cov, learned=answers.n)
 
     def question(
         self,
@@ -249,53 +248,28 @@ class HierarchicalGP(NamedTuple):
         rng: np.random.Generator | None = None,
         skip: npt.ArrayLike = (),
     ) -> Ints:
-        """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
-
-        It is the set with the highest value of the acquisition function `rule`, a pair extended one item at a time,
-        that is not among the rows of item indices in `skip` (q x size), the q sets asked before. `rng` is for the rule
-        "random". Raise ValueError if nothing is left to ask.
-        """
         return question(self, state, user, items, size, rng, skip)
 
     def posterior(self, state: PreferenceGPState, user: int = 0, items: Ints | None = None) -> Posterior:
-        """Return the posterior of the utilities that the person `user` has for `items` (distinct indices), or for all
-        items if None; for a person without answers it is the population's distribution."""
+        """For a person without answers it is the population's distribution."""
         return user_posterior(state, user, items)
 
     def group_posterior(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
-        """Return the posterior of the mean utility of each item over the people `users` (u,), from the answers of all
-        people.
-
-        It does not take the kernel, the noise and the population as known, so its variances also show how uncertain
-        these are.
-        """
+        """The answers of all people count."""
         return group_posterior(self, state, users, pooled=True)
 
     def answers_of(self, state: PreferenceGPState, user: int = 0) -> AnswerSites:
-        """Return the answers of the person `user`, with their sites of expectation propagation (EP), tie width and
-        lapse rate, in the form that `inference.gp.stopping` needs."""
         return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:
-        """Return how noisily the person `user` answers: the common tie width (how small a perceived difference must be
-        to be called equally good), their lapse rate (the probability of a random answer), and the probability that all
-        their answers are random.
-        """
         return noise_of(self, state, user)
 
     def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
-        """Return diagnostics of how accurate the posterior of the person `user` is, which expectation propagation (EP)
-        approximates; with lapses (random answers), the true posterior may have several modes, of which EP finds one.
-        """
         return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:
-        """Return the state with q more items, given by their `features` (q x d); d = 0 where items have none.
-
-        After n items their indices are n, n + 1, ... The population's mean and covariance stay as they are for the
-        earlier items, and are extended to the new items by the kernel. Raise ValueError, naming what is wrong, if the
-        features do not fit.
-        """
+        """The population's mean and covariance stay as they are for the earlier items, and are extended to the new
+        items by the kernel."""
         K, X = with_new_items(self, state.X, features)
         mean, cov, n = np.zeros(len(K)), K, state.mean.size
         if state.learned:
@@ -303,8 +277,6 @@ class HierarchicalGP(NamedTuple):
         return state._replace(mean=mean, cov=cov, X=X)
 
     def utility_gradient(self, state: PreferenceGPState, user: int, item: int) -> Array:
-        """Return the gradient (d,) of the posterior mean utility that the person `user` has for the item of index
-        `item`, with respect to the item's d features."""
         return utility_gradient(self, state.X, self.posterior(state, user).mean, item)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
@@ -312,16 +284,16 @@ class HierarchicalGP(NamedTuple):
         again from the prior; the item itself stays."""
         return self._from_prior(state, drop_rows(state.said, rows_about(state.said, item)))
 
-    def _from_prior(self, state: PreferenceGPState, said: AnswerBuffer) -> PreferenceGPState:
+    def _from_prior(self, state: PreferenceGPState, answers: AnswerBuffer) -> PreferenceGPState:
         width, lapse = answer_noise(self, empty_buffer(), 0)
-        said.tau[:], said.nu[:], said.width[:], said.lapse[:] = 0.0, 0.0, width, lapse
+        answers.tau[:], answers.nu[:], answers.width[:], answers.lapse[:] = 0.0, 0.0, width, lapse
         K = prior_covariance(self, state.X)
-        state = PreferenceGPState(np.zeros(len(K)), K, state.X, said, 0, state.t)
-        return self.relearn(state, 100) if said.n else state
+        state = PreferenceGPState(np.zeros(len(K)), K, state.X, answers, 0, state.t)
+        return self.relearn(state, 100) if answers.n else state
 
 
-def _people(said: AnswerBuffer) -> tuple[Ints, Ints, Ints]:
-    """Return (the people with answers (p,), the last row of `said` of each of them (p,), for each row of `said` the
-    position of its person among them (n,))."""
-    people, last, user = np.unique(said.user[: said.n][::-1], return_index=True, return_inverse=True)
-    return people, said.n - 1 - last, user[::-1]
+def _people(answers: AnswerBuffer) -> tuple[Ints, Ints, Ints]:
+    """Return (the people with answers (p,), the last row of `answers` of each of them (p,), for each row of `answers`
+    the position of its person among them (n,))."""
+    people, last, user = np.unique(answers.user[: answers.n][::-1], return_index=True, return_inverse=True)
+    return people, answers.n - 1 - last, user[::-1]

@@ -47,13 +47,7 @@ Array = npt.NDArray[np.float64]
 
 @declare(grows=True)
 class ALBState(NamedTuple):
-    """The state of `ALB` for n users, m items and k factors; k is at least 4, padded with columns of 0.
-
-    `pairs` are the ratings so far, `A` (n x k) the users' optimistic factors, `B` (m x k) the items' factors and
-    `columns` (k x m) their transpose. For rarely switching, `inverse` (n x k x k) is each user's V^-1, and `growth`
-    (n,) the log of the factor by which det V grew since their factors were last computed; both are empty without it.
-    `seed` is for the initial item factors, `t` the number of rounds learned from.
-    """
+    """The state of `ALB` for n users, m items and k factors; k is at least 4, padded with columns of 0."""
 
     pairs: InteractionMatrix
     """the ratings so far"""
@@ -158,19 +152,13 @@ class ALB(NamedTuple):
         return optimistic(catalogue(self, state, x), x.items, mu, inverse, c)
 
     def ratings(self, state: ALBState, x: SlateContext) -> Array:
-        """Return the predicted rating of each of the c items of the context `x`, (c,): the inner product of the user's
-        factors and the item's; 0 for a user without ratings."""
+        """It is the inner product of the user's factors and the item's; 0 for a user without ratings."""
         A = with_users(state.A, x.user + 1)
         ratings: Array = np.dot(A[x.user], catalogue(self, state, x)[:, x.items])
         return ratings
 
     def without_rating(self, state: ALBState, user: int, item: int, rating: float, weight: float = 1.0) -> ALBState:
-        """Return the state without one `rating` of `item` by `user`, which was learned with this `weight`. It may
-        overwrite `state`. Raise LookupError if the user never rated the item.
-
-        Counts and sums are then exact, and the item's factors are fitted again. All other factors still depend on the
-        rating; to remove it completely, replay the log without it.
-        """
+        """The item's factors are fitted again; all other factors still depend on the rating."""
         if place_of(state.pairs, user, item) < 0:
             raise LookupError(f"item: expected one that user {user} rated, got {item}")
         remove_rating(state.pairs, user, item, rating, weight)
@@ -178,8 +166,7 @@ class ALB(NamedTuple):
         return _refit(self, state, [item])
 
     def without_item(self, state: ALBState, item: int) -> ALBState:
-        """Return the state without the ratings of the item with index `item`, whose factors are the initial ones again.
-        It may overwrite `state`."""
+        """The item's factors are the initial ones again."""
         _mark_due(state, users_of(state.pairs, item).tolist())
         remove_item(state.pairs, item)
         return _refit(self, state, [item])

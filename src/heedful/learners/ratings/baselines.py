@@ -97,10 +97,8 @@ def row_scores(rows: Array, items: Ints, w: Array) -> Array:
 
 @declare(grows=True)
 class Tally(NamedTuple):
-    """The number and the sum of all ratings so far, each times its weight: of each pair of user and item (`pairs`), of
-    each of M items (`counts` and `totals`, (M,) each), and of all (`n` and `sum`); `t` is the number of rounds learned
-    from.
-    """
+    """The number and the sum of all ratings so far, each times its weight: of each pair of user and item, of each of M
+    items, and of all."""
 
     pairs: InteractionMatrix
     """number and sum of the ratings of each pair of user and item"""
@@ -140,9 +138,9 @@ def subtract(tally: Tally, item: int, count: float, total: float) -> Tally:
     tally.totals[item] -= total
     if tally.counts[item] <= 1e-9 * count:
         tally.counts[item] = tally.totals[item] = 0.0
-    gone = n <= 1e-9 * count
+    empty = n <= 1e-9 * count
     return Tally(
-        tally.pairs, tally.counts, tally.totals, 0.0 if gone else n, 0.0 if gone else tally.sum - total, tally.t
+        tally.pairs, tally.counts, tally.totals, 0.0 if empty else n, 0.0 if empty else tally.sum - total, tally.t
     )
 
 
@@ -187,10 +185,10 @@ def item_means(count: Array, total: Array, items: Ints, mean: float, prior: floa
     `count` and `total` (m,) have the number and the sum of the ratings of each of m items. The result is `mean` for an
     item without ratings, also with a `prior` of 0.
     """
-    known = items < count.size
-    at = np.where(known, items, 0)
-    c = prior + np.where(known, count[at], 0.0)
-    s = prior * mean + np.where(known, total[at], 0.0)
+    rated = items < count.size
+    index = np.where(rated, items, 0)
+    c = prior + np.where(rated, count[index], 0.0)
+    s = prior * mean + np.where(rated, total[index], 0.0)
     return np.where(c > 0.0, s / np.where(c > 0.0, c, 1.0), mean)
 
 
@@ -215,7 +213,7 @@ def put_own_means(scores: Array, pairs: InteractionMatrix, user: int, items: Int
 
 
 class RoundCount(NamedTuple):
-    """The state of `RandomItem`: the number of rounds so far, `t`."""
+    """The state of `RandomItem`."""
 
     t: int
     """number of rounds learned from"""
@@ -243,11 +241,9 @@ class RandomItem(NamedTuple):
         return RoundCount(state.t + 1)
 
     def without_item(self, state: RoundCount, item: int) -> RoundCount:
-        """Return the state unchanged: it keeps no ratings of the item."""
         return state
 
     def without_rating(self, state: RoundCount, user: int, item: int, rating: float, weight: float = 1.0) -> RoundCount:
-        """Return the state unchanged: it keeps no ratings."""
         return state
 
 
@@ -266,7 +262,6 @@ class UserGreedy(NamedTuple):
         return empty_tally()
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         out = np.full(x.items.size, overall(state))
         put_own_means(out, state.pairs, x.user, x.items)
         return out
@@ -278,13 +273,9 @@ class UserGreedy(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
-        """Return the state without the ratings of the item with index `item`. It may overwrite the arrays of
-        `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        """Return the state without one `rating` of `item` by `user`, which counted `weight` times. It may overwrite the
-        arrays of `state`. Raise LookupError if the user never rated the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 
@@ -305,7 +296,6 @@ class ItemMean(NamedTuple):
         return empty_tally()
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         return item_means(state.counts, state.totals, x.items, overall(state), self.prior)
 
     def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -315,13 +305,9 @@ class ItemMean(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
-        """Return the state without the ratings of the item with index `item`. It may overwrite the arrays of
-        `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        """Return the state without one `rating` of `item` by `user`, which counted `weight` times. It may overwrite the
-        arrays of `state`. Raise LookupError if the user never rated the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 
@@ -343,7 +329,6 @@ class PairMean(NamedTuple):
         return empty_tally()
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         out = item_means(state.counts, state.totals, x.items, overall(state), self.prior)
         put_own_means(out, state.pairs, x.user, x.items)
         return out
@@ -355,13 +340,9 @@ class PairMean(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
-        """Return the state without the ratings of the item with index `item`. It may overwrite the arrays of
-        `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        """Return the state without one `rating` of `item` by `user`, which counted `weight` times. It may overwrite the
-        arrays of `state`. Raise LookupError if the user never rated the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 

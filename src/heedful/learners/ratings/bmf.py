@@ -69,14 +69,10 @@ FAINT = 1e-100
 
 @declare(grows=True)
 class BMFState(NamedTuple):
-    """The state of `BMF`: all ratings (`pairs`), and two models of them, without factors (`plain`) and with factors
-    (`factored`).
+    """The state of `BMF`: the statistics of all ratings, and two models of them, without factors and with factors.
 
-    `told` (3 P,) has three numbers for each of P pairs of user and item: the sum of squares of the pair's ratings about
-    their mean, the number of its ratings that repeat an earlier one, and the number of all its ratings. `facts` (9,)
-    are statistics of all ratings, such as the mean. facts[SCALE] is the factor by which old ratings are discounted;
-    counts and sums in `pairs` and `told` are stored divided by it. `seed` is for the initial item factors, `t` the
-    number of rounds learned from.
+    facts[SCALE] is the factor by which old ratings are discounted; counts and sums in `pairs` and `told` are
+    stored divided by it.
     """
 
     pairs: InteractionMatrix
@@ -163,7 +159,6 @@ class BMF(NamedTuple):
     # ------------------------------------------------------------------ predictions
 
     def ratings(self, state: BMFState, x: SlateContext) -> Array:
-        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         w, S = user_gaussian(active_model(self, state), x.user)
         out: Array = predict(self, state, x, w, S, 0)[0] + state.facts[ORIGIN]
         return out
@@ -185,31 +180,25 @@ class BMF(NamedTuple):
         items = with_rows(model.items, int(x.items[-1]) + 1, state.seed)
         w, _ = user_gaussian(model, x.user)
         K, middle, n = w.size, model.hyper[3], x.items.size
-        known = items.adds[x.items, K + 1] > 0.0
-        item = np.where(known, items.mean[x.items, 0] - middle, 0.0)
+        rated = items.adds[x.items, K + 1] > 0.0
+        item = np.where(rated, items.mean[x.items, 0] - middle, 0.0)
         taste = items.mean[x.items, 1:] @ w[1:]
         level, person = np.full(n, middle + facts[ORIGIN]), np.full(n, w[0])
-        theirs = np.isin(x.items, items_of(state.pairs, x.user))
-        alone = np.where(theirs, self.ratings(state, x) - level - item - person - taste, 0.0)
+        by_user = np.isin(x.items, items_of(state.pairs, x.user))
+        correction = np.where(by_user, self.ratings(state, x) - level - item - person - taste, 0.0)
         names = ("all ratings", "this item", "this person", "taste", "their own ratings of it")
-        return tuple(zip(names, (level, item, person, taste, alone)))
+        return tuple(zip(names, (level, item, person, taste, correction)))
 
     # ------------------------------------------------------------------ removing ratings
 
     def without_item(self, state: BMFState, item: int) -> BMFState:
-        """Return the state without the ratings of the item with index `item`; the posteriors of the item and of the
-        users who rated it are inferred again. It may overwrite the arrays of `state`."""
+        """The posteriors of the item and of the users who rated it are inferred again."""
         return self.forget_pairs(state, [(i, item) for i in users_of(state.pairs, item).tolist()])
 
     def without_rating(self, state: BMFState, user: int, item: int, rating: float, weight: float = 1.0) -> BMFState:
-        """Return the state without one `rating` of `item` by `user`, learned with this `weight` (below gamma = 1, the
-        weight that is left of it).
-
-        Counts and sums are then exact, and the posteriors of the user and the item are inferred again. The highest and
-        the first rating stay as they are: to remove the rating completely, replay the log without it. Raise LookupError
-        if the user never rated the item.
-        """
-        pairs, facts, told = state.pairs, state.facts, state.told
+        """Below gamma = 1, `weight` is what is left of it. The posteriors of the user and the item are inferred again;
+        the highest and the first rating stay as they are."""
+        pairs, facts, pair_sums = state.pairs, state.facts, state.told
         p = check_pair(pairs, user, item)
         scale = facts[SCALE]
         c, total = scale * pairs.count[p] - weight, scale * pairs.total[p] - weight * rating
@@ -217,26 +206,26 @@ class BMF(NamedTuple):
             return self.forget_pairs(state, [(user, item)])
         e = rating - total / c
         # sum of squares, number of repeated ratings, number of ratings
-        less = np.minimum([e * e * c * weight / (c + weight), 1.0, 1.0], scale * told[3 * p : 3 * p + 3])
-        told[3 * p : 3 * p + 3] -= less / scale
+        less = np.minimum([e * e * c * weight / (c + weight), 1.0, 1.0], scale * pair_sums[3 * p : 3 * p + 3])
+        pair_sums[3 * p : 3 * p + 3] -= less / scale
         remove_from_facts(facts, weight, weight * rating, 0.0, less)
         remove_rating(pairs, user, item, rating, weight / scale)
         self.infer_rows(state, user, item)
         return state
 
-    def forget_pairs(self, state: BMFState, those: list[tuple[int, int]]) -> BMFState:
-        """Return the state without all ratings of the pairs (user, item) in `those`; the posteriors of their users and
-        items are inferred again. It may overwrite `state`."""
+    def forget_pairs(self, state: BMFState, forgotten: list[tuple[int, int]]) -> BMFState:
+        """Return the state without all ratings of the pairs (user, item) in `forgotten`; the posteriors of their users
+        and items are inferred again. It may overwrite `state`."""
         pairs, scale = state.pairs, state.facts[SCALE]
-        for user, item in those:
+        for user, item in forgotten:
             p = place_of(pairs, user, item)
-            told = state.told[3 * p : 3 * p + 3]
+            sums = state.told[3 * p : 3 * p + 3]
             remove_from_facts(
-                state.facts, scale * pairs.count[p], scale * pairs.total[p], scale * told[0], scale * told
+                state.facts, scale * pairs.count[p], scale * pairs.total[p], scale * sums[0], scale * sums
             )
-            told[:] = 0.0
+            sums[:] = 0.0
             remove_pair(pairs, p)
-        for user, item in those:
+        for user, item in forgotten:
             self.infer_rows(state, user, item)
         return state
 
@@ -257,7 +246,7 @@ class BMF(NamedTuple):
 def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
     """Return the state at the beginning of a round: older ratings are discounted by the learner's `gamma`, and there is
     room for the user and the items of the context `x`. It may overwrite the arrays of `state`."""
-    facts, pairs, told, gamma = state.facts, state.pairs, state.told, learner.gamma
+    facts, pairs, pair_sums, gamma = state.facts, state.pairs, state.told, learner.gamma
     if gamma < 1.0:
         for i in (WEIGHT, SQUARES, WITHIN, AGAIN, RATINGS, SCALE):
             facts[i] *= gamma
@@ -266,12 +255,12 @@ def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
                 pairs.count[p] *= facts[SCALE]
                 pairs.total[p] *= facts[SCALE]
             for i in range(3 * pairs.used):
-                told[i] *= facts[SCALE]
+                pair_sums[i] *= facts[SCALE]
             facts[SCALE] = 1.0
     users, items = x.user + 1, x.items[-1] + 1
     plain = with_capacity(state.plain, users, items, -1, state.seed)
     factored = with_capacity(state.factored, users, items, -1, state.seed)
-    return BMFState(pairs, told, facts, plain, factored, state.seed, state.t + 1)
+    return BMFState(pairs, pair_sums, facts, plain, factored, state.seed, state.t + 1)
 
 
 @noinline
@@ -281,11 +270,11 @@ def record_rating(
 ) -> tuple[InteractionMatrix, Array]:
     """Record one `rating` of `item` by `user` (indices), which counts `weight` times; the posteriors stay as they are.
 
-    Return two new fields of the state: `pairs`, the matrix of ratings, and `told`, three sums for each pair of user and
-    item (`BMFState.told`). Arrays with room, and the statistics `state.facts`, are written in place; arrays that are
-    full are replaced by longer copies.
+    Return two new fields of the state: `pairs`, the matrix of ratings, and `told`, three sums for each pair of
+    user and item (`BMFState.told`). Arrays with room, and the statistics `state.facts`, are written in place;
+    arrays that are full are replaced by longer copies.
     """
-    facts, pairs, told = state.facts, state.pairs, state.told
+    facts, pairs, pair_sums = state.facts, state.pairs, state.told
     if facts[RATINGS] == 0.0:
         facts[ORIGIN] = facts[HIGHEST] = rating
     facts[HIGHEST] = max(facts[HIGHEST], rating)
@@ -303,24 +292,24 @@ def record_rating(
         facts[WITHIN] += square
         facts[AGAIN] += 1.0
     pairs = add_rating(pairs, user, item, rating, weight / scale)
-    told = grow(told, 3 * pairs.used, 0.0)
+    pair_sums = grow(pair_sums, 3 * pairs.used, 0.0)
     p = place_of(pairs, user, item)
-    told[3 * p] += square / scale
-    told[3 * p + 1] += again / scale
-    told[3 * p + 2] += 1.0 / scale
-    return pairs, told
+    pair_sums[3 * p] += square / scale
+    pair_sums[3 * p + 1] += again / scale
+    pair_sums[3 * p + 2] += 1.0 / scale
+    return pairs, pair_sums
 
 
-def remove_from_facts(facts: Array, count: float, total: float, squares: float, told: Array) -> None:
+def remove_from_facts(facts: Array, count: float, total: float, squares: float, sums: Array) -> None:
     """Remove the ratings of one pair of user and item, or some of them, from `facts` (9,), the statistics of all
     ratings, in place.
 
     `count` is the sum of the weights of these ratings, `total` the sum of the ratings times their weights, `squares`
-    the sum of squares about their mean. `told` (3,) is what to subtract: the sum of squares about the mean of the pair,
+    the sum of squares about their mean. `sums` (3,) is what to subtract: the sum of squares about the mean of the pair,
     the number of repeated ratings in it, and the number of ratings.
     """
     n = facts[WEIGHT] - count
-    for fact, less in zip((WITHIN, AGAIN, RATINGS), told):
+    for fact, less in zip((WITHIN, AGAIN, RATINGS), sums):
         facts[fact] = max(facts[fact] - less, 0.0)
     if n <= 1e-9 * count:
         facts[[WEIGHT, MEAN, SQUARES, WITHIN, AGAIN, RATINGS]] = 0.0
@@ -342,13 +331,13 @@ def learn_rating(learner: BMF, state: BMFState, user: int, item: int, rating: fl
         y = rating - facts[ORIGIN]
         a = MEMORY * a + log_predictive(state.pairs, plain, user, item, facts, y, weight)
         b = MEMORY * b + log_predictive(state.pairs, factored, user, item, facts, y, weight)
-    pairs, told = record_rating(state, user, item, rating, weight)
+    pairs, pair_sums = record_rating(state, user, item, rating, weight)
     learn_rows(pairs, factored, facts, user, item, state.seed, t)
     if learner.automatic:
         learn_rows(pairs, plain, facts, user, item, state.seed, t)
     plain = FactorModel(plain.users, plain.items, plain.hyper, a)
     factored = FactorModel(factored.users, factored.items, factored.hyper, b)
-    return BMFState(pairs, told, facts, plain, factored, state.seed, state.t)
+    return BMFState(pairs, pair_sums, facts, plain, factored, state.seed, state.t)
 
 
 # ---------------------------------------------------------------------------- deciding

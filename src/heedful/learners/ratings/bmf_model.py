@@ -51,10 +51,7 @@ class FactorModel(NamedTuple):
     """The posterior of the model rating = origin + user bias + item bias + user factors . item factors + pair term +
     noise.
 
-    `users` and `items` have a row of K numbers for each user and item: a bias and K - 1 factors. `hyper` (4 + K,) are
-    the hyperparameters, in order: the variances of the noise, of the pair term (one value for each pair of user and
-    item) and of the item biases; the mean of the item biases; the prior variances of a user's bias and K - 1 factors.
-    `score` is the log likelihood of the model's predictions so far, in which older ratings count less.
+    `users` and `items` have a row of K numbers for each user and item: a bias and K - 1 factors.
     """
 
     users: GaussianRows
@@ -106,10 +103,10 @@ def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Arr
     A, h = np.empty((K, K)), np.empty(K)
     noise, origin = hyper[NOISE] / scale, facts[ORIGIN]
     row_sums(places, pairs, pairs.item, items.mean, items.cov, noise, hyper[PAIR], origin, A, h)
-    known = 1.0 if A[0, 0] > 0.0 else 0.0
+    rated = 1.0 if A[0, 0] > 0.0 else 0.0
     row_posterior(users, user, 1.0 / hyper[USER:], np.zeros(K), A, h)
     n = missed = inverse = 0.0
-    if known > 0.0:
+    if rated > 0.0:
         rated_items = pairs.item[places]
         mean, var = np.empty(places.size), np.empty(places.size)
         predictive_moments(
@@ -124,7 +121,7 @@ def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Arr
                 n += part
                 missed += part * (e * e + var[i])
                 inverse += part / c
-    update_sums(users, user, known, n, missed, inverse)
+    update_sums(users, user, rated, n, missed, inverse)
 
 
 @noinline
@@ -142,7 +139,7 @@ def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Arr
     A, h = np.empty((K, K)), np.empty(K)
     noise = hyper[NOISE] / facts[SCALE]
     row_sums(places, pairs, pairs.user, users.mean, users.cov, noise, hyper[PAIR], facts[ORIGIN], A, h)
-    known = 1.0 if A[0, 0] > 0.0 else 0.0
+    rated = 1.0 if A[0, 0] > 0.0 else 0.0
     precision, pull = np.full(K, 1.0 / (1.0 - PULL * PULL)), np.empty(K)
     precision[0] = 1.0 / hyper[ITEM]
     pull[0] = precision[0] * hyper[MIDDLE]
@@ -151,7 +148,7 @@ def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Arr
     for a in range(1, K):
         pull[a] = precision[a] * (PULL * first[a - 1])
     row_posterior(items, item, precision, pull, A, h)
-    update_sums(items, item, known, float(items.mean[item, 0]), 0.0, 0.0)
+    update_sums(items, item, rated, float(items.mean[item, 0]), 0.0, 0.0)
 
 
 @noinline
@@ -164,20 +161,20 @@ def learn_variances(model: FactorModel, facts: Array) -> None:
     ratings, from their statistics `facts` (9,) (`BMFState.facts`).
     """
     hyper, K = model.hyper, model.users.mean.shape[1]
-    whole = facts[SQUARES] / facts[WEIGHT] if facts[WEIGHT] > 0.0 and facts[SQUARES] > 0.0 else 1.0
-    least = 1e-6 * whole
-    hyper[NOISE] = (facts[WITHIN] + FIRST_NOISE * whole) / (facts[AGAIN] + 1.0)
+    variance = facts[SQUARES] / facts[WEIGHT] if facts[WEIGHT] > 0.0 and facts[SQUARES] > 0.0 else 1.0
+    least = 1e-6 * variance
+    hyper[NOISE] = (facts[WITHIN] + FIRST_NOISE * variance) / (facts[AGAIN] + 1.0)
     users, items = model.users.sums, model.items.sums
     n = users[K] + TRUST
-    hyper[PAIR] = max((users[K + 2] - hyper[NOISE] * users[K + 3] + TRUST * FIRST_PAIR * whole) / n, least)
-    known = items[K + 1]
-    n = known + TRUST
+    hyper[PAIR] = max((users[K + 2] - hyper[NOISE] * users[K + 3] + TRUST * FIRST_PAIR * variance) / n, least)
+    rated = items[K + 1]
+    n = rated + TRUST
     m = (items[K] + TRUST * (facts[MEAN] - facts[ORIGIN])) / n
     hyper[MIDDLE] = m
-    hyper[ITEM] = max((items[0] - 2.0 * m * items[K] + known * m * m + TRUST * FIRST_ITEM * whole) / n, least)
+    hyper[ITEM] = max((items[0] - 2.0 * m * items[K] + rated * m * m + TRUST * FIRST_ITEM * variance) / n, least)
     n = users[K + 1] + TRUST
     for a in range(K):
-        first = (FIRST_USER if a == 0 else FIRST_FACTOR) * whole
+        first = (FIRST_USER if a == 0 else FIRST_FACTOR) * variance
         hyper[USER + a] = max((users[a] + TRUST * first) / n, least)
 
 
@@ -240,8 +237,8 @@ def log_predictive(
     of its noise. `pairs` are the ratings so far, `facts` (9,) their statistics (`BMFState.facts`).
     """
     w, S = user_gaussian(model, user)
-    one, mean, var = np.full(1, item), np.empty(1), np.empty(1)
-    predictive_moments(model.items.mean, model.items.cov, model.items.adds, one, w, S, model.hyper, mean, var)
+    indices, mean, var = np.full(1, item), np.empty(1), np.empty(1)
+    predictive_moments(model.items.mean, model.items.cov, model.items.adds, indices, w, S, model.hyper, mean, var)
     noise, pair = model.hyper[NOISE], model.hyper[PAIR]
     m, v = mean[0], var[0] + pair
     p = place_of(pairs, user, item)

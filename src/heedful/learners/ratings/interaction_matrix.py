@@ -23,10 +23,7 @@ class InteractionMatrix(NamedTuple):
     """The sparse matrix of ratings: arrays with one element for each rated pair of a user and an item, and linked lists
     of each user's and each item's pairs.
 
-    The first `used` elements of the arrays (P,) hold the pairs: the indices `user` and `item`, the number of ratings
-    `count`, their sum `total`, and the positions of the next older pair of the same user (`after_user`) and item
-    (`after_item`), -1 after the last. `of_user` (U,) and `of_item` (M,) have the position of the newest pair of each of
-    U users and M items, -1 where there is none.
+    The first `used` elements of the arrays (P,) hold the pairs, of the indices `user` and `item`.
     """
 
     user: Ints
@@ -40,9 +37,9 @@ class InteractionMatrix(NamedTuple):
     after_item: Ints
     """for each pair the position of the next older pair of the same item, -1 after the last"""
     of_user: Ints
-    """the position of the newest pair of each user, -1 where there is none"""
+    """the position of the newest pair of each of U users (U,), -1 where there is none"""
     of_item: Ints
-    """the position of the newest pair of each item, -1 where there is none"""
+    """the position of the newest pair of each of M items (M,), -1 where there is none"""
     used: int
 
 
@@ -126,15 +123,15 @@ def add_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, we
 
 
 @kernel
-def unlink(newest: Ints, after: Ints, one: int, p: int) -> None:
-    """Remove the pair at position `p` from the linked list of the user or item with index `one`, in place.
+def unlink(newest: Ints, after: Ints, owner: int, p: int) -> None:
+    """Remove the pair at position `p` from the linked list of the user or item with index `owner`, in place.
 
     `newest` has the position of the newest pair of each user or item, `after` the next older one of each pair.
     """
-    if newest[one] == p:
-        newest[one] = after[p]
+    if newest[owner] == p:
+        newest[owner] = after[p]
     else:
-        q = newest[one]
+        q = newest[owner]
         while after[q] != p:
             q = after[q]
         after[q] = after[p]
@@ -185,14 +182,10 @@ def users_of(pairs: InteractionMatrix, item: int) -> Ints:
     return pairs.user[_places(pairs.of_item, pairs.after_item, item)]
 
 
-def _places(newest: Ints, after: Ints, one: int) -> Ints:
-    """Return the positions (n,) of the n pairs of the user (or item) with index `one`, the newest first.
-
-    `newest` has the position of the newest pair of each user (or item), `after` that of the next older one of each
-    pair.
-    """
+def _places(newest: Ints, after: Ints, owner: int) -> Ints:
+    """Return the positions (n,) of the n pairs of the user (or item) with index `owner`, the newest first."""
     places = []
-    p = newest[one] if one < newest.size else -1
+    p = newest[owner] if owner < newest.size else -1
     while p >= 0:
         places.append(int(p))
         p = after[p]

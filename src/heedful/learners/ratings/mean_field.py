@@ -30,21 +30,17 @@ stay 0."""
 
 
 class GaussianRows(NamedTuple):
-    """The Gaussian posteriors of n users, or of n items, each with a row of K numbers [bias, factors].
-
-    `adds` has for each row the statistics that the variances of the model are learned from, and `sums` their sums over
-    all rows. Of a row without ratings they are all 0. In order: the K second moments of the numbers; for an item its
-    mean bias, for a user the number of pairs; 1 if the row has ratings; and, for a user only, the expected squared
-    errors of the mean ratings of the user's pairs, and 1 / count (the number of ratings of a pair), each summed over
-    these pairs.
-    """
+    """The Gaussian posteriors of n users, or of n items, each with a row of K numbers [bias, factors]."""
 
     mean: Array
     """the posterior means, n x K"""
     cov: Array
     """the posterior covariances, n x K x K"""
     adds: Array
-    """the statistics of each row that the variances are learned from, n x (K + 4)"""
+    """The statistics of each row that the variances of the model are learned from, n x (K + 4); 0 for a row without
+    ratings. In order: the K second moments of the numbers; for an item its mean bias, for a user the number of pairs; 1
+    if the row has ratings; and, for a user only, the expected squared errors of the mean ratings of the user's pairs,
+    and 1 / count (the number of ratings of a pair), each summed over these pairs."""
     sums: Array
     """the sums over the rows of the statistics in `adds` (K + 4,)"""
 
@@ -153,13 +149,13 @@ def _predictive_moments_loop(
     K = w.size
     for j in range(items.size):
         z, s = Z[items[j]], C[items[j]]
-        known = adds[items[j], K + 1] > 0.0
-        m = w[0] + (z[0] if known else hyper[3])
+        rated = adds[items[j], K + 1] > 0.0
+        m = w[0] + (z[0] if rated else hyper[3])
         for a in range(1, K):
             m += w[a] * z[a]
         mean[j] = m
         if var.size:
-            q = S[0, 0] + (s[0, 0] if known else hyper[2])
+            q = S[0, 0] + (s[0, 0] if rated else hyper[2])
             for a in range(1, K):
                 q += 2.0 * (z[a] * S[a, 0] + w[a] * s[a, 0])
                 for b in range(1, a):
@@ -183,15 +179,15 @@ def predictive_moments(
     """
     K = w.size
     z, s = Z[items], C[items]
-    known = adds[items, K + 1] > 0.0
-    m = w[0] + np.where(known, z[:, 0], hyper[3])
+    rated = adds[items, K + 1] > 0.0
+    m = w[0] + np.where(rated, z[:, 0], hyper[3])
     for a in range(1, K):
         m += w[a] * z[:, a]
     mean[:] = m
     if var.size:
-        q = S[0, 0] + np.where(known, s[:, 0, 0], hyper[2])
+        q = S[0, 0] + np.where(rated, s[:, 0, 0], hyper[2])
         if K > 1:
-            rows, columns = (at[1:] for at in np.tril_indices(K))
+            rows, columns = (indices[1:] for indices in np.tril_indices(K))
             x, y = z.copy(), w.copy()
             x[:, 0] = y[0] = 1.0
             inner = np.where(columns > 0, s[:, rows, columns], 0.0)
@@ -253,22 +249,23 @@ def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
 
 @noinline
 @kernel
-def update_sums(rows: GaussianRows, at: int, known: float, first: float, missed: float, inverse: float) -> None:
-    """Compute the statistics of row number `at` in `rows.adds` again, and add the change to `rows.sums`, both in place.
+def update_sums(rows: GaussianRows, row: int, rated: float, first: float, missed: float, inverse: float) -> None:
+    """Compute the statistics of row number `row` in `rows.adds` again, and add the change to `rows.sums`, both in
+    place.
 
-    They are described in `GaussianRows`. `known` is 1 if the row has ratings, else 0, which makes all its statistics 0.
+    They are described in `GaussianRows`. `rated` is 1 if the row has ratings, else 0, which makes all its statistics 0.
     `first` is the mean bias of an item, or the number of pairs of a user. `missed` (expected squared errors) and
     `inverse` (1 / number of ratings) are sums over the pairs of a user, and 0 for an item.
     """
     K = rows.mean.shape[1]
-    adds, sums = rows.adds[at], rows.sums
+    adds, sums = rows.adds[row], rows.sums
     for a in range(K + 4):
         sums[a] -= adds[a]
         adds[a] = 0.0
-    if known > 0.0:
+    if rated > 0.0:
         for a in range(K):
-            adds[a] = rows.mean[at, a] * rows.mean[at, a] + rows.cov[at, a, a]
-        adds[K], adds[K + 1], adds[K + 2], adds[K + 3] = first, known, missed, inverse
+            adds[a] = rows.mean[row, a] * rows.mean[row, a] + rows.cov[row, a, a]
+        adds[K], adds[K + 1], adds[K + 2], adds[K + 3] = first, rated, missed, inverse
     for a in range(K + 4):
         sums[a] += adds[a]
 
@@ -299,8 +296,8 @@ def gram(M: Array, out: Array) -> None:
 
 @noinline
 @kernel
-def row_posterior(rows: GaussianRows, at: int, precision: Array, pull: Array, A: Array, h: Array) -> None:
-    """Write the Gaussian posterior of row number `at`, K numbers [bias, factors], into `rows`, in place.
+def row_posterior(rows: GaussianRows, row: int, precision: Array, pull: Array, A: Array, h: Array) -> None:
+    """Write the Gaussian posterior of row number `row`, K numbers [bias, factors], into `rows`, in place.
 
     Its precision matrix is P = A + diag(`precision`), its mean P^-1 (h + `pull`). `A` (K x K, lower triangle) and `h`
     (K,) are the results of `row_sums`, and are overwritten. `precision` (K,) are the prior precisions of the K numbers,
@@ -315,5 +312,5 @@ def row_posterior(rows: GaussianRows, at: int, precision: Array, pull: Array, A:
     L = np.zeros((K, K))
     invert_triangle(A, L)
     for a in range(K):
-        rows.mean[at, a] = h[a]
-    gram(L, rows.cov[at])
+        rows.mean[row, a] = h[a]
+    gram(L, rows.cov[row])

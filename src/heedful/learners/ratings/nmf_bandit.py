@@ -33,12 +33,7 @@ UNBOUNDED = -1e40  # `Slate.low` is below this where no lowest rating is given
 
 @declare(grows=True)
 class NMFState(NamedTuple):
-    """The state of `NMFBandit` for n users, m items and k factors: all ratings (`pairs`), and their factorisation U V',
-    `U` (n x k) and `V` (m x k).
-
-    `low` is the lowest rating possible, or so far where the space gives none; `users` the number of users with ratings;
-    `seed` that of the initial factors and the exploration sets; `t` the number of rounds learned from.
-    """
+    """The state of `NMFBandit` for n users, m items and k factors: all ratings, and their factorisation U V'."""
 
     pairs: InteractionMatrix
     """the ratings so far"""
@@ -56,17 +51,17 @@ class NMFState(NamedTuple):
     """number of rounds learned from"""
 
 
-def _ratios_loop(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Array, G: Array) -> Array:
+def _ratios_loop(count: Array, total: Array, low: float, f_index: Ints, g_index: Ints, F: Array, G: Array) -> Array:
     n, k = F.shape
     above, below = np.zeros((n, k)), np.zeros((n, k))
-    for p in range(own.size):
+    for p in range(f_index.size):
         if count[p] > 0.0:
             x = total[p] / count[p] - low
-            f, g = F[own[p]], G[other[p]]
+            f, g = F[f_index[p]], G[g_index[p]]
             s = f[0] * g[0]
             for a in range(1, k):
                 s += f[a] * g[a]
-            up, down = above[own[p]], below[own[p]]
+            up, down = above[f_index[p]], below[f_index[p]]
             for a in range(k):
                 up[a] += x * g[a]
                 down[a] += s * g[a]
@@ -78,26 +73,26 @@ def _ratios_loop(count: Array, total: Array, low: float, own: Ints, other: Ints,
 
 @noinline
 @primitive(_ratios_loop)
-def ratios(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Array, G: Array) -> Array:
+def ratios(count: Array, total: Array, low: float, f_index: Ints, g_index: Ints, F: Array, G: Array) -> Array:
     """Return the numbers (n x k) by which one multiplicative update multiplies `F` (n x k), to fit F G' to mean
     ratings.
 
     `F` and `G` (m x k) are the k non-negative factors of the n users and the m items, or of the n items and the m
     users. For a row f of F the ratios are (sum x g) / (sum (f . g) g), summed over the rated pairs of that user or
     item; g is the row of G of the other side of the pair, and x is the mean rating of the pair less `low`. A row
-    without pairs has ratios of 1. `count` and `total` (number and sum of ratings), `own` (index of f) and `other`
+    without pairs has ratios of 1. `count` and `total` (number and sum of ratings), `f_index` (index of f) and `g_index`
     (index of g) are (P,), with an element for each of P pairs.
     """
-    there = count > 0.0
-    own, other = own[there], other[there]
-    x = total[there] / count[there] - low
-    f, g = F[own], G[other]
+    rated = count > 0.0
+    f_index, g_index = f_index[rated], g_index[rated]
+    x = total[rated] / count[rated] - low
+    f, g = F[f_index], G[g_index]
     s = f[:, 0] * g[:, 0]
     for a in range(1, F.shape[1]):
         s = s + f[:, a] * g[:, a]
     above, below = np.zeros(F.shape), np.zeros(F.shape)
-    np.add.at(above, own, x[:, None] * g)  # one after the other, as the loop does
-    np.add.at(below, own, s[:, None] * g)
+    np.add.at(above, f_index, x[:, None] * g)  # one after the other, as the loop does
+    np.add.at(below, f_index, s[:, None] * g)
     return np.where(below > 0.0, above / np.where(below > 0.0, below, 1.0), 1.0)
 
 
@@ -181,9 +176,9 @@ class NMFBandit(NamedTuple):
 
     def propose(self, state: NMFState, x: SlateContext, rng: np.random.Generator) -> Ints:
         if rng.random() < self.exploration_probability(state):
-            own = rng.random() < 0.5
+            from_set = rng.random() < 0.5
             scores = rng.random(x.items.size)
-            if own:
+            if from_set:
                 for j in exploration_set(state.seed, x.user, x.items, self.explored):
                     scores[j] += 1.0
             return best_items(scores, x.items, self.space.size)
@@ -199,7 +194,6 @@ class NMFBandit(NamedTuple):
         return row_scores(V, x.items, U[x.user])
 
     def ratings(self, state: NMFState, x: SlateContext) -> Array:
-        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         return self.scores(state, x) + state.low
 
     def update(self, state: NMFState, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> NMFState:
@@ -231,8 +225,7 @@ class NMFBandit(NamedTuple):
             scale_factors(V, ratios(count, total, low, item, user, V, U))
 
     def without_item(self, state: NMFState, item: int) -> NMFState:
-        """Return the state without the ratings of the item with index `item`, whose factors are the initial ones again.
-        It may overwrite `state`."""
+        """The item's factors are the initial ones again."""
         remove_item(state.pairs, item)
         if item < state.V.shape[0]:
             for a in range(self.n_factors):
@@ -240,11 +233,7 @@ class NMFBandit(NamedTuple):
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))
 
     def without_rating(self, state: NMFState, user: int, item: int, rating: float, weight: float = 1.0) -> NMFState:
-        """Return the state without one `rating` of `item` by `user`, which was learned with this `weight`; the factors
-        change with the next fit.
-
-        It may overwrite `state`. Raise LookupError if the user never rated the item.
-        """
+        """The factors change with the next fit."""
         check_pair(state.pairs, user, item)
         remove_rating(state.pairs, user, item, rating, weight)
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))

@@ -33,11 +33,8 @@ Array = npt.NDArray[np.float64]
 
 @declare(grows=True)
 class PTSState(NamedTuple):
-    """The state of `PTS` for D particles, n users, m items and k factors: all ratings (`pairs`), and the particles,
-    samples of the factors of all users, `U` (D x n x k), and items, `V` (D x m x k), with `log_weights` (D,).
-
-    `seed` is that of the draws in `update`, `learned` the number of ratings and `t` the number of rounds learned from.
-    """
+    """The state of `PTS` for D particles, n users, m items and k factors: all ratings, and the particles, samples of
+    the factors of all users and items."""
 
     pairs: InteractionMatrix
     """the ratings so far"""
@@ -114,15 +111,15 @@ def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
     if n >= rows:
         return F
     more = np.empty((D, max(rows, 2 * n), k))
-    one = np.empty(k)
+    factors = np.empty(k)
     for d in range(D):
         for i in range(more.shape[1]):
             if i < n:
                 more[d, i] = F[d, i]
             else:
-                normals_of(seed, i * D + d, one)
+                normals_of(seed, i * D + d, factors)
                 for a in range(k):
-                    more[d, i, a] = scale * one[a]
+                    more[d, i, a] = scale * factors[a]
     return more
 
 
@@ -218,10 +215,10 @@ class PTS(NamedTuple):
         most, total = weights.max(), 0.0
         for i in range(D):
             total += math.exp(weights[i] - most)
-        left, d = rng.random() * total, 0
+        remaining, d = rng.random() * total, 0
         while d < D - 1:
-            left -= math.exp(weights[d] - most)
-            if left < 0.0:
+            remaining -= math.exp(weights[d] - most)
+            if remaining < 0.0:
                 break
             d += 1
         V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)[d]
@@ -233,8 +230,8 @@ class PTS(NamedTuple):
         return row_scores(V, x.items, u)
 
     def ratings(self, state: PTSState, x: SlateContext) -> Array:
-        """Return the predicted rating of each of the c items of the context `x`, (c,): the weighted mean over the
-        particles of the inner product of the user's and the item's factors; 0 for a user without ratings."""
+        """It is the weighted mean over the particles of the inner product of the user's and the item's factors; 0 for a
+        user without ratings."""
         V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)
         U = with_factors(state.U, x.user + 1, state.seed, 0.0)
         weights = np.exp(state.log_weights - state.log_weights.max())
@@ -315,23 +312,18 @@ class PTS(NamedTuple):
                 copy_into(G[d], h[d], G[place], h[place])
 
     def without_item(self, state: PTSState, item: int) -> PTSState:
-        """Return the state without the ratings of the item with index `item`, whose factors are the initial ones again.
-        It may overwrite `state`."""
+        """The item's factors are the initial ones again."""
         remove_item(state.pairs, item)
         if item < state.V.shape[1]:
-            one, D = np.empty(self.n_factors), self.n_particles
+            factors, D = np.empty(self.n_factors), self.n_particles
             for d in range(D):
-                normals_of(state.seed, item * D + d, one)
+                normals_of(state.seed, item * D + d, factors)
                 for a in range(self.n_factors):
-                    state.V[d, item, a] = self.spread * one[a]
+                    state.V[d, item, a] = self.spread * factors[a]
         return state
 
     def without_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float = 1.0) -> PTSState:
-        """Return the state without one `rating` of `item` by `user`, which was learned with this `weight`; the factors
-        change with the next rating.
-
-        It may overwrite `state`. Raise LookupError if the user never rated the item.
-        """
+        """The factors change with the next rating."""
         check_pair(state.pairs, user, item)
         remove_rating(state.pairs, user, item, rating, weight)
         return state

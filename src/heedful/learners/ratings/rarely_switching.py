@@ -18,13 +18,13 @@ Array = npt.NDArray[np.float64]
 def _column_scores_loop(columns: Array, items: Ints, w: Array) -> Array:
     n = items.size
     out = np.empty(n)
-    whole = items[n - 1] == n - 1  # rising and distinct: all from 0 on
+    contiguous = items[n - 1] == n - 1  # rising and distinct: all from 0 on
     for a in range(w.size):
         f, row = w[a], columns[a]
-        if whole and a > 0:
+        if contiguous and a > 0:
             for j in range(n):
                 out[j] += f * row[j]
-        elif whole:
+        elif contiguous:
             for j in range(n):
                 out[j] = f * row[j]
         else:

@@ -203,15 +203,20 @@ def block_parts(
     (k x k, lower triangle). `scratch` ((1 + k) x BLOCK) is a buffer.
     """
     k = mu.size
-    whole = items[items.size - 1] == items.size - 1  # rising and distinct: all from 0 on
-    if not whole:
+    contiguous = items[items.size - 1] == items.size - 1  # rising and distinct: all from 0 on
+    if not contiguous:
         for a in range(k):
             row, source = scratch[1 + a], B[a]
             for j in range(n):
                 row[j] = source[items[lo + j]]
-    rows, at = (B, lo) if whole else (scratch[1:], 0)
+    rows, start = (B, lo) if contiguous else (scratch[1:], 0)
     v = scratch[0]
-    x0, x1, x2, x3 = rows[0][at : at + n], rows[1][at : at + n], rows[2][at : at + n], rows[3][at : at + n]
+    x0, x1, x2, x3 = (
+        rows[0][start : start + n],
+        rows[1][start : start + n],
+        rows[2][start : start + n],
+        rows[3][start : start + n],
+    )
     # Four rows at once stay in registers: one after the other they would take twice as long.
     m0, m1, m2, m3 = mu[0], mu[1], mu[2], mu[3]
     f00, f10, f11 = inverse[0, 0], inverse[1, 0], inverse[1, 1]
@@ -225,7 +230,7 @@ def block_parts(
         q[j] = w0 * w0 + w1 * w1 + w2 * w2 + w3 * w3
     for a in range(4, k):
         f0, f1, f2, f3 = inverse[a, 0], inverse[a, 1], inverse[a, 2], inverse[a, 3]
-        f, m, x = inverse[a, a], mu[a], rows[a][at : at + n]
+        f, m, x = inverse[a, a], mu[a], rows[a][start : start + n]
         if a == 4:
             for j in range(n):
                 w = f0 * x0[j] + f1 * x1[j] + f2 * x2[j] + f3 * x3[j] + f * x[j]
@@ -235,7 +240,7 @@ def block_parts(
         for j in range(n):
             v[j] = f0 * x0[j] + f1 * x1[j] + f2 * x2[j] + f3 * x3[j]
         for b in range(4, a):
-            g, other = inverse[a, b], rows[b][at : at + n]
+            g, other = inverse[a, b], rows[b][start : start + n]
             for j in range(n):
                 v[j] += g * other[j]
         for j in range(n):
@@ -355,11 +360,11 @@ def with_items(B: Array, seed: int, scale: float, k: int, items: int) -> Array:
     for a in range(k):
         for j in range(m):
             more[a, j] = B[a, j]
-    one = np.empty(k)
+    factors = np.empty(k)
     for j in range(m, more.shape[1]):
-        normals_of(seed, j, one)
+        normals_of(seed, j, factors)
         for a in range(k):
-            more[a, j] = scale * one[a]
+            more[a, j] = scale * factors[a]
     return more
 
 

@@ -88,10 +88,8 @@ def _panel(world: str, measure: Measure, *options: Option, kind: Kind = "growth"
 
 
 def _in_order(panels: Sequence[Panel], better: Callable[[str, str, str], Check]) -> list[Claim]:
-    """Return the claims, for each plot in `panels`, that ALB beats PTS and NMF-Bandit, and that PTS beats NMF-Bandit.
-
-    `better` takes a plot's key and the labels of two curves, and returns the function that judges the claim.
-    """
+    """Return the claims, for each plot in `panels`, that ALB beats PTS and NMF-Bandit, and that PTS beats
+    NMF-Bandit."""
     return [
         Claim(f"{panel.title}: {a} outperforms {b}.", (panel.key,), better(panel.key, a, b))
         for panel in panels

@@ -10,10 +10,10 @@ from functools import partial
 from heedful.papers import claims, growth
 from heedful.papers.figure import Claim
 from heedful.papers.jair2015.parts import BOTH, PERCEPTRON, WHERE, both, figure, versus
-from heedful.papers.panels import BETTER, MOVIES, NOISY, STRICT, WEB, dueling, movies, one, web
+from heedful.papers.panels import BETTER, MOVIES, NOISY, STRICT, WEB, curve, dueling, movies, web
 
-SVM = one("ranking SVM", "ranking-svm", STRICT)
-EXPONENTIATED = one("exponentiated", "exponentiated", STRICT)
+SVM = curve("ranking SVM", "ranking-svm", STRICT)
+EXPONENTIATED = curve("exponentiated", "exponentiated", STRICT)
 HINDSIGHT = "The bandit is drawn at the best of seventeen ratios delta / gamma in hindsight, four in each decade."
 
 
@@ -136,7 +136,7 @@ FIGURES = (
         tuple(
             make(
                 PERCEPTRON,
-                one("fixed rate", "exponentiated:horizon={rounds}", STRICT),
+                curve("fixed rate", "exponentiated:horizon={rounds}", STRICT),
                 EXPONENTIATED._replace(label="variable rate"),
             )
             for make in (web, movies)

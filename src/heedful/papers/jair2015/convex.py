@@ -8,13 +8,13 @@ from __future__ import annotations
 from heedful.papers import claims, growth, sweeps
 from heedful.papers.figure import AVERAGE, CUMULATIVE, QUADRATIC, Claim, Measure, Panel, Size
 from heedful.papers.jair2015.parts import BOTH, CONVEX, SECOND, WHERE, figure
-from heedful.papers.panels import BETTER, MOVIES, NOISY, STRICT, WEB, WEB_FULL, WEB_QUICK, movies, one, web
+from heedful.papers.panels import BETTER, MOVIES, NOISY, STRICT, WEB, WEB_FULL, WEB_QUICK, curve, movies, web
 
 GAMMAS = tuple(10.0**power for power in range(-4, 5))
 
 COVERED = web(
-    one("second-order", "second-order:gamma={gamma!r},radius={norm!r}", "strict:alpha=1"),
-    one("convex", "convex:radius={norm!r}", "strict:alpha=1"),
+    curve("second-order", "second-order:gamma={gamma!r},radius={norm!r}", "strict:alpha=1"),
+    curve("convex", "convex:radius={norm!r}", "strict:alpha=1"),
     key="covered",
     title="as Theorem 8 wants it",
     measure=QUADRATIC,
@@ -65,10 +65,10 @@ def sweep(world: str, full: Size, quick: Size) -> Panel:
     """Return the plot of the average regret by gamma of the second-order perceptron, next to the convex perceptron, on
     the data set with the key `world`; `full` and `quick` are the sizes of its runs, usual and with --quick.
     """
-    swept = tuple(one(f"gamma = {gamma:g}", f"second-order:gamma={gamma:g}", STRICT) for gamma in GAMMAS)
+    swept = tuple(curve(f"gamma = {gamma:g}", f"second-order:gamma={gamma:g}", STRICT) for gamma in GAMMAS)
     title = "web search" if world == WEB else "movie recommendation"
     base = Panel(world, title, world, (*swept, CONVEX), full, quick, AVERAGE, "sweep")
-    return base._replace(values=GAMMAS, at=(100, 0) if world == WEB else (100, 1_000, 0))
+    return base._replace(values=GAMMAS, at_rounds=(100, 0) if world == WEB else (100, 1_000, 0))
 
 
 FIGURES = (

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from heedful.papers.figure import Check, Claim, Figure, Line, Panel
-from heedful.papers.panels import MOVIES, STRICT, WEB, movies, one, slow_movies, slow_web, web
+from heedful.papers.panels import MOVIES, STRICT, WEB, curve, movies, slow_movies, slow_web, web
 
 PAPER = "Shivaswamy & Joachims, Coactive Learning, Journal of Artificial Intelligence Research 53, 2015"
 BOTH = (WEB, MOVIES)
 WHERE = {WEB: "Web", MOVIES: "Movies"}
 
-PERCEPTRON = one("perceptron", "perceptron", STRICT)
-CONVEX = one("convex", "convex", STRICT)
-SECOND = one("second-order", "second-order", STRICT)
+PERCEPTRON = curve("perceptron", "perceptron", STRICT)
+CONVEX = curve("convex", "convex", STRICT)
+SECOND = curve("second-order", "second-order", STRICT)
 
 
 def figure(name: str, title: str, panels: tuple[Panel, ...], claims: tuple[Claim, ...], note: str = "") -> Figure:

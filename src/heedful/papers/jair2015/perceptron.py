@@ -12,13 +12,13 @@ from heedful.papers.chains import STUDY, chains_panel
 from heedful.papers.coactive2012 import ALPHAS, STRICT_LINES
 from heedful.papers.figure import AVERAGE, Claim, Line, Measure, Panel, Size
 from heedful.papers.jair2015.parts import BOTH, CONVEX, PERCEPTRON, SECOND, WHERE, both, figure
-from heedful.papers.panels import BETTER, LOWER, MOVIES, NOISY, STRICT, WEB, movies, one, web
+from heedful.papers.panels import BETTER, LOWER, MOVIES, NOISY, STRICT, WEB, curve, movies, web
 
 BATCHES = (1, 10, 100)
 KS = [f"k = {k}" for k in BATCHES]
 EXPECTED = {
-    WEB: one("expected", "perceptron", "expected:alpha=0.5,strict=0.5"),
-    MOVIES: one("expected", "perceptron", "expected:alpha=0.5,strict=1"),
+    WEB: curve("expected", "perceptron", "expected:alpha=0.5,strict=0.5"),
+    MOVIES: curve("expected", "perceptron", "expected:alpha=0.5,strict=1"),
 }
 
 
@@ -26,7 +26,7 @@ def batches(user: str) -> tuple[Line, ...]:
     """Return the curves of the perceptron with batches of 1, 10 and 100 rounds, taught by the simulated person
     `user`.
     """
-    return tuple(one(f"k = {k}", f"perceptron:batch={k}" if k > 1 else "perceptron", user) for k in BATCHES)
+    return tuple(curve(f"k = {k}", f"perceptron:batch={k}" if k > 1 else "perceptron", user) for k in BATCHES)
 
 
 def cheaper_than_feared(panel: str) -> tuple[Claim, ...]:
@@ -94,14 +94,14 @@ FIGURES = (
         "Noisy feedback",
         (
             web(
-                one("depth 10", "perceptron", NOISY),
-                one("depth 25", "perceptron", "noisy:depth=25"),
-                one("strict, alpha = 0.5", "perceptron", STRICT),
+                curve("depth 10", "perceptron", NOISY),
+                curve("depth 25", "perceptron", "noisy:depth=25"),
+                curve("strict, alpha = 0.5", "perceptron", STRICT),
             )._replace(slack=True),
             movies(
-                one("better", "perceptron", BETTER),
-                one("best", "perceptron", "best"),
-                one("strict, alpha = 0.5", "perceptron", STRICT),
+                curve("better", "perceptron", BETTER),
+                curve("best", "perceptron", "best"),
+                curve("strict, alpha = 0.5", "perceptron", STRICT),
             )._replace(slack=True),
         ),
         (
@@ -140,8 +140,8 @@ FIGURES = (
         "fig6",
         "Expected feedback against deterministic feedback",
         (
-            web(one("deterministic", "perceptron", STRICT), EXPECTED[WEB]),
-            movies(one("deterministic", "perceptron", STRICT), EXPECTED[MOVIES]),
+            web(curve("deterministic", "perceptron", STRICT), EXPECTED[WEB]),
+            movies(curve("deterministic", "perceptron", STRICT), EXPECTED[MOVIES]),
             web(
                 EXPECTED[WEB]._replace(label="exponentiated, fixed rate", learners=("exponentiated:horizon={rounds}",)),
                 EXPECTED[WEB]._replace(label="convex", learners=("convex",)),

@@ -75,7 +75,7 @@ class Phrases:
         self._last, self._start = names[-1] if names else "", start
         encodings = [each for each in (manifest.candidates, manifest.context) if each is not None]
         vectors = [column for each in encodings for column in each.columns if isinstance(column, Vector)]
-        self._vectors = {number: column.name for column in vectors for number in column.own()}
+        self._vectors = {number: column.name for column in vectors for number in column.feature_names()}
         self._of |= {column.name: (f"alike in {label(column.name)}",) * 2 for column in vectors}
 
     def of(self, feature: str, weight: float) -> str:
