@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from heedful.data.row_report import Report
-from heedful.io import langfuse, ltr, ubi_export
+from heedful.io import ltr, ubi_export
+from heedful.io.langfuse_import import OPTIONS as SCORE_OPTIONS
+from heedful.io.langfuse_import import read_score_lines
 from heedful.io.preference_export import write_pairs, write_thumbs
 from heedful.io.preference_import import read_pair_lines, read_thumb_lines
 from heedful.loop import Loop
@@ -59,7 +61,7 @@ FORMATS: Mapping[str, Format] = {
             read_pair_lines,
             _TEXTS,
         ),
-        Format("langfuse", "scores of Langfuse", read=langfuse.read_score_lines, options=langfuse.OPTIONS),
+        Format("langfuse", "scores of Langfuse", read=read_score_lines, options=SCORE_OPTIONS),
         Format("unpaired", "prompt, completion, label: a thumb on one answer", write_thumbs, read_thumb_lines, _TEXTS),
         Format(
             "opensearch",

@@ -57,7 +57,7 @@ def read_pair_lines(
             two = [names.known[pair.chosen], names.known[pair.rejected]]
             if two[0] == two[1]:
                 report.used["pairs"] -= 1
-                report.drop("both answers are one item", pair.row.at)
+                report.drop("both answers are one item", pair.row.place)
                 continue
             turned = hashlib.blake2b(id.encode(), digest_size=1).digest()[0] % 2  # who stood first is not known
             shown = two[::-1] if turned else two
@@ -112,11 +112,11 @@ class _Answers:
 
     def id_of(self, row: Row, report: Report, *texts: str) -> str | None:
         """Return the id of the next row, which names these `texts`; None, with a reason in `report`, if uncounted."""
-        counts, distinct, several = next(self._counted)
+        counts, by_id, several = next(self._counted)
         reason = _why_skipped(self._loop, row) if counts else REPEATED.format(by=row.answer.by)
         if reason:
             report.used[f"{self._what}s"] -= 1
-            report.drop(reason, row.at)
+            report.drop(reason, row.place)
             return None
         answer, person = row.answer, row.answer.person or ""
         first = answer.id is not None and answer.id not in self._begun
@@ -124,7 +124,7 @@ class _Answers:
             self._begun.add(answer.id)
             if not several or (first and self._loop.projection.log.find("feedback", answer.id) is not None):
                 return answer.id  # where it was imported before it stood in several rows, it keeps the name
-        content = [answer.asked] if distinct else ["" if row.prompt is None else row.prompt.text, *texts]
+        content = [answer.subject] if by_id else ["" if row.prompt is None else row.prompt.text, *texts]
         when = [str(answer.time)] if person and has_clock(answer.time) else []
         digest = hashlib.blake2b(msgspec.json.encode([self._what, person, *content, *when]), digest_size=12).hexdigest()
         name = f"{self._what if answer.id is None else answer.id[:150]}-{digest}"

@@ -23,17 +23,25 @@ class TableImport(NamedTuple):
     notes: list[str]
 
 
+def first_lines(path: Path) -> list[str]:
+    """Return the first two lines of a file that are not blank, at most 1 MiB of each; none of a pipe, which can be read
+    only once."""
+    first = list[str]()
+    if path.is_file():
+        with suppress(ValueError), open_uncompressed(path) as file:  # that it is cut off is said where it is read
+            while len(first) < 2 and (line := file.readline(2**20)):
+                if text := line.decode(errors="replace").removeprefix("\ufeff").strip():
+                    first.append(text)
+    return first
+
+
 def holds_events(path: Path) -> bool:
     """Return whether a file is one of events, a JSON object a line, and no table: whether one of its first two lines
     that are not blank begins an object, and the first one has a kind or is broken. A pipe is taken for one, since it
     can be read only once."""
     if not path.is_file():
         return True
-    first = list[str]()
-    with suppress(ValueError), open_uncompressed(path) as file:  # that it is cut off is said where it is read
-        while len(first) < 2 and (line := file.readline(2**20)):
-            if text := line.decode(errors="replace").removeprefix("\ufeff").strip():
-                first.append(text)
+    first = first_lines(path)
     if not any(text.startswith("{") for text in first) or first[0].startswith("["):
         return not first
     with suppress(ValueError, RecursionError):

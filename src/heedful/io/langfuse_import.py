@@ -59,7 +59,7 @@ def read_score_lines(
     meaning = Meanings(options)  # before any file is read
     if "traces" in options:
         outputs = _by_id(read_outputs(options["traces"]))
-    newest = newest_answers(_answer(score) for file in files for score in read_scores(file)).kept.tolist()
+    newest = newest_answers(_answer(score) for file in files for score in read_scores(file)).counted.tolist()
 
     def scores() -> Iterator[Score]:
         for score, counts in zip((score for file in files for score in read_scores(file)), newest):
