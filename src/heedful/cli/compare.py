@@ -281,8 +281,7 @@ def _add_material(path: Path, material: Material, keep: bool) -> None:
 
 
 def _check_same(path: Path, goal: str | None, fields: dict[str, Any]) -> None:
-    """Raise BadInput if `goal` or `fields` contradict the study, whose answers are to its own question; update the FREE
-    ones."""
+    """Raise BadInput if `goal` or `fields` contradict the study's own question; update the fields that are FREE."""
     from heedful.loop import Loop
     from heedful.studies.study import study_of, update_study
 
@@ -381,8 +380,7 @@ def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> S
 def _say(
     path: Path, page: str, links: list[ShareLink], left_out: list[str], json: bool, listens: dict[str, str | None]
 ) -> None:
-    """Print where the study can be reached, once the server answers; `listens` has HOST:PORT of its ports, for
-    `json`."""
+    """Print where the study can be reached, once the server answers; `listens` has its ports, for `json`."""
     if json:
         described = [{"segment": link.segment, "url": link.url, "until": link.ends} for link in links]
         print_json({"study": str(path), "page": page, "listens": listens, "links": described, "left_out": left_out})

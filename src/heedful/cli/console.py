@@ -213,7 +213,6 @@ def check_server(extra: str, why: str) -> None:
 
 
 def has_display() -> bool:
-    """Return whether there is a screen to open a browser on. Without one, a browser could open in the terminal
-    itself."""
+    """Return whether there is a screen to open a browser on; without one it could open in the terminal itself."""
     display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
     return display or sys.platform in ("win32", "darwin")

@@ -140,8 +140,7 @@ def _serve(home: Path, port: int | None, browser: bool, kept: bool) -> None:
 
 
 def _say(port: int, browser: bool) -> None:
-    """Print the address of the page, and open it in a `browser`; before it answers, Ctrl-C would interrupt the
-    start."""
+    """Print the address of the page, and open it in a `browser`, once it answers: Ctrl-C would interrupt the start."""
     address = f"http://{HOST}:{port}/loops/{demo_loops.CARS}"
     print(f"Teach it at {address} (Ctrl-C ends it)", flush=True)
     note(

@@ -38,8 +38,7 @@ NEXT = """What to try next
 
 
 class DemoResult(NamedTuple):
-    """The result of `heedful demo --once`: the hidden taste of the simulated person, and what the loop learned of
-    it."""
+    """The result of `heedful demo --once`: the hidden taste of the simulated person, and what was learned of it."""
 
     hidden: dict[str, float]
     """the person's true weight of each feature, scaled by `comparable`"""
@@ -168,8 +167,7 @@ def _taste(result: DemoResult) -> Table:
 
 
 def other_way(result: DemoResult) -> list[str]:
-    """Return the features whose learned weight has the wrong sign, in the `result`; the greatest hidden weight
-    first."""
+    """Return the features whose learned weight has the wrong sign, the greatest hidden weight first."""
     wrong = [name for name, hidden in result.hidden.items() if hidden * result.learned[name] < 0]
     return sorted(wrong, key=lambda name: -abs(result.hidden[name]))
 

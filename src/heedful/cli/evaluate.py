@@ -154,8 +154,7 @@ def _of_loops(
     jobs: int | None,
     json: bool,
 ) -> None:
-    """Evaluate `learners` on the logs of several loops and print the results in their order; raise Failure if one
-    failed."""
+    """Evaluate `learners` on the logs of several loops and print results in order; raise Failure if one failed."""
     from heedful.loop.many import map_loops
     from heedful.results.answers import plain
 

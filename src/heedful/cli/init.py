@@ -327,8 +327,7 @@ def _create(
 
 
 def _around(file: Path | None, requests: list[dict[str, Any]] | None, keep: Sequence[str]) -> Encoding | None:
-    """Return the encoding of the context, from a table of `requests`, with the columns to `keep`; None if there is
-    none."""
+    """Return the encoding of the context, from a table of `requests`, with the columns to `keep`; None without."""
     if requests is None:
         return None
     from heedful.features import infer
@@ -361,8 +360,7 @@ def _crosses(crosses: Sequence[str], context: Encoding | None, items: Encoding, 
 
 
 def _cross(cross: str, context: Encoding, places: Mapping[str, range]) -> tuple[str, str]:
-    """Return `cross`, CONTEXT:ITEM, as two columns, split at the first colon that leaves a known column on both
-    sides."""
+    """Return `cross`, CONTEXT:ITEM, as two columns, split at the first colon with a known column on both sides."""
     cuts = [i for i, mark in enumerate(cross) if mark == ":"]
     if not cuts:
         raise BadInput(f"--cross: expected CONTEXT:ITEM, the names of two columns, or all, got {cross!r}")

@@ -340,8 +340,7 @@ def _one_of(option: str, expected: Sequence[str], value: str | None) -> str | No
 
 
 def _read_edit(text: str) -> Any:
-    """Return the value after --edit: a JSON object (changed attributes), otherwise the text; raise BadInput if it is
-    blank."""
+    """Return the value after --edit: a JSON object (changed attributes) or the text; raise BadInput if it is blank."""
     if not text.strip():
         raise BadInput("--edit: expected the corrected text, got nothing")
     if text.lstrip().startswith("{"):

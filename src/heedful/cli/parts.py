@@ -43,8 +43,7 @@ def print_parts(parts: Sequence[Part], title: str = "", beyond: str = "--json ha
 
 
 def _print_table(part: Table, title: str) -> None:
-    """Print a table: columns without room follow below, each time with the first; a chart only where there is room for
-    it."""
+    """Print a table: columns without room follow below, each time with the first; a chart only if there is room."""
     from rich.markup import escape
 
     def filled(heading: str, columns: Mapping[int, int], bars: int) -> rich.table.Table:
@@ -75,8 +74,7 @@ def _print_table(part: Table, title: str) -> None:
 
 
 def _pieces(table: Table, room: int) -> list[dict[int, int]]:
-    """Return the columns of `table` with their widths (0: as wide as needed), in pieces that fit into `room`
-    characters."""
+    """Return the columns of `table` with their widths (0: as wide as needed), in pieces that fit into `room`."""
     n = len(table.columns)
     one_piece = _fit(table, range(n), room, NARROWEST)
     if one_piece is not None:
@@ -90,8 +88,7 @@ def _pieces(table: Table, room: int) -> list[dict[int, int]]:
 
 
 def _fit(table: Table, columns: Sequence[int], room: int, narrow: int) -> dict[int, int] | None:
-    """Return the widths of `columns` that fit into `room` characters, texts folded to `narrow` at least; None if none
-    do."""
+    """Return the widths of `columns` that fit into `room` characters, texts folded to `narrow` at least; else None."""
     cells = {i: [row[i] for row in table.rows[:ROWS]] for i in columns}
     full = {i: max(map(len, [table.columns[i], *cells[i]])) for i in columns}
     left = room - 1 - EDGE * len(columns)

@@ -149,8 +149,7 @@ class Rollback(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """The result of `heedful demo --proof`: what a log, a plan and experiments said of candidates, next to the
-    truth."""
+    """The result of `heedful demo --proof`: what a log, a plan and experiments said of candidates, and the truth."""
 
     seed: int
     """the seed of the shop and of all that people do"""
@@ -230,8 +229,7 @@ class _Visits:
         self._count = 0
 
     def show(self, lists: int, advance: Callable[[int], None]) -> None:
-        """Let simulated people see `lists` lists and click; `advance` is called with the number of lists after each
-        group."""
+        """Let simulated people see `lists` lists and click; `advance` gets the number of lists after each group."""
         for start in range(0, lists, GROUP):
             group = min(GROUP, lists - start)
             self.loop.feedback_many([self._visit(request) for request in islice(self._requests, group)])
@@ -381,8 +379,7 @@ def _true_values(visits: _Visits, sizes: Sizes) -> tuple[float, float]:
 
 
 def _mean_clicks(shop: Shop, seed: int, sizes: Sizes, order: Callable[[ShopRequest], Any]) -> float:
-    """Return the mean of the expected clicks on a ranker's lists, over the same requests for each; `order` is best
-    first."""
+    """Return the mean of the expected clicks on a ranker's lists, over the same requests; `order` is best first."""
     total = 0.0
     for request in islice(_truth_requests(shop, seed), sizes.truth):
         total += shop.expected_clicks(request.person, request.candidates[order(request)][: shop.size].tolist())

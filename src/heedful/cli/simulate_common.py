@@ -144,8 +144,7 @@ def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any])
 
 
 def _never_compiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
-    """Return the `learners` whose compiled code is not on disk; each is passed twice, as one alone is never
-    reported."""
+    """Return the `learners` whose compiled code is not on disk; each is passed twice, as one alone is not reported."""
     from heedful.cli.compiling import find_uncompiled
 
     return [spec for spec, learner in learners.items() if find_uncompiled(setting, {spec: learner, "": learner})]

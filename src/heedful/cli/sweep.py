@@ -89,8 +89,7 @@ def sweep(
 def _compute_all(
     out: Path, todo: list[Cell], engine: Engine, jobs: int | None, interpreted: bool
 ) -> tuple[list[tuple[Cell, dict[str, Any]]], list[str]]:
-    """Do the runs `todo`, write their results into `out`, and return (runs with results, error messages of the
-    others)."""
+    """Do the runs `todo`, write their results into `out`; return (runs with results, error messages of the others)."""
     from rich.progress import Progress
 
     results, failures, slow, screen = [], [], set[str](), notes()
@@ -160,8 +159,7 @@ def compute(interpreted: bool, cell: Cell) -> tuple[dict[str, Any], str]:
 
 
 def _summary(cells: list[tuple[Cell, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return a row for each user and learner: regret over seeds, its error over seeds or, with one seed, over
-    people."""
+    """Return a row for each user and learner: regret over seeds, its error over seeds or, with one, over people."""
     import numpy as np
 
     from heedful.experiments.run import standard_error

@@ -83,8 +83,7 @@ def _example(cells: Sequence[str]) -> str:
 
 
 def _standardise(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
-    """Return (standardised `column`, mean, standard deviation); NaN becomes 0, a constant column stays, with scale
-    0."""
+    """Return (standardised `column`, mean, standard deviation); NaN becomes 0, a constant column stays as it is."""
     present = column[~np.isnan(column)]
     if present.min() == present.max():  # the standard deviation of equal numbers may be a rounding error
         return column, float(present[0]), 0.0

@@ -167,8 +167,7 @@ def _columns(table: Table, roles: Mapping[str, list[str]], *needed: str) -> dict
 def _people(
     columns: Mapping[str, CodedColumn], roles: Mapping[str, list[str]], rows: int
 ) -> tuple[Ints, list[str], Check]:
-    """Return for each of `rows` rows the number of its person, the people's names, and a check of rows that lack
-    one."""
+    """Return for each of `rows` rows the number of its person, the people's names, and a check of rows without one."""
     numbers: dict[str, int] = {}
     if "person" not in columns:
         return np.zeros(rows, np.int64), [""], (np.zeros(rows, bool), lambda where, i: None)

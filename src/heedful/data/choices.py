@@ -263,8 +263,7 @@ def _refuse_empty(file: str, choices: ComparisonTable) -> None:
 
 
 def _long(rows: Iterable[Row], roles: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
-    """Yield the rankings in `rows` of item and rank; ranks that are all alike tie in a pair or a ballot, else say
-    nothing."""
+    """Yield the rankings in `rows` of item and rank; ranks all alike tie in a pair or a ballot, else say nothing."""
     ballots: dict[tuple[str, str], dict[str, float | None]] = {}
     times: dict[tuple[str, str], int] = {}
     for where, row in rows:

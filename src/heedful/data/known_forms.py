@@ -25,8 +25,7 @@ def unpack(table: Table) -> Table:
 
 
 def _logged(table: Table) -> Iterator[Row]:
-    """Yield the impressions in a log of Vowpal Wabbit (dsjson): what was shown, its probability, its reward (less its
-    cost)."""
+    """Yield the impressions in a log of Vowpal Wabbit (dsjson): what was shown, its probability, its cost below 0."""
     for where, row in table.located():
         context = _object(row.get("c"))
         choices = context.get("_multi") or []

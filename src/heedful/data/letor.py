@@ -93,8 +93,7 @@ def least_squares(X: FloatArray, y: NDArray[Any]) -> FloatArray:
 def _blocks(
     path: Path, limit: int, kind: np.dtype[Any], labels: list[int], starts: dict[str | None, int]
 ) -> Iterator[FloatArray]:
-    """Yield the features in blocks of rows; append grades to `labels`, enter the first row of each query in
-    `starts`."""
+    """Yield the features in blocks of rows; append grades to `labels`, put the first row of each query in `starts`."""
     last: str | None = None
 
     def add(number: int, grade: str, qid: str | None) -> None:
@@ -117,8 +116,7 @@ def _blocks(
 
 
 def _counts(path: Path, rows: int) -> list[int]:
-    """Return the number of rows of each query, from the file next to `path`; raise ValueError unless they sum to
-    `rows`."""
+    """Return the rows of each query, from the file next to `path`; raise ValueError unless they sum to `rows`."""
     names = [stem + end for stem in (path.name, path.name.removesuffix(".gz")) for end in (".query", ".group")]
     side = next((path.with_name(name) for name in names if path.with_name(name).exists()), None)
     if side is None:

@@ -115,8 +115,7 @@ def _columns(path: Path, line: str) -> Ints:
 
 
 def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.bool_], NDArray[np.str_]]:
-    """Return (ids (M,) rising, M names, whether a movie has each genre (M x G), G names of genres) of the movies in
-    `folder`."""
+    """Return (ids (M,) rising, M names, whether a movie has each genre (M x G), G names of genres) in `folder`."""
     path = existing_or_gz(folder / format.films)
     rows: dict[int, tuple[str, set[str]]] = {}
     listed_genres = _genres(folder) if format.separator == "|" else []

@@ -152,8 +152,7 @@ def _refuse_aside(record: Mapping[str, Any], aside: Sequence[str] | None) -> Non
 
 
 def _compared(record: Mapping[str, Any]) -> Iterator[tuple[Given, Given]]:
-    """Yield (better, worse) for each pair that a row compares; raise _Unusable if there is none, ValueError for another
-    form."""
+    """Yield (better, worse) for each pair in a row; raise _Unusable if there is none, ValueError for another form."""
     if "chosen" in record and "rejected" in record:
         chosen, rejected = (_several(name, record[name]) for name in ("chosen", "rejected"))
         yield from product(chosen, rejected)
@@ -184,8 +183,7 @@ def _check_count(field: str, answers: list[Any]) -> list[Any]:
 
 
 def _scored(field: str, record: Mapping[str, Any]) -> list[tuple[Any, Given]]:
-    """Return (score, answer) of each answer in a `field`: objects with a score or rank, or texts with a list of
-    them."""
+    """Return (score, answer) of each answer in a `field`: objects with a score or rank, or texts and a list."""
     answers = record[field]
     if not isinstance(answers, list):
         raise ValueError(f"{field}: expected a list of answers, got {cut_repr(answers)}")
@@ -236,8 +234,7 @@ def _pair(place: str, record: Mapping[str, Any], better_one: Given, worse_one: G
 def _continued(
     prompt: Prompt | None, same: list[Any], answers: Sequence[list[Any]]
 ) -> tuple[Prompt | None, list[list[Any]]]:
-    """Return the prompt, and `answers` without their common beginning `same`, which repeats, is or continues the
-    prompt."""
+    """Return the prompt, and `answers` without their beginning `same`, which repeats, is or continues the prompt."""
     left = [answer[len(same) :] for answer in answers]
     messages = [] if prompt is None else prompt.messages or [{"role": "user", "content": prompt.text}]
     if messages and messages[0] in same:

@@ -51,8 +51,7 @@ Lines = list[tuple[int, str]]
 
 
 def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
-    """Return (names of alternatives by number, lines of rankings, mark after the count) of a file with the newer
-    header."""
+    """Return (names of alternatives by number, lines of rankings, mark after the count) of the newer header."""
     titles, count = {}, None
     for number, text in lines:
         if not text.startswith("#"):
@@ -76,8 +75,7 @@ def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
 
 
 def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
-    """Return (names of alternatives by number, lines of rankings, mark after the count) of a file with the older
-    header."""
+    """Return (names of alternatives by number, lines of rankings, mark after the count) of the older header."""
     number, text = lines[0]
     count = _count(f"{file}:{number}: alternatives", text)
     names: dict[int, str] = {}

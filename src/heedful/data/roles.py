@@ -190,8 +190,7 @@ def plain_role(name: str, role: str) -> str:
 
 
 def _rank_columns(header: Sequence[str]) -> dict[str, list[str]] | None:
-    """Return {"order": columns named 1, 2, ... or first, second, ..., perhaps with rank, place or choice}; None
-    without."""
+    """Return {"order": columns named 1, 2, ... or first, second, ..., perhaps with rank or place}; None without."""
     numbered: dict[int, str] = {}
     for name in header:
         match = _RANKED.fullmatch(plain(name).removeprefix("#"))

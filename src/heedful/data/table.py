@@ -426,8 +426,7 @@ def _form(path: Path) -> _Form:
 
 
 def _is_row(first_row: list[str], below: list[list[str]]) -> bool:
-    """Return whether the first record is a row: where it has a number or a date, so have all below, and it is no
-    count."""
+    """Return whether the first record is a row: where it has a number or a date, so have all below; a count is none."""
     filled = {j: kind for j, cell in enumerate(first_row) if (kind := value_kind(cell))}
     cells = ((kind, record[j].strip()) for record in below for j, kind in filled.items() if j < len(record))
     if not filled or (not below and len(filled) < len(first_row)):

@@ -68,8 +68,7 @@ def event_attributes(item: str, field: str, place: int) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Query:
-    """One query of a UBI log with its hits and its events; `extra` counts attributes that are not part of the
-    context."""
+    """One query of a UBI log with its hits and events; `extra` counts attributes that are not part of the context."""
 
     id: str
     time: datetime
@@ -82,8 +81,7 @@ class _Query:
     events: list[_Event] = field(default_factory=list)
 
     def content(self) -> tuple[object, ...]:
-        """Return a sort key of all fields in which two rows of one query may differ; the row with the smallest is
-        kept."""
+        """Return a sort key of all fields in which two rows of a query may differ; the smallest is kept."""
         context = msgspec.json.encode(self.context, order="sorted")
         return (not any(self.hits), self.time, self.hits, self.person or "", context, self.session)
 
@@ -277,8 +275,7 @@ def _leave_out(what: str, number: int, report: Report) -> None:
 
 
 def _needs(queries: list[_Query], chains: bool) -> list[list[_Query]]:
-    """Group queries by information need: one each or, with `chains`, those of a session that follow within
-    CHAIN_MINUTES."""
+    """Group queries by information need: one each or, with `chains`, those of a session within CHAIN_MINUTES."""
     needs: list[list[_Query]] = []
     latest: dict[str, tuple[list[_Query], str]] = {}  # the latest need of each client, with its session as far as known
     for query in queries:
@@ -307,8 +304,7 @@ def _decision(query: _Query) -> dict[str, Any]:
 
 
 def _feedback(need: list[_Query], name: str, report: Report) -> Iterator[dict[str, Any]]:
-    """Yield the feedback on the queries of a need as objects of the exchange format: all clicks as one, then each
-    action."""
+    """Yield the feedback on the queries of a need as lines of an import: all clicks as one, then each action."""
     clicks: dict[str, _Event] = {}
     for event in sorted(event for query in need for event in query.events if event.what == "click"):
         if event.item in clicks:

@@ -28,8 +28,7 @@ def read_rows(path: Path) -> Iterator[Line]:
 
 
 def _read_csv(path: Path) -> Iterator[Line]:
-    """Yield the rows of a CSV, empty cells left out; raise ValueError if its names cannot be read or one occurs
-    twice."""
+    """Yield the rows of a CSV, without empty cells; raise ValueError for names that cannot be read or occur twice."""
     with open_uncompressed(path) as file:
         # Bytes that are not UTF-8 are read as surrogates, which UTF-8 cannot encode: so only their row is refused.
         table = csv.reader(io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline=""))

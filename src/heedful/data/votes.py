@@ -72,8 +72,7 @@ class Votes(NamedTuple):
         return int(self.times.sum())
 
     def where(self, rows: Bools | Ints) -> Votes:
-        """Return the rows of votes for which `rows` (p,) is True, or those with these numbers; models and people keep
-        theirs."""
+        """Return the rows of votes for which `rows` (p,) is True, or with these numbers; models and people stay."""
         columns = ("first", "second", "outcome", "person", "times", "bad", "differences", "category")
         return self._replace(**{name: getattr(self, name)[rows] for name in columns})
 
@@ -243,8 +242,7 @@ def _number(field: str) -> Numbers:
 
 
 def _numbers(loaded: LoadedPairs, field: str, coded: CodedColumn, read: Numbers) -> Array:
-    """Return the cells of a column as numbers, NaN for none; raise ValueError with the place of the first that is
-    neither."""
+    """Return the cells of a column as numbers, NaN for none; raise ValueError for the first that is neither."""
     values, wrong = np.full(len(coded.values), np.nan), np.zeros(len(coded.values), bool)
     for k, value in enumerate(coded.values):
         try:
@@ -258,8 +256,7 @@ def _numbers(loaded: LoadedPairs, field: str, coded: CodedColumn, read: Numbers)
 
 
 def _of_objects(loaded: LoadedPairs, column: str, field: str) -> dict[str, Array]:
-    """Return the differences of the covariates in a `column` of JSON objects (counts are added up), all or just
-    `field`."""
+    """Return the differences of the covariates in a `column` of JSON objects (counts add up), all or `field`."""
     [coded] = loaded.table.columns([column])
 
     def read(where: str, cell: object) -> dict[str, Any] | None:

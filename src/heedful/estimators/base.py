@@ -86,8 +86,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _decisions(self, X: Floats) -> Array:
-        """Return a decision value for each of n rows and k ranks (n, k); for two ranks (n,), above 0 for the higher
-        one."""
+        """Return a decision value for each of k ranks (n, k); for two ranks (n,), above 0 for the higher one."""
 
     def fit(self, X: object, y: object, **other: object) -> Self:
         """Learn from n rows of N features X (n, N) with labels y (n,), going over them `epochs` times, and return the
@@ -155,8 +154,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def _previous_labels(self, categories: list[Any] | None, afresh: bool) -> Labels | None:
-        """Return the labels of earlier calls, None if there are none or `afresh`; raise ValueError if `categories`
-        contradict."""
+        """Return the labels of earlier calls, None without or `afresh`; raise ValueError if `categories` contradict."""
         if afresh:
             return None
         labels = self.classes_.tolist()

@@ -71,8 +71,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
     def _rows(
         self, D: Array, y: object, sample_weight: object, categories: list[Any] | None
     ) -> tuple[_Rows, npt.NDArray[np.bool_]]:
-        """Return (the choices that were made at least once, a mask (n,) of their rows); `categories` are all labels in
-        order."""
+        """Return (the choices made at least once, a mask (n,) of their rows); `categories` are all labels in order."""
         self._check_parameters()
         times = _times(sample_weight, len(D))
         counted = times > 0.0
@@ -108,8 +107,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"learn_noise: expected True or False, got {describe(self.learn_noise)}")
 
     def _kernel(self, n: int) -> tuple[Kernel, Array]:
-        """Return (the kernel of the utilities of n columns of X, the features (n, d) of these columns); d = 0 without
-        features."""
+        """Return (kernel of the utilities of n columns of X, their features (n, d)); d = 0 without features."""
         X = np.empty((n, 0))
         if self.features is not None:
             X = numbers("features", self.features, "2-dimensional numbers")
@@ -120,8 +118,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         return kernel_for(X, scale, float(self.amplitude)), X
 
     def _proba(self, m: Array, v: Array, width: Array | float) -> Array:
-        """Return the probability of each class (n, classes), for differences of utility of mean `m` and variance `v`
-        (n,)."""
+        """Return the probability of each class (n, classes), for differences of mean `m` and variance `v` (n,)."""
         from scipy.special import ndtr
 
         s = np.sqrt(1.0 + v)

@@ -163,8 +163,7 @@ class CoactiveRanker(BaseEstimator):
 
 
 def _lists(groups: object, n: int) -> Iterator[Ints]:
-    """Yield the row indices of each group, in order of first rows; None is one group. Raise ValueError for another
-    length."""
+    """Yield the row indices of each group, by first rows; None is one group. Raise ValueError for another length."""
     if groups is None:
         groups = np.zeros(n, np.int64)
     of = np.asarray(groups)

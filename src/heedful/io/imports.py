@@ -276,8 +276,7 @@ class Importer:
         return name, _version(written, encoded), row
 
     def _has_been(self, name: str, version: _Version) -> bool:
-        """Return whether the log has this change of an item (`version` None: withdrawn) after the change that was
-        matched last."""
+        """Return whether the log has this change of an item (None: withdrawn) after the one that was matched last."""
         if self._history is None:
             self._history = {}
             for event in self._loop.projection.log.events(kinds=["item"]):

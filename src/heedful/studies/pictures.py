@@ -95,8 +95,7 @@ def _read_head(content: bytes) -> Image:
 
 
 def _check_whole(content: bytes, kind: str) -> None:
-    """Raise ValueError if a picture is cut off, damaged or, by its header, before it is decoded, has too many
-    pixels."""
+    """Raise ValueError if a picture is cut off, damaged or, by its header, before decoding, has too many pixels."""
     from PIL.Image import DecompressionBombError
 
     size = "more"
@@ -131,8 +130,7 @@ def _is_turned(image: Image) -> bool:
 
 
 def _check_svg(content: bytes) -> None:
-    """Raise ValueError for an SVG that is malformed, declares entities, or is too large or deep, with <use>
-    expanded."""
+    """Raise ValueError for an SVG that is malformed, declares entities, or is too large or deep with <use> expanded."""
     names: list[str] = []
     uses: list[str] = []  # for each element in order, the id that it uses; "" for none
     ends: list[int] = []  # for each element, the number of the first one after it that is not in it

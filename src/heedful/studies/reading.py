@@ -93,8 +93,7 @@ def read_material(source: Path, identifier: str | None = None) -> Material:
 
 
 def _table(placed: Sequence[tuple[str, dict[str, Any]]], identifier: str | None) -> Material:
-    """Return `placed` rows as material; raise ValueError if each column that should name items lacks or repeats a
-    name."""
+    """Return `placed` rows as material; raise ValueError if each column of names lacks or repeats one."""
     rows = [row for _, row in placed]
     if identifier is None:
         headings = [column for column in dict.fromkeys(key for row in rows for key in row) if _NAMED.fullmatch(column)]
@@ -197,8 +196,7 @@ def read_file(path: Path, most: int, expected: str) -> bytes:
 
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return the name of each item, its file's stem, or whole name if stems are equal; printable, unique, 190
-    characters."""
+    """Return the name of each item, its file's stem, or whole name if stems are equal: printable and unique."""
     times = Counter(path.stem for path in paths)
     names, used = dict[Path, str](), set[str]()
     for path in paths:

@@ -169,8 +169,7 @@ def _shown(study: Study, row: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _as_before(before: Mapping[str, Mapping[str, Any]], material: Material) -> list[dict[str, Any]]:
-    """Return the rows of `material`, each picture or text that is among the items `before` with the name it has
-    there."""
+    """Return the rows of `material`, each picture or text that is among `before` with the name it has there."""
     if material.kind == "rows":
         return material.rows
     key = "picture" if material.kind == "pictures" else "text"

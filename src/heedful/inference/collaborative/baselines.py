@@ -125,8 +125,7 @@ def _span(m: Array) -> float:
 
 
 def _widest(S: Array) -> float:
-    """Return the largest |S_ac - S_ad - S_bc + S_bd| of `S` (n x n), of variances alone (c = a, d = b) above 60
-    items."""
+    """Return the largest |S_ac - S_ad - S_bc + S_bd| of `S` (n x n), with c = a and d = b above 60 items."""
     n = len(S)
     if n > 60:
         var = S.diagonal()

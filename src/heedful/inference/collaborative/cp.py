@@ -161,8 +161,7 @@ def _fresh(of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None
 def _warm(
     of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None, before: CPFit
 ) -> tuple[Messages, Factors]:
-    """Return the messages and factors from which to continue the fit `before`, new pairs and answers predicted by
-    it."""
+    """Return the messages and factors from which to continue the fit `before`, new pairs and answers predicted."""
     old = before.messages
     more = of.P - before.cells.P
     t2h, n2h = (np.pad(x, ((0, 0), (0, more))) for x in old.to_h2)

@@ -170,8 +170,7 @@ def user_weights(
 
 
 def _likelihood_of_rows(of: Likelihood, rows: Ints, R: int) -> Likelihood:
-    """Return the likelihood of the answers `rows`, perhaps repeated; index R (padding) gets values that are never
-    used."""
+    """Return the likelihood of the answers `rows`, perhaps repeated; index R (padding) gets unused values."""
     tied, lapsing = np.zeros(R + 1, bool), np.full(R + 1, -1)
     tied[of.tied], lapsing[of.lapsing] = True, np.arange(of.lapsing.size)
     which = lapsing[rows]
@@ -197,8 +196,7 @@ def _step(
     scale: float,
     share: float,
 ) -> None:
-    """Move the posterior of D functions, in place, by `share` towards what a batch of people, 1 / scale of all,
-    says."""
+    """Move the posterior of D functions, in place, by `share` towards what a batch, 1 / scale of all people, says."""
     (tau, nu), (mh, vh) = sites, h
     P, D = mh.shape
     cross, spread, pull = np.zeros((D, P, D)), np.zeros((P, D)), np.zeros((P, D))

@@ -111,16 +111,14 @@ def coordinate_ascent(cross: Array, spread: Array, pull: Array, x: Array, t0: Ar
 
 
 def _sweep_dense(q: Factors, sums: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
-    """Return the factors `q` after one `sweep` of a dense table; of symmetric sums only the upper triangle is
-    computed."""
+    """Return the factors `q` after one `sweep` of a dense table; of symmetric sums only the upper triangle is made."""
     mw, vw = _side(sums.t.T, sums.n.T, q.mh, q.vh, q.mw.T, to_w[0].T, to_w[1].T)
     mh, vh = _side(sums.t, sums.n, mw, vw, q.mh, *to_h)
     return Factors(np.ascontiguousarray(mw.T), np.ascontiguousarray(vw.T), mh, vh)
 
 
 def _side(T: Array, N: Array, m: Array, v: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """Return new means and variances (D x A) of one side of a dense table, with means `x`, prior t0, n0 and other side
-    m, v."""
+    """Return new means and variances (D x A) of one side of a dense table, from means `x`, a prior, the other side."""
     D, (B, A) = len(m), T.shape
     starts = np.cumsum(np.arange(D + 1, 1, -1)) - D - 1  # of rows of the triangle: d with d, d + 1, ...
     count = D * (D + 1) // 2

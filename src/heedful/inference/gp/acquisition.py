@@ -168,8 +168,7 @@ def _of_all(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> Q
 
 
 def _threshold(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> float:
-    """Return a lower bound of the best score: that of the pairs of the item with the highest mean (eubo) or
-    variance."""
+    """Return a lower bound of the best score: that of the pairs of the item with the highest mean or variance."""
     mean, var = posterior.mean, posterior.var
     i = int(mean.argmax() if rule == "eubo" else var.argmax())
     v = np.maximum(var[i] + var - 2.0 * posterior.row(i), 0.0)
@@ -310,8 +309,7 @@ def check_rule(rule: str, rng: np.random.Generator | None) -> None:
 
 
 def _pairs(name: str, value: object, n: int) -> Ints:
-    """Return `value` as p pairs of different items (p x 2) from 0 to n - 1; raise ValueError, naming `name`, if it is
-    none."""
+    """Return `value` as pairs of different items (p x 2) below n; raise ValueError, naming `name`, if it is none."""
     expected = f"pairs of two different items, each 0 to {n - 1}"
     array = numbers(name, value, expected)
     if array.size == 0:

@@ -204,8 +204,7 @@ def _widen(
     people: npt.NDArray[np.bool_],
     tolerance: float,
 ) -> tuple[Array, Array, _At, Array, npt.NDArray[np.bool_]]:
-    """Continue EP, more accurately, with sites of negative precision for `people` (U,); who does not converge keeps
-    theirs."""
+    """Continue EP, more accurately, with sites of negative precision for `people` (U,), as far as it converges."""
     user, U = table.rows.user, table.U
     Lt, one = L.swapaxes(-1, -2), np.eye(L.shape[-1])
     begun_tau, begun_nu = tau, nu

@@ -189,8 +189,7 @@ def _fit(
 
 
 def _inference(rows: PairRows | Design, users: int, n: int) -> Inference:
-    """Return the function that runs EP for all people: over all n items or, if cheaper, over those that each
-    compared."""
+    """Return the function that runs EP for all people: over all items or, if cheaper, over those each compared."""
     parts = batches_of_users(rows, users) if isinstance(rows, PairRows) and n > SMALL else ()
     if (
         isinstance(rows, PairRows)

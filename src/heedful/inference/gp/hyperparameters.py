@@ -182,8 +182,7 @@ class MarginalLikelihood:
         return joint
 
     def _log_prior(self, x: Array, slope: Array) -> float:
-        """Return the log prior at x (log spread, logit share, logit lapse rate, log tie width); add its gradient to
-        `slope`."""
+        """Return the log prior at x (log spread, logit share, logit lapse rate, log tie width); add to `slope`."""
         prior, rate, share = self.prior, _expit(x[2]), _expit(x[1])
         off = (x[0] - np.log(MEDIAN)) / LOG_SD
         out = -0.5 * off * off
@@ -355,8 +354,7 @@ def integrate(problem: MarginalLikelihood, x: Array, H: Array) -> tuple[Quadratu
 
 
 def _moves(node: QuadratureNode, k: int, sd: float) -> float:
-    """Return about how far utilities move, relative to their deviation, if hyperparameter `k` (as in x) changes by
-    `sd`."""
+    """Return about how far utilities move, by their deviation, if hyperparameter `k` (as in x) changes by `sd`."""
     spread, share, noise = node.hyper
     people = node.people
     posterior = people.average(noise.lapse.size) if isinstance(people, JointPosterior) else people.of(0)

@@ -224,8 +224,7 @@ def person_prior(joint: JointPosterior, batch: UserBatch, tau: Array, nu: Array)
 
 
 def _messages(batch: UserBatch, person_cov: Array, tau: Array, nu: Array) -> Message:
-    """Return what each person's answers say about m: Gaussian messages, A (u x q x q) and b (u x q), over q items
-    each."""
+    """Return what each person's answers say about m: Gaussian messages, A (u x q x q) and b (u x q), over q items."""
     T, h = batch.table.natural(tau[batch.indices], nu[batch.indices])
     S = batch.prior(np.zeros(len(person_cov)), person_cov)[1]
     both = np.linalg.solve(np.eye(T.shape[-1]) + T @ S, np.concatenate([T, h[:, :, None]], axis=2))
@@ -254,8 +253,7 @@ def _places(batch: UserBatch, n: int) -> Ints:
 
 
 def _mean_of(L: Array, message: Message) -> tuple[Array, Array]:
-    """Return the posterior covariance (n x n) and mean (n,) of m ~ N(0, L L') with the factor exp(-m' A m / 2 + b'
-    m)."""
+    """Return the covariance (n x n) and mean (n,) of m ~ N(0, L L') given the factor exp(-m' A m / 2 + b' m)."""
     V = L @ np.linalg.solve(np.eye(L.shape[1]) + L.T @ message.A @ L, L.T)
     V = 0.5 * (V + V.T)
     return V, V @ message.b

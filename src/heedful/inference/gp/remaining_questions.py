@@ -138,8 +138,7 @@ def _by_content(posterior: Posterior | Mixture) -> Ints:
 
 
 def _items_in_play(posterior: Posterior | Mixture, goal: str, seed: int) -> tuple[Ints, float]:
-    """Return the items that simulations compare (rising, at most 40), and the questions that each simulated one stands
-    for."""
+    """Return the items that simulations compare (rising, at most 40), and the questions each simulated one means."""
     n = posterior.mean.size
     if n <= PLAYED:
         return np.arange(n), 1.0

@@ -156,8 +156,7 @@ def improve_noise(
 
 
 def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, prior: NoisePrior) -> Array:
-    """Return the most probable lapse rate of each of U people (U,), by bisection on the derivative of the log
-    posterior."""
+    """Return the most probable lapse rate of each of U people (U,), by bisection on the log posterior's slope."""
     alone = rows.group < 0
     log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
     user, times, z = rows.user[alone], rows.times[alone], np.exp(log_z[alone])

@@ -275,8 +275,7 @@ def _meet(x: Ints, y: Ints) -> Array:
 
 
 def _four(u: Ints, a: Ints, b: Ints, c: Ints, d: Ints, n: int) -> Ints:
-    """Return the flat indices (4 k,) of (a, c), (b, d), (a, d), (b, c), each (k,), of people `u` in an array (U x n x
-    n)."""
+    """Return the flat indices (4 k,) of (a, c), (b, d), (a, d), (b, c), of people `u` in an array (U x n x n)."""
     base = u * (n * n)
     return np.concatenate([base + a * n + c, base + b * n + d, base + a * n + d, base + b * n + c])
 
@@ -304,8 +303,7 @@ def sum_by(where: Ints, values: Array, size: int) -> Array:
 
 
 def _gap_covariances(cov: Array, where: Ints, count: int) -> Array:
-    """Return the covariances (count,) of f_a - f_b with f_c - f_d at `where` (`_four`), the same bits if a and b
-    swap."""
+    """Return the covariances (count,) of f_a - f_b with f_c - f_d at `where` (`_four`); a and b may swap."""
     ac, bd, ad, bc = cov.take(where).reshape(4, count)
     return (ac - ad) + (bd - bc)
 
